@@ -2,9 +2,9 @@
 /* loop.h - N ranks in one process: the second implementation of transport.h, for tests
  *
  * With a seed, one thread drives all ranks.  Each message gets a random delay in virtual time and
- * is kept until loop_advance moves the clock to it.  A send completes either at once (its data is
- * copied) or with its delivery, at random, to find code that relies on one of the two.  With seed
- * 0 messages arrive at once and each rank may have its own thread.
+ * is kept until loop_advance moves the clock to it.  A send completes either immediately (its data
+ * is copied) or with its delivery, at random, to find code that relies on one of the two.  With
+ * seed 0 messages arrive immediately and each rank may have its own thread.
  */
 #ifndef EDDIS_BENCH_LOOP_H
 #define EDDIS_BENCH_LOOP_H
@@ -13,14 +13,16 @@
 
 struct loop;
 
-/* Make a loop of n_ranks ranks; see above for the seed.  The caller frees *ret by loop_free. */
+/* Make a loop of n_ranks ranks; the top of loop.h explains the seed.  The caller frees *ret by
+ * loop_free.
+ */
 int loop_new(int n_ranks, uint64_t seed, struct loop **ret, struct eddis_error *err);
 
 /* Make a rank's endpoint.  The loop must outlive it. */
 int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_error *err);
 
 /* Replace random delays by links from now on: each rank sends one message after the other, and each
- * takes latency_ns + bytes / bytes_per_s.
+ * message takes latency_ns + bytes / bytes_per_s.
  */
 void loop_set_link(struct loop *l, int64_t latency_ns, double bytes_per_s);
 

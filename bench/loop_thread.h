@@ -26,18 +26,18 @@ int loop_thread_finish(struct loop_thread *t, int rank, struct eddis_error *err)
 /* Set the ranks' ends of the Soft Memory Box [n_ranks], borrowed until loop_thread_free. */
 void loop_thread_set_boxes(struct loop_thread *t, struct smb *const *box);
 
-/* Begin an exchange on one rank; it is over once engine_exchanges counts it. */
+/* Begin an exchange on one rank; the exchange is over once engine_exchanges counts it. */
 int loop_thread_exchange(struct loop_thread *t, int rank, const struct sync_turn *turn,
                          struct eddis_error *err);
 
-/* Begin a request to the box on one rank.  Return 1 if it is done already; otherwise r->done
- * becomes true later.
+/* Begin a request to the box on one rank.  Return 1 if the request is done already; otherwise
+ * r->done becomes true later.
  */
 int loop_thread_box(struct loop_thread *t, int rank, struct smb_request *r,
                     struct eddis_error *err);
 
-/* Let one random rank handle an event; if no rank has any, move time to the next delivery.  Return
- * 1, or 0 if nothing can happen any more.
+/* Let one rank, chosen at random, handle an event; if no rank has an event, move time to the next
+ * delivery.  Return 1, or 0 if nothing can happen any more.
  */
 int loop_thread_step(struct loop_thread *t, struct eddis_error *err);
 
@@ -49,7 +49,7 @@ int loop_thread_step_to(struct loop_thread *t, int64_t until_ns, struct eddis_er
 /* Step until nothing can happen any more.  -EDEADLK: some bucket of `step` was not combined. */
 int loop_thread_run(struct loop_thread *t, int64_t step, struct eddis_error *err);
 
-/* Handle all events up to until_ns of virtual time, and set the time to it. */
+/* Handle all events up to until_ns of virtual time, and set the time to until_ns. */
 int loop_thread_run_to(struct loop_thread *t, int64_t until_ns, struct eddis_error *err);
 
 /* Give every rank a link with this latency and bandwidth, as loop_set_link does. */

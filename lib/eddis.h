@@ -82,10 +82,10 @@
  * made by fork every call but eddis_pass_slurm_signals fails with -EPERM.
  *
  * Exit: a process that exits without eddis_close ends the job, with its exit status or 1, since the
- * others would wait for it forever.  Its stdio output is flushed; exit handlers registered before
- * eddis_open do not run.  eddis_options.close_at_exit is for bindings that do not know why their
- * language ends.  With it, an exit with status 0 waits for the others as eddis_close does, if it
- * comes before eddis_commit or after eddis_step_begin or eddis_finish has returned 0.  No other
+ * other workers would wait for it forever.  Its stdio output is flushed; exit handlers registered
+ * before eddis_open do not run.  eddis_options.close_at_exit is for bindings that do not know why
+ * their language ends.  With it, an exit with status 0 waits for the others as eddis_close does, if
+ * it comes before eddis_commit or after eddis_step_begin or eddis_finish has returned 0.  No other
  * thread may use the handle then.  stdout and stderr are flushed before the wait, other stdio files
  * when it ends.  In exit handlers that run later (those registered before eddis_open), eddis_close
  * returns 0 and other calls fail with -EPERM.  An exit between eddis_commit and that 0 prints a
@@ -137,7 +137,7 @@ enum eddis_dtype {
     EDDIS_INT32 = 3, /* integers and bytes: for collectives only, never for parameters */
     EDDIS_INT64 = 4,
     EDDIS_UINT8 = 5,
-    EDDIS_FLOAT16 = 6, /* 16-bit floating point; added as float32, rounded once a hop */
+    EDDIS_FLOAT16 = 6, /* 16-bit floating point; added as float32, rounded at each hop */
     EDDIS_BFLOAT16 = 7,
 };
 
@@ -177,22 +177,22 @@ struct eddis_options {
                            * measured in the first steps, or without eddis-run 4 MiB */
     int own_pace;         /* 1: the program itself sleeps for the time of an emulated device
                            * (eddis_step.emulated_s); 0: eddis_wait sleeps */
-    int measure; /* 1: also without eddis-run measure how to combine gradients; no plan keeps the
-                  * choice then, so two runs may differ in rounding */
+    int measure; /* 1: measure how to combine gradients also without eddis-run; no plan keeps that
+                  * choice, so two runs may differ in rounding */
     int pieces;  /* 1: the program splits a step into micro-batches of eddis_step.piece samples; 0:
                   * it does not, so a worker gets no more samples than its memory holds */
-    int read_ahead;    /* how many steps after the present one eddis_plan_step answers for, 1 to 64,
-                        * the same on all workers; 0: 2; EDDIS_READ_NONE: none.  In async and hybrid
-                        * mode a group takes the samples of this many further steps from the counter */
+    int read_ahead;    /* how many steps ahead eddis_plan_step answers, 1 to 64, the same on all
+                        * workers; 0: 2; EDDIS_READ_NONE: none.  In async and hybrid mode a group
+                        * takes the samples of so many further steps from the counter */
     int drop_last;     /* 1: drop the samples of an epoch that do not fill a global batch (samples
                         * modulo batch, different ones in each epoch).  In async and hybrid mode a
                         * group's step may still be short if an epoch ends inside it */
     int64_t min_count; /* smallest number of samples of a worker in a step, unless it gets none
                         * (batch normalisation cannot take one sample); 0: any; at most the global
                         * batch.  Samples that cannot be divided so are dropped: at an epoch's end;
-                        * in async and hybrid mode if a group's step is cut short by an epoch's end,
-                        * or by what other groups had done before a restart.  eddis-run's plans
-                        * respect it after eddis_commit */
+                        * in async and hybrid mode also where a group's step is cut short by an
+                        * epoch's end, or by samples that other groups had done before a restart.
+                        * eddis-run's plans respect it after eddis_commit */
     int close_at_exit; /* action at an exit of the process with status 0.  0: end the job;
                         * EDDIS_EXIT_CLOSE: close the handle; EDDIS_EXIT_FINISH: end the steps, then
                         * close; see above */
@@ -222,7 +222,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err);
  * checkpoint, and this worker gets half as many samples at once.
  */
 #define EDDIS_EXIT_MEMORY 79
-/* End the job with this exit code; see above. */
+/* End the job with this exit code, as described at EDDIS_EXIT_MEMORY. */
 void eddis_abort(struct eddis *e, int code) __attribute__((noreturn));
 
 /* Properties of the job's mode and algorithm. */
@@ -235,14 +235,14 @@ struct eddis_world {
     size_t size; /* sizeof (struct eddis_world) */
     int rank, n_ranks;
     int local_rank, n_local_ranks; /* on this node */
-    int generation;                /* 1 at first, one more after each restart */
+    int generation;                /* 1 in a new job, one more after each restart */
     int emulated; /* 1: this worker emulates a device of another speed, with a mean step time of
                    * emulated_fixed_s + emulated_sample_s * count seconds */
     double emulated_fixed_s;
     double emulated_sample_s;
-    uint64_t seed;                /* of the job */
-    const char *mode, *algorithm; /* "sync", "allreduce"; "auto" until eddis_commit */
-    double momentum; /* Nesterov momentum for the program's own update; 0: the program's */
+    uint64_t seed;                /* seed of the job */
+    const char *mode, *algorithm; /* "sync", "allreduce"; "auto": not chosen before eddis_commit */
+    double momentum; /* Nesterov momentum for the program's update; 0: the program chooses */
     unsigned flags;  /* enum eddis_world_flags */
     /* If the mode is "auto", all workers are one group until eddis_commit. */
     int group, n_groups;           /* this worker's group, from 0; each group has its own model */
@@ -261,10 +261,10 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret);
 /* ---- a step ------------------------------------------------------------------------------ */
 
 enum {
-    EDDIS_STEP_CHECKPOINT = 1, /* write a checkpoint after this step; set on all workers.  In async
-                                * and hybrid mode at different steps, but equally often */
-    EDDIS_STEP_STOP = 2,       /* this is the last step; likewise */
-    EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of an epoch; an epoch may lack it */
+    EDDIS_STEP_CHECKPOINT = 1,   /* write a checkpoint after this step; set on all workers, in async
+                                  * and hybrid mode equally often but at different steps */
+    EDDIS_STEP_STOP = 2,         /* this is the last step; set on all workers */
+    EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of an epoch; some epochs have none */
     EDDIS_STEP_READS = 8, /* the next eddis_step_begin reads this worker's parameter values, unless
                            * a checkpoint comes before it */
     EDDIS_STEP_WRITTEN = 16, /* this call has written parameter values */
@@ -277,9 +277,9 @@ struct eddis_step {
     int64_t epoch;          /* from 0 */
     int64_t step_in_epoch;  /* from 0 */
     int64_t steps_in_epoch; /* in async and hybrid mode an estimate */
-    int64_t first;          /* this worker's samples: positions first .. first + count - 1 of */
-    int64_t count;          /* the epoch's permutation.  count may be 0: announce all the same (or
-                             * EDDIS_ZERO), to receive the others' gradient */
+    int64_t first;          /* position of this worker's first sample in the epoch's permutation */
+    int64_t count;          /* number of this worker's samples, from `first` on; if 0, announce all
+                             * the same (or EDDIS_ZERO), to receive the others' gradient */
     int64_t batch;          /* samples of the group at this step; 0: only flags is valid */
     double weight;          /* count / batch */
     double lr_factor;  /* factor for the learning rate: the job's warm-up, and in async and hybrid
@@ -288,7 +288,7 @@ struct eddis_step {
     double emulated_s; /* seconds that an emulated device computes in this step; 0: none */
     int64_t piece;     /* largest micro-batch in samples; without eddis_options.pieces: count */
     int64_t samples_before; /* samples of all workers before this step, through all epochs; in async
-                             * and hybrid mode those that the counter gave out before */
+                             * and hybrid mode those that the shared counter gave out before */
 };
 
 /* Begin the next step and write to *ret what this worker has to do in it.  Only this call may
@@ -325,15 +325,15 @@ int eddis_stop(struct eddis *e);
  * -ETIMEDOUT: err names a missing worker or information; call it again before anything else but
  * eddis_step_begin.  In async and hybrid mode EDDIS_FOREVER too can end so, if the exchange with
  * the centre at the start or the end takes over 600 s.  -EINVAL: inside a step; before
- * eddis_commit; steps of known epochs are left and nobody asked to stop; or the checkpoint above
- * was not written.
+ * eddis_commit; steps of known epochs are left and nobody asked to stop; or the checkpoint that 1
+ * asks for was not written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
 /* Use `weight` instead of count as this worker's weight in this step, for losses that are not plain
  * means over samples (tokens, masked pixels).  Call it before the step's first announcement.
- * Weights need not add up to 1 and may be of any size.  A gradient is multiplied by its share of
- * their sum, so it stays in the range of its type.
+ * Weights need not add up to 1 and may be of any size.  A gradient is multiplied by its worker's
+ * share of the sum of weights, so it stays in the range of its type.
  */
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 
@@ -344,7 +344,7 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
  * eddis_result; NULL: to eddis_parameter.result, and if that is NULL too, read it in eddis_gradient
  * until the set's next round or the next eddis_step_begin.  A parameter that is not announced
  * before eddis_wait counts as zero.  If others announced it, the combined gradient goes to
- * eddis_parameter.result; without that, eddis_wait fails.  In a group of one worker, a gradient
+ * eddis_parameter.result; if that is NULL, eddis_wait fails.  In a group of one worker, a gradient
  * announced with result == source is not copied.  In such a group, a parameter with neither an
  * announcement nor an eddis_parameter.result is left unchanged.
  */
@@ -380,7 +380,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
                            void *result, struct eddis_error *err);
 
 /* Wait until the combined gradients of one layer, which must have been announced, are in place: all
- * workers have announced everything in its bucket and in the buckets before it.  Errors as below.
+ * workers have announced all gradients up to the end of its bucket.  Errors: see eddis_wait.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);
 
@@ -424,7 +424,7 @@ struct eddis_report {
     size_t size;        /* sizeof (struct eddis_report) */
     int has_loss;       /* 1: loss is set */
     double loss;        /* mean over this worker's samples */
-    int64_t overrun_ns; /* emulated devices: real work beyond the emulated time */
+    int64_t overrun_ns; /* emulated device: time by which real work exceeds the emulated */
     /* The program's own measurements, used instead of the phases' times; 0: none.  If calls only
      * queue work for a device, that work ends in eddis_wait or later, and only events of the device
      * can measure it.
@@ -433,11 +433,11 @@ struct eddis_report {
     int64_t input_ns;   /* time that this step waited for its samples; 1: none */
     double work; /* units of work in this step's samples if samples differ in cost (tokens, pixels):
                   * samples are divided by it; 0: all cost the same */
-    int64_t memory_bytes; /* peak device memory so far or since last asked; 0: not asked.  The
-                           * largest of a plan's steps counts; if all are 0, the peak of the process
-                           * (getrusage) is used, reset with each plan */
-    int64_t read_ns;      /* time to read its samples ahead; the part that exceeds compute counts as
-                           * input; 0: unknown */
+    int64_t memory_bytes; /* peak device memory, up to now or since the previous report; 0: not
+                           * measured.  The largest of a plan's steps counts; if all are 0, the peak
+                           * of the process (getrusage), reset with each plan, is used */
+    int64_t read_ns;      /* time that reading this step's samples ahead took; the part above the
+                           * compute time counts as input time; 0: unknown */
     /* Sums of the elements of all parameters after this step's update, and of their squares, in
      * double precision and added in the same order on all workers.  If the step has EDDIS_STEP_SUMS
      * they are compared, to find a worker whose model differs; otherwise they are ignored.  Leave
@@ -447,7 +447,7 @@ struct eddis_report {
     double sum, squares;
 };
 
-/* End the step and publish it on the progress board.  report may be NULL.  Its compute_ns and
+/* End the step and publish it on the progress board.  report may be NULL.  report->compute_ns and
  * input_ns are limited to the time since the end of the step before; the rest of that time counts
  * as waiting.  They are ignored if the library itself sleeps for an emulated device.  -EINVAL: a
  * member of report is negative, or its work is not finite.
@@ -457,8 +457,8 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *report, struct ed
 /* Set what this worker does from now on.  The time of a step is divided by phase. */
 void eddis_set_phase(struct eddis *e, enum eddis_phase phase);
 
-/* Publish a result of the whole job, such as "test_accuracy" = 0.98, under at most 8 names of up to
- * 23 characters.  The last value counts.  The summary shows rank 0's test_accuracy and test_loss.
+/* Publish a result of the job, such as "test_accuracy" = 0.98, under at most 8 names of up to 23
+ * characters.  A name's last value counts.  The summary shows rank 0's test_accuracy and test_loss.
  */
 int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err);
 
@@ -469,10 +469,10 @@ int eddis_set_metric(struct eddis *e, const char *name, double value, struct edd
  * number below the last reported one only shows that the program is alive: its samples do not
  * count.  eddis-run shows the steps and detects a hang between them; its plans and stop requests do
  * not reach such a program, which divides its samples itself.  Do nothing if eddis-run has not
- * started the program.  A handle that is opened later starts again, and from then on eddis_step_end
- * reports.  -EINVAL: step or samples; -EBUSY: a handle is open, or another process of this worker
- * has reported; -EPERM: in a child forked by a process that has; -ENOENT, -EPROTO: the progress
- * page that eddis-run made is gone or invalid.
+ * started the program.  If a handle is opened later, progress starts again from its first step, and
+ * eddis_step_end reports it from then on.  -EINVAL: step or samples; -EBUSY: a handle is open, or
+ * another process of this worker has reported; -EPERM: in a child forked by a process that has
+ * reported; -ENOENT, -EPROTO: the progress page that eddis-run made is gone or invalid.
  */
 int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
 

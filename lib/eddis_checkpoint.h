@@ -19,25 +19,25 @@
  * older generation still writes never becomes a checkpoint (-ESTALE in that process).
  */
 
-/* Begin a checkpoint of the state after the steps ended so far; commit or abandon frees *ret.
- * Collective.  folder: where this job alone keeps checkpoints; NULL: the job's folder.  -ENOENT:
- * the job has no folder and none was given; -ESTALE: a later generation, or another job, writes
- * there now.  -EINVAL: inside a step; or an eddis_finish, or an eddis_step_begin at the start or
- * the end of all steps, has timed out and must be repeated first.  After any failure training may
- * go on: nothing has changed.
+/* Begin a checkpoint of the state after the steps ended so far; eddis_checkpoint_commit or _abandon
+ * frees *ret.  Collective.  folder: where this job alone keeps checkpoints; NULL: the job's folder.
+ * -ENOENT: the job has no folder and none was given; -ESTALE: a later generation, or another job,
+ * writes there now.  -EINVAL: inside a step; or an eddis_finish, or an eddis_step_begin at the
+ * start or the end of all steps, has timed out and must be repeated first.  After any failure
+ * training may go on: nothing has changed.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
 
-/* Borrow the path of the folder to write own files into; valid until commit. */
+/* Borrow the path of the folder to write own files into; valid until c is freed. */
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
 /* Write n bytes under a name into this worker's part.  A name has up to 128 letters, digits, '.',
  * '_' and '-'; names that begin with "eddis." are reserved.  Only rank 0 need put state that is
  * equal on all workers.  If a put fails, commit fails on all workers.  -EINVAL: invalid name;
- * -EEXIST: the name was put before; -ENOENT: the checkpoint was given up meanwhile, for example
- * because another worker died; or an error of the file system, such as -ENOSPC.  If c is from
- * eddis_restore_begin, put and commit return -EINVAL and leave c unchanged.
+ * -EEXIST: the name was put before; -ENOENT: the checkpoint's folder has been removed, for example
+ * because another worker died.  Errors of the file system, such as -ENOSPC, are also returned.  If
+ * c is from eddis_restore_begin, put and commit return -EINVAL and leave c unchanged.
  */
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err);
@@ -73,36 +73,38 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
 
 struct eddis_checkpoint_info {
     size_t size;  /* sizeof (struct eddis_checkpoint_info) */
-    int64_t step; /* the first step after it, of the whole job; in async and hybrid mode the step at
+    int64_t step; /* the job's first step after the checkpoint; in async and hybrid mode the step at
                    * which sync mode has done as many samples */
-    int n_ranks;  /* number of workers that wrote it: ranks 0 to n_ranks - 1 */
-    int generation;
-    int own; /* 1: this worker takes what its own rank has put, see below */
+    int n_ranks;  /* number of workers that wrote the checkpoint: ranks 0 to n_ranks - 1 */
+    int generation; /* number of the generation that wrote the checkpoint */
+    int own;        /* 1: this worker takes its own state from what its rank has put, see
+                     * eddis_checkpoint_info */
 };
 
-/* Describe a checkpoint that eddis_restore_begin has opened; fill the first ret->size bytes.
+/* Describe a checkpoint that eddis_restore_begin has opened in the first ret->size bytes of *ret.
  *
  * Rank 0 puts the state of the model, such as an optimizer's moments.  In async and hybrid mode
  * each group has its own model, so eddis_world.group_rank 0 of each group puts it.  Each worker
  * puts its own state, such as that of its random numbers.  If `own` is 1, a worker takes its own
  * state from what its own rank has put, and its model's state from its group's group_rank 0.  With
- * one model this rank existed before; with several the group has the same workers and goes on with
- * its own values.  If `own` is 0, the worker is new, or it now belongs to another group that begins
- * with the centre.  Then it takes the model's state of rank 0 or begins it anew, and seeds its
- * random state from eddis_world's seed, generation and rank.
+ * one model that means that this rank wrote a part of the checkpoint; with several, that the group
+ * has the same workers as then and goes on with its own values.  If `own` is 0, the worker is new,
+ * or it now belongs to another group, which begins with the centre.  Then it takes the model's
+ * state of rank 0 or begins it anew, and seeds its random state from eddis_world's seed, generation
+ * and rank.
  */
 int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpoint_info *ret,
                           struct eddis_error *err);
 
-/* Return the number of bytes that this rank has put under this name.  -ENOENT: none, or there was
- * no such rank; -EINVAL: c is being written.
+/* Return the number of bytes that this rank has put under this name.  -ENOENT: the rank has put
+ * nothing under it, or does not exist in the checkpoint; -EINVAL: c is being written.
  */
 int64_t eddis_checkpoint_size(const struct eddis_checkpoint *c, int rank, const char *name,
                               struct eddis_error *err);
 
 /* Read what this rank has put under this name into data [n bytes]; n must be its exact length
- * (-EMSGSIZE).  Any worker may read what any other has put; all must see the folder.  -ENOENT:
- * nothing there, as above; -EBADMSG: the file has changed since it was written.
+ * (-EMSGSIZE).  Any worker may read what any other has put; all must see the folder.  -ENOENT: as
+ * of eddis_checkpoint_size; -EBADMSG: the file has changed since it was written.
  */
 int eddis_checkpoint_get_from(const struct eddis_checkpoint *c, int rank, const char *name,
                               void *data, size_t n, struct eddis_error *err);
@@ -114,11 +116,11 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
 /* End reading and continue from the checkpoint: the next eddis_step_begin is the step after it.
  * Call it between two steps, or after eddis_step_begin has returned 0.  Collective.  Free c.
  *   - async, hybrid, auto: call it after eddis_commit.  The parameters must have the checkpoint's
- *     values, which become the centre. Groups with the same workers as before go on with their own
+ *     values, which become the centre.  Groups with the same workers as before go on with their own
  *     values.
  *
- * Every mode can go back to an earlier step, for example if the loss is not finite.  All workers do
- * it together, so they must agree on it.  In async and hybrid mode they do so in a checkpoint,
+ * Every mode can go back to an earlier step, for example if the loss is not finite.  All workers go
+ * back together, so they must agree on it.  In async and hybrid mode they agree in a checkpoint,
  * where all of them meet:
  *
  *     if (s.flags & EDDIS_STEP_CHECKPOINT) {              // after eddis_step_end
@@ -137,10 +139,10 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
  *     }
  *
  * The newest plan applies from the restored step on.  Earlier answers of eddis_plan_step are void:
- * a thread that reads ahead may go on calling it meanwhile, and begins again at the restored step.
- * Checkpoints of later steps stay until a new one is committed in their folder, which removes those
- * later than itself.  A job that was asked to stop still stops.  -EINVAL: c is from
- * eddis_checkpoint_begin; it is left unchanged.
+ * a thread that reads ahead may go on calling eddis_plan_step meanwhile, and begins again at the
+ * restored step.  Checkpoints of later steps stay until a new checkpoint is committed in their
+ * folder: the commit removes those of later steps.  A job that was asked to stop still stops.
+ * -EINVAL: c is from eddis_checkpoint_begin; it is left unchanged.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

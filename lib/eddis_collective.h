@@ -9,21 +9,21 @@
 #error "include eddis.h, of which this is a part"
 #endif
 
-/* Threads: any thread may call these at any time, except during eddis_commit and eddis_close.  Only
- * one thread at a time may wait for a request, not necessarily the one that started it.  All
- * workers of a scope must begin their calls in the same order, whichever threads make them.  So
- * concurrent threads use different scopes or take turns.  All other calls marked "Collective", and
- * in async and hybrid mode the first and the last eddis_step_begin, count in the order of
- * EDDIS_ALL.
+/* Threads: any thread may call these functions at any time, except during eddis_commit and
+ * eddis_close.  Only one thread at a time may wait for a request, not necessarily the one that
+ * started it.  All workers of a scope must begin their calls in the same order, whichever threads
+ * make them.  So concurrent threads use different scopes or take turns.  All other calls marked
+ * "Collective", and in async and hybrid mode the first and the last eddis_step_begin, count in the
+ * order of EDDIS_ALL.
  */
 
 /* Combine n elements of `buffer` over all workers, in place, with the same bits on every worker.
  * Collective.
  *
  * A blocking call that ended with -ETIMEDOUT is still under way and keeps its buffers: repeat the
- * same call, only the timeout may differ, to go on waiting.  -EBUSY: a different call used one of
- * these buffers before that; nothing was begun.  -EMSGSIZE: another worker called another
- * collective, or with another size; no communication is possible any more.
+ * same call, only the timeout may differ, to go on waiting.  -EBUSY: a different call that timed
+ * out still uses one of these buffers; nothing was begun.  -EMSGSIZE: another worker called another
+ * collective, or the same one with another size; no communication is possible any more.
  */
 int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                     enum eddis_op op, int64_t timeout_ns, struct eddis_error *err);
@@ -34,8 +34,8 @@ int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dt
 int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
                     struct eddis_error *err);
 
-/* Gather in [bytes] of each worker in out [n_ranks * bytes], by rank, on all workers.  Collective;
- * errors as of eddis_allreduce.
+/* Gather `in` [bytes] of all workers in `out` [n_ranks * bytes], by rank, on every worker.
+ * Collective; errors as of eddis_allreduce.
  */
 int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
                     struct eddis_error *err);
@@ -43,8 +43,8 @@ int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, in
 /* Wait until all workers have called this.  Collective; errors as of eddis_allreduce. */
 int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
-/* Start an all-reduce without waiting.  *ret is for eddis_request_wait or _test; until it is done
- * the library borrows the buffers.
+/* Start an all-reduce without waiting.  *ret is for eddis_request_wait or _test; the library
+ * borrows the buffers until the request is done.
  */
 int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                           enum eddis_op op, struct eddis_request **ret, struct eddis_error *err);
@@ -61,9 +61,9 @@ int eddis_allgather_start(struct eddis *e, const void *in, void *out, size_t byt
 int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddis_error *err);
 
 /* The workers that take part in a collective.  The calls of one scope are collective among its
- * workers and in the same order there.  What other workers do, and how calls of different scopes
- * are ordered, does not matter.  So a worker may reduce in its group at a step that other groups
- * have not reached.
+ * workers, and all of these make them in the same order.  What other workers do, and how calls of
+ * different scopes are ordered, does not matter.  So a worker may reduce in its group at a step
+ * that other groups have not reached.
  */
 enum eddis_scope {
     EDDIS_ALL = 0,   /* all workers */
@@ -78,8 +78,8 @@ enum eddis_collective_kind {
     EDDIS_BARRIER = 4,
 };
 
-/* Arguments of a collective in any scope.  Ranks in it are indices within the scope, from 0 in the
- * order of ranks: eddis_world.group_rank in a group, local_rank on a node.
+/* Arguments of a collective in any scope.  The member root is an index within the scope, from 0 in
+ * the order of ranks: eddis_world.group_rank in a group, local_rank on a node.
  */
 struct eddis_collective {
     size_t size; /* sizeof (struct eddis_collective) */
@@ -87,9 +87,10 @@ struct eddis_collective {
     enum eddis_scope scope;
     void *buffer;           /* allreduce, broadcast: in place; allgather: the result */
     const void *in;         /* allgather: this worker's block */
-    size_t n;               /* allreduce: elements; broadcast: bytes; allgather: bytes of in */
-    enum eddis_dtype dtype; /* allreduce */
-    enum eddis_op op;       /* allreduce */
+    size_t n;               /* allreduce: number of elements; broadcast: of bytes; allgather: of
+                             * bytes of `in` */
+    enum eddis_dtype dtype; /* allreduce: type of the elements */
+    enum eddis_op op;       /* allreduce: operation */
     int root;               /* broadcast: index of the sender in the scope */
 };
 

@@ -30,23 +30,23 @@ struct eddis_parameter {
     int n_dims;                   /* 0 to EDDIS_MAX_DIMS; 0: one element */
     int64_t dims[EDDIS_MAX_DIMS]; /* each >= 0; if one is 0 the parameter is empty and value may be
                                    * NULL */
-    void *value;  /* its elements, contiguous, borrowed until eddis_close; used only in the calls
-                   * listed at the top of eddis.h; see eddis_set_value */
+    void *value;  /* the parameter's elements, contiguous, borrowed until eddis_close; used only in
+                   * the calls listed at the top of eddis.h; see eddis_set_value */
     int factored; /* 1: dims are { m, n } and the gradient is u' v with u [k, m], v [k, n]; see
                    * eddis_announce_factors */
-    void *result; /* as many elements, borrowed until eddis_close and never moved: where every
-                   * step's combined gradient goes unless eddis_announce overrides it, also if this
-                   * worker announces none.  EDDIS_IN_PLACE: read it through eddis_result; NULL:
-                   * each announcement gives the place */
-    int state; /* 1: it has no gradient, such as the running statistics of batch normalisation.  It
-                * is broadcast with the others.  In async and hybrid mode it is drawn to the centre,
-                * from its group's group_rank 0.  It is never announced or reduced; factored and
-                * result must be 0 */
+    void *result; /* memory of as many elements, borrowed until eddis_close and never moved.  Every
+                   * step's combined gradient goes there, even if this worker announces no gradient,
+                   * unless an announcement names another place.  EDDIS_IN_PLACE: read it through
+                   * eddis_result; NULL: each announcement names the place */
+    int state;    /* 1: the parameter has no gradient, such as the running statistics of batch
+                   * normalisation.  It is broadcast with the other parameters.  In async and hybrid
+                   * mode it is drawn to the centre, from its group's group_rank 0.  It is never
+                   * announced or reduced; factored and result must be 0 */
 };
 
 /* Register a parameter of a layer; *p is copied.  Return the parameter's number.
  *
- * A 16-bit gradient is rounded when it is weighted, and once more when a worker adds to it; sums
+ * A 16-bit gradient is rounded when it is weighted, and again each time a worker adds to it; sums
  * are made in float32.  float16 has a small range, so each of its rounds begins with a message that
  * adds up the workers' weights, and gradients are packed after it.  If 16-bit models are drawn to a
  * centre, the centre is float32, and the library keeps a float32 copy of the values.  The copy
@@ -57,11 +57,12 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
                         struct eddis_error *err);
 
 /* End registration: fix the buckets and make the gradient slots.  If an earlier job has measured
- * the network, also send a message over a link of each node to revalidate that.  If the mode is
- * "auto", choose one now that the model's size is known (-ETIMEDOUT: not within timeouts.launch;
- * call it again).  Collective: all workers must have registered the same layers and parameters,
- * with the same options and data.  Otherwise -EPROTO on all, with the first difference; -EINVAL: a
- * worker has no data, or a set no parameter with a gradient.
+ * the network, also send a message over a link of each node to check whether that measurement is
+ * still valid.  If the mode is "auto", choose one now that the model's size is known (-ETIMEDOUT:
+ * not within timeouts.launch; call it again).  Collective: all workers must have registered the
+ * same layers and parameters, with the same options and data.  Otherwise -EPROTO on all, with the
+ * first difference; -EINVAL: a worker has not set its number of samples, or a set has no parameter
+ * with a gradient.
  */
 int eddis_commit(struct eddis *e, struct eddis_error *err);
 
@@ -77,9 +78,9 @@ void *eddis_gradient(struct eddis *e, int parameter);
 void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes);
 
 /* Set the address of the parameter's value, for example of a tensor that was reallocated.  From now
- * on the library uses the elements there and not the old memory.  Not concurrently with another
- * call.  -EBUSY: an eddis_step_begin, _finish or _checkpoint_begin ended with -ETIMEDOUT and has
- * not been repeated successfully.
+ * on the library uses the elements at this address and not the old memory.  No other call of the
+ * handle may run at the same time.  -EBUSY: an eddis_step_begin, _finish or _checkpoint_begin ended
+ * with -ETIMEDOUT and has not been repeated successfully.
  */
 int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_error *err);
 

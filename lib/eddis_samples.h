@@ -11,33 +11,35 @@
 /* Set how many samples an epoch has, all workers together (at least 1), and how many epochs there
  * are (0: unknown), if eddis_options.samples is 0.  So a program may open its handle and use
  * collectives before it knows its data.  Local: the last call before eddis_commit counts, and
- * eddis_commit compares the workers.  Before eddis_commit no samples are assigned, in any mode, and
- * no checkpoint is written or restored (-EINVAL).  -EINVAL: out of range; -EBUSY: eddis_options
- * gave the number, or eddis_commit was called.
+ * eddis_commit compares the workers.  If the data set is set here, no samples are assigned before
+ * eddis_commit, in any mode, and eddis_checkpoint_begin and eddis_restore_begin fail with -EINVAL
+ * until the data set is known.  -EINVAL: out of range; -EBUSY: eddis_options gave the number, or
+ * eddis_commit was called.
  */
 int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddis_error *err);
 
-/* Write to *ret what this worker has to do at a step, so that a program can read ahead.  It is the
- * present step (between two: the next one) or one up to eddis_options.read_ahead steps later.  The
- * answer for a step never changes, unless the job goes back (eddis_restore_end) or stops
- * (eddis_stop, eddis_finish); then it returns 0 for steps that will not be done.  A new plan begins
- * after every step that any worker asked for.  flags has at most EDDIS_STEP_END_OF_EPOCH.  Return
- * 1, or 0 after the last step.
+/* Write to *ret what this worker has to do at a step, so that a program can read ahead.  The step
+ * is the present one (between two steps: the next one) or one up to eddis_options.read_ahead steps
+ * later.  The answer for a step never changes, unless the job goes back (eddis_restore_end) or
+ * stops (eddis_stop, eddis_finish).  After a stop the call returns 0 for steps that will not be
+ * done.  A new plan takes effect only after every step for which a worker has had an answer.  flags
+ * has at most EDDIS_STEP_END_OF_EPOCH.  Return 1, or 0 after the last step.
  *
  * Any thread may ask, also the one that makes the steps.  EDDIS_FOREVER cannot deadlock: the wait
  * never needs a step that this worker has not ended, or a gradient that it has not announced.
  * -EAGAIN (timeout 0) or -ETIMEDOUT: the workers are agreeing on a new plan, or the counter has not
  * answered; a late answer is kept for the next call.  In a step that finds a new plan, the
  * agreement lasts from this worker's last announcement (of the step's first round) until all
- * workers have made theirs.  Meanwhile the next two steps are answered, and those answered before.
- * -ENOBUFS: a step beyond read_ahead; -ESTALE: a step that is over.
- *   - async, hybrid: after eddis_commit.  While the mode is "auto": -EAGAIN at once.
+ * workers have made theirs.  Meanwhile calls for the next two steps, and for steps answered before,
+ * succeed.  -ENOBUFS: the step is more than read_ahead steps ahead; -ESTALE: the step is over.
+ *   - async, hybrid: call it after eddis_commit.  While the mode is "auto": -EAGAIN without
+ *     waiting.
  */
 int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct eddis_step *ret,
                     struct eddis_error *err);
 
 /* Write the numbers of the step's samples to ret [count].  For a micro-batch set step->first and
- * step->count to its part.
+ * step->count to the micro-batch's part of the step.
  */
 int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
                          struct eddis_error *err);
@@ -51,19 +53,19 @@ int eddis_counts(struct eddis *e, int64_t step, int64_t *ret, struct eddis_error
 
 /* Set that this worker does `count` samples (0 or more) in the present step, instead of
  * eddis_step.count.  For a program that never asks for sample numbers, such as one with a loader of
- * its own.  The count becomes its weight, and the board and the model of its speed use it.  Call it
- * after eddis_step_begin and before the step's first announcement, instead of eddis_set_weight.
- * Batch, epochs and number of steps still follow the plan: the program must itself take every
- * sample once an epoch.  -EINVAL: at another time, or after eddis_sample_indices, which in turn
- * fails with -EINVAL after this call.
+ * its own.  The count becomes the worker's weight, and the board and the model of the worker's
+ * speed use it.  Call it after eddis_step_begin and before the step's first announcement, instead
+ * of eddis_set_weight.  Batch, epochs and number of steps still follow the plan: the program must
+ * itself take every sample once an epoch.  -EINVAL: at another time, or after eddis_sample_indices,
+ * which in turn fails with -EINVAL after this call.
  */
 int eddis_set_count(struct eddis *e, int64_t count, struct eddis_error *err);
 
 /* Return a descriptor for poll(2), always the same one.  It becomes readable when the workers have
  * agreed on a new plan, which eddis_plan_step and eddis_counts then use; read 8 bytes from it to
- * wait for the next.  Without eddis-run it never does.  The library owns it and closes it in
- * eddis_close; until then any thread may poll and read it.  Return a negative errno value on
- * failure.
+ * wait for the next plan.  Without eddis-run it never becomes readable.  The library owns it and
+ * closes it in eddis_close; until then any thread may poll and read it.  Return a negative errno
+ * value on failure.
  */
 int eddis_plan_fd(struct eddis *e, struct eddis_error *err);
 

@@ -19,22 +19,22 @@
  * shared memory.  It is zero-filled at first and is freed with its last user.
  *
  * Order: a worker's requests to a buffer, also those started and not yet waited for, are carried
- * out in the order of its calls.  Only eddis_smb_wait lets later ones pass.  Accumulates of all
- * workers into a buffer are carried out one after the other.  If a read or write overlaps another
- * worker's accumulate or write, some elements have the value before and some the value after it.
- * No element is ever mixed, and no addition is lost.
+ * out in the order of its calls.  Only eddis_smb_wait lets later requests be carried out before it
+ * ends.  Accumulates of all workers into a buffer are carried out one after the other.  If a read
+ * or write overlaps another worker's accumulate or write, some elements have the value before and
+ * some the value after it.  No element is a mixture of both, and no addition is lost.
  *
  * Death: a worker that is killed leaves nothing locked.  Its accumulate is either finished, each
- * element once, or not done at all; its write may be partly done.  Buffers it was attached to stay
- * until the box is closed.  Under eddis-run a worker's death ends the generation and its boxes:
- * save in a checkpoint what must outlive it.  No file is left behind.
+ * element added exactly once, or not done at all; its write may be partly done.  Buffers to which
+ * it was attached stay until the box is closed.  Under eddis-run a worker's death ends the
+ * generation and its boxes: save in a checkpoint what must outlive it.  No file is left behind.
  *
  * Functions return 0 or a negative errno value, with the reason in err.  Timeouts are in
  * nanoseconds.  After -ETIMEDOUT the request may still be carried out, but the caller's memory is
  * not accessed any more.  -ENOENT: no buffer has this key, or its last user has left.  -EINVAL: not
- * attached, out of range, different types or lengths, or counting in a buffer that is not int64.
- * Once eddis_smb_open has returned, any thread may call them at any time; only one at a time may
- * wait for a started request.
+ * attached, out of range, different types or lengths, or eddis_smb_fetch_add in a buffer that is
+ * not int64.  Once eddis_smb_open has returned, any thread may call them at any time; only one
+ * thread at a time may wait for a started request.
  */
 #ifndef EDDIS_SMB_H
 #define EDDIS_SMB_H
@@ -86,24 +86,24 @@ int eddis_smb_write(struct eddis *e, uint64_t key, size_t first, size_t count, c
 int eddis_smb_accumulate(struct eddis *e, uint64_t key, uint64_t source, int64_t timeout_ns,
                          struct eddis_error *err);
 
-/* Add a notice to the buffer.  Each completed write and accumulate adds one, too; they are counted
- * from 1.
+/* Add a notice to the buffer, to wake eddis_smb_wait.  Each completed write and accumulate adds a
+ * notice, too.
  */
 int eddis_smb_notify(struct eddis *e, uint64_t key, int64_t timeout_ns, struct eddis_error *err);
 
-/* Wait until the buffer has had more than *count notices, then set *count to their number. */
+/* Wait until the buffer has had more than *count notices since its creation, then set *count to
+ * their number.
+ */
 int eddis_smb_wait(struct eddis *e, uint64_t key, uint64_t *count, int64_t timeout_ns,
                    struct eddis_error *err);
 
-/* Add to an element of an EDDIS_INT64 buffer, atomically; *ret_before is its value before.  If add
- * is positive, each call of all workers gets a different value: a shared counter.
+/* Add `add` to an element of an EDDIS_INT64 buffer, atomically; *ret_before is the element's value
+ * before.  If all calls add a positive number, each gets a different value: a shared counter.
  */
 int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t add,
                         int64_t *ret_before, int64_t timeout_ns, struct eddis_error *err);
 
-/* Start a request without waiting for it.  The memory belongs to the library until the request is
- * done.
- */
+/* A read, write or accumulate under way; eddis_smb_request_wait frees it. */
 struct eddis_smb_request;
 
 /* Start a read without waiting.  data belongs to the library until the request is done. */

@@ -2,7 +2,7 @@
 /* address_space.h - check whether the limit of the address space (ulimit -v) leaves enough free
  *
  * A library that cannot allocate memory for its threads aborts the process or hangs.  So callers
- * check before they use one.
+ * check the limit before they use such a library.
  */
 #ifndef EDDIS_BASE_ADDRESS_SPACE_H
 #define EDDIS_BASE_ADDRESS_SPACE_H

@@ -10,8 +10,8 @@
 
 #define BLAS_CORE_VARIABLE "OPENBLAS_CORETYPE" /* read when OpenBLAS is loaded */
 
-/* Return the value for OPENBLAS_CORETYPE that selects better kernels than `taken`, a name from
- * openblas_get_corename().  NULL: there are none, or the user has set the variable.
+/* Return the value for OPENBLAS_CORETYPE that selects better kernels than those in use, whose name
+ * `taken` is from openblas_get_corename().  NULL: there are none, or the user has set the variable.
  */
 const char *blas_core_better(const char *taken);
 

@@ -16,8 +16,8 @@ struct timespec;
 #define CLOCK_S     INT64_C(1000000000)
 #define CLOCK_NEVER INT64_MAX /* no deadline */
 
-/* Return monotonic time in ns since a fixed moment of this boot.  Comparable between processes of
- * one node.
+/* Return monotonic time in ns since a fixed moment of this boot.  Times of different processes of
+ * one node can be compared.
  */
 int64_t clock_now_ns(void);
 
@@ -47,12 +47,12 @@ int64_t clock_of_timespec(const struct timespec *t);
  */
 int clock_poll_ms(int64_t deadline_ns);
 
-/* Sleep until this monotonic time.  Return at once if it has passed. */
+/* Sleep until this monotonic time.  Return immediately if it has passed. */
 void clock_sleep_until_ns(int64_t deadline_ns);
 
-/* Wait until this monotonic time, to within microseconds if a core is free.  The last CLOCK_SPIN_NS
- * are spent in sched_yield() instead of a sleep, because a halted core, above all a virtual one,
- * wakes that late.
+/* Wait until this monotonic time, to within microseconds if a core is free.  Spend the last
+ * CLOCK_SPIN_NS in sched_yield() instead of a sleep, because a halted core, above all a virtual
+ * one, may wake up so much later.
  */
 #define CLOCK_SPIN_NS (CLOCK_MS / 5)
 void clock_wait_until_ns(int64_t deadline_ns);

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Return the checksum `crc` continued over n bytes.  Start with crc 0. */
+/* Return the checksum of a text followed by the n bytes at p; crc is the checksum of that text, 0
+ * if it is empty.
+ */
 uint32_t crc32_update(uint32_t crc, const void *p, size_t n);
 
 #endif

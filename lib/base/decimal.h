@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Parse a whole number.  Return false if s is none, has leading zeros, which YAML 1.1 takes for
- * octal, or does not fit.
+/* Parse a whole number.  Return false if s is not a whole number, has leading zeros (YAML 1.1 takes
+ * it for octal), or does not fit.
  */
 bool decimal_whole(const char *s, int64_t *ret);
 

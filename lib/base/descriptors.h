@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* descriptors.h - descriptors that this process inherited: the lock of a script, a pipe of the
- * terminal program.  A process that keeps such a descriptor open may block its owner.
+/* descriptors.h - close descriptors that this process inherited, such as the lock of a script or a
+ * pipe of the terminal program.  A process that keeps such a descriptor open may block its owner.
  *
- * eddis opens all its own descriptors close-on-exec; the others are inherited.
+ * eddis opens all its own descriptors close-on-exec, so a descriptor without this flag is
+ * inherited.
  */
 #ifndef EDDIS_BASE_DESCRIPTORS_H
 #define EDDIS_BASE_DESCRIPTORS_H

@@ -18,7 +18,7 @@
 struct dlopen_symbol {
     const char *name;
     void *slot;    /* address of the function pointer to set on success */
-    bool optional; /* may be missing from the library; the slot is then set to NULL */
+    bool optional; /* the library may lack the function; *slot is then set to NULL */
 };
 
 /* Load the first available library of the NULL-ended names and fill the slots.  The library stays

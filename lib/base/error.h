@@ -2,8 +2,8 @@
 /* error.h - one failure as a code and one sentence
  *
  * Every function that can fail returns 0 or a count on success and a negative errno value on
- * failure.  Its last parameter receives the sentence.  It begins in lower case, puts names in
- * quotes, ends without a full stop, and states the remedy if one is known.
+ * failure.  Its last parameter receives the sentence.  The sentence begins in lower case, puts
+ * names in quotes, ends without a full stop, and states the remedy if one is known.
  */
 #ifndef EDDIS_BASE_ERROR_H
 #define EDDIS_BASE_ERROR_H
@@ -32,8 +32,9 @@ int eddis_fail(struct eddis_error *err, int code, const char *fmt, ...)
 int eddis_fail_errno(struct eddis_error *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Prepend "<fmt>: " to the sentence in err.  Return err's code (code, if none is set or err is
- * NULL).  For a caller that knows where the failure happened; the callee reported what failed.
+/* Prepend "<fmt>: " to the sentence in err.  Return err->code; if that is 0 or err is NULL, return
+ * `code`.  For a caller that knows where the failure happened, while its callee has reported what
+ * failed.
  */
 int eddis_fail_prefix(struct eddis_error *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

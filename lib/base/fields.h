@@ -2,9 +2,9 @@
 /* fields.h - convert a struct to and from a JSON object by a table of its members
  *
  * One row per member serves both the writer and the strict reader, so that the two cannot diverge.
- * Every member of the table must be present, except FIELD_METRIC and FIELD_STRUCT_IF, and no other
- * may be.  To check the latter, the reader returns how many members it read, and fields_end
- * compares that with the size of the object.
+ * Every member of the table must be in the object, except FIELD_METRIC and FIELD_STRUCT_IF, and the
+ * object may have no other member.  To check the latter, the reader returns how many members it
+ * read, and fields_end compares that with the size of the object.
  */
 #ifndef EDDIS_BASE_FIELDS_H
 #define EDDIS_BASE_FIELDS_H
@@ -25,7 +25,7 @@ enum field_kind {
     FIELD_METRIC,  /* finite, low .. high, or NAN, omitted from the JSON */
     FIELD_BOOL,
     FIELD_FLAG,     /* int32_t, 0 or 1, written as false or true */
-    FIELD_ENUM,     /* int, 0 .. max - 1, written as names[] */
+    FIELD_ENUM,     /* int, 0 .. max - 1, written as names[value] */
     FIELD_TEXT,     /* char [size] */
     FIELD_LINE,     /* char [size]: text for people; control characters are read as '?' */
     FIELD_NAME,     /* char [size]: letters, digits, '.', '_', '-' */
@@ -36,14 +36,16 @@ enum field_kind {
     FIELD_LIST,     /* char **: NULL-ended, its items as FIELD_BYTES */
 
     FIELD_STRUCT,    /* struct: an object */
-    FIELD_STRUCT_IF, /* struct: an object; absent if the int64_t at `count` is 0 */
+    FIELD_STRUCT_IF, /* struct: an object; absent if the int64_t at offset `count` is 0 */
     FIELD_POINTER,   /* struct *, allocated: an object; NULL: null */
-    FIELD_INLINE,    /* struct: its members, each key preceded by `key` */
-    FIELD_UNION,     /* enum: the members of table of[enum], one of max; no C union */
-    FIELD_ALL,       /* struct [max]: a list of all */
-    FIELD_SLOTS,     /* struct [max]: a list of those that do not begin with a 0 byte */
-    FIELD_ARRAY,     /* struct or uint16_t [max]: a list of the first *count */
-    FIELD_OWNED,     /* struct * or int *, allocated [*count]: a list of at most max */
+    FIELD_INLINE,    /* struct: its members in this object, their keys preceded by `key` */
+    FIELD_UNION,     /* enum, 0 .. max - 1: the members of table of[value]; no C union */
+    FIELD_ALL,       /* struct [max]: a list of all elements */
+    FIELD_SLOTS,     /* struct [max]: a list of the elements that do not begin with a 0 byte */
+    FIELD_ARRAY,     /* struct or uint16_t [max]: a list of the first elements, as many as the int
+                      * at offset `count` says */
+    FIELD_OWNED,     /* struct * or int *, allocated: a list of at most max elements; their number
+                      * as of FIELD_ARRAY */
 };
 
 struct fields;
@@ -56,9 +58,11 @@ struct field {
     int64_t min, max;
     double low, high; /* bounds; both equal: none */
     const char *const *names;
-    const char *wrong; /* the message about a wrong word or item, for which # stands, or NULL */
-    const struct fields *of; /* the struct or structs; NULL: numbers of `size` bytes, from 0 */
-    size_t count;            /* offset of an int, the number of items */
+    const char *wrong; /* message about a wrong word or item, for which # stands; NULL: the general
+                        * message */
+    const struct fields *of; /* table of the struct or structs; NULL: numbers of `size` bytes, at
+                              * least 0 */
+    size_t count;            /* offset of the int that is the number of items */
 };
 
 /* Description of a struct */
@@ -75,7 +79,7 @@ struct fields {
 
 #define FIELD_ITEMS(array) (sizeof(array) / sizeof *(array))
 
-/* Describe a struct by an array of rows, and the members of struct fields after its size. */
+/* Describe a struct by an array of rows; further arguments set further members of struct fields. */
 #define FIELDS(type, rows, ...)                                                                    \
     {                                                                                              \
         .field = (rows), .n = FIELD_ITEMS(rows), .size = sizeof(type), __VA_ARGS__                 \
@@ -87,7 +91,7 @@ struct fields {
         .key = (key_), .kind = FIELD_##kind_, .offset = offsetof(type, member),                    \
         .size = sizeof(((type *)0)->member), __VA_ARGS__                                           \
     }
-/* The JSON key of these is the member's name. */
+/* Make a row whose JSON key is the member's name. */
 #define FIELD_ROW(type, member, kind_, ...) FIELD_AS(#member, type, member, kind_, __VA_ARGS__)
 #define FIELD(type, member, kind_, min_, max_)                                                     \
     FIELD_ROW(type, member, kind_, .min = min_, .max = max_)
@@ -96,7 +100,9 @@ struct fields {
 #define FIELD_WORD(type, member, words)                                                            \
     FIELD_ROW(type, member, ENUM, .max = FIELD_ITEMS(words), .names = words)
 
-/* Rows for structs in the struct.  table: a struct fields; tables: an array of them, by enum. */
+/* Make a row for a member that is a struct or an array of structs.  table: a struct fields; tables:
+ * an array of struct fields, indexed by the enum.
+ */
 #define FIELD_STRUCT(key, type, member, table) FIELD_AS(key, type, member, STRUCT, .of = &(table))
 #define FIELD_STRUCT_IF(key, type, member, present, table)                                         \
     FIELD_AS(key, type, member, STRUCT_IF, .of = &(table), .count = offsetof(type, present))
@@ -116,7 +122,7 @@ struct fields {
     FIELD_AS(key, type, member, OWNED, .of = &(table), .count = offsetof(type, number),            \
              .max = (most))
 
-/* Rows for numbers: kind_ is ARRAY or OWNED. */
+/* Make a row for an array of numbers; kind_ is ARRAY or OWNED. */
 #define FIELD_NUMBERS(type, member, kind_, key_, number, most, wrong_)                             \
     {                                                                                              \
         .key = (key_), .kind = FIELD_##kind_, .offset = offsetof(type, member),                    \
@@ -124,7 +130,9 @@ struct fields {
         .wrong = (wrong_)                                                                          \
     }
 
-/* Rows for other members of the same struct: in an object of their own, and in this one. */
+/* Make a row for further members of the same struct, which `table` describes: GROUP puts them into
+ * an object of their own, INCLUDE into the same object.
+ */
 #define FIELD_GROUP(key_, table)                                                                   \
     {                                                                                              \
         .key = (key_), .kind = FIELD_STRUCT, .of = &(table)                                        \
@@ -151,7 +159,9 @@ int fields_limit(const json_t *o, const char *key, int64_t min, int64_t max,
 /* Check whether a row of f, or of a struct whose members are inline, has this key. */
 bool fields_have(const struct field *f, size_t n, const char *key);
 
-/* Check that object o has exactly n members, the number that was read.  Return 0 or -EINVAL. */
+/* Check that object o has exactly n members, the number that fields_read returned.  Return 0 or
+ * -EINVAL.
+ */
 int fields_end(const json_t *o, size_t n, struct eddis_error *err);
 
 /* Return struct s as a new JSON object; NULL without memory. */
@@ -160,8 +170,8 @@ json_t *fields_json(const struct fields *t, const void *s);
 /* Return struct s as JSON text on one line, for the caller to free; NULL without memory. */
 char *fields_text(const struct fields *t, const void *s);
 
-/* Fill struct s, all zeros before, from the whole of object o, and check it.  Return 0 or a
- * negative errno.  The caller calls fields_free in either case.
+/* Fill struct s, which must be all zeros, from object o.  Reject unknown members unless t->open,
+ * and call t->check.  Return 0 or a negative errno.  The caller calls fields_free in either case.
  */
 int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_error *err);
 

@@ -14,14 +14,14 @@
 int file_open_regular(const char *path, size_t max, off_t *ret_size, struct eddis_error *err);
 
 /* Read a regular file of at most max bytes into *ret, which the caller frees.  A 0 byte follows the
- * text; *ret_n (may be NULL) does not count it.  -EFBIG: longer than max; -EINVAL: not a regular
- * file; -ENOENT.
+ * text and is not counted in *ret_n, which may be NULL.  -EFBIG: longer than max; -EISDIR: a
+ * folder; -EINVAL: another kind than a regular file; -ENOENT.
  */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err);
 
 /* Read a file as file_read does, if trust_file (trust.h) accepts it: for files that decide what is
- * executed. *warning (may be NULL) is set if a group or others may write to it or replace it.
- * -EPERM: it is not trusted.
+ * executed.  *warning (may be NULL) is set if a group or others may write to the file or replace
+ * it.  -EPERM: the file is not trusted.
  */
 int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
                       size_t *ret_n, struct eddis_error *err);
@@ -38,7 +38,9 @@ int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n
 int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
                       struct eddis_error *err);
 
-/* Check whether file_write_atomic could write here, by creating and removing a file beside it. */
+/* Check whether file_write_atomic could replace the file, by creating and removing a file beside
+ * it.  Return 0 or the error that it would meet.
+ */
 int file_try(const char *path, struct eddis_error *err);
 
 /* Return the remedy for a write that failed for lack of space: "free space there", or, if code is
@@ -47,7 +49,7 @@ int file_try(const char *path, struct eddis_error *err);
 const char *file_room_advice(int code);
 
 /* Open a log to append; create it with this mode if missing.  Never blocks on a FIFO.  Return its
- * descriptor.  -EPERM: it existed and another user owns it or all users may write to it.
+ * descriptor.  -EPERM: the log existed, and another user owns it or all users may write to it.
  */
 int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
 
@@ -56,13 +58,14 @@ int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
  */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
 
-/* Write `line` at the end of the file.  If it cannot be appended because the disk is full,
- * overwrite the last bytes.
+/* Write `line` at the end of the file.  If the line cannot be appended because the disk is full,
+ * overwrite the file's last bytes with it.
  */
 int file_mark_end(const char *path, const char *line, struct eddis_error *err);
 
 /* Return the folder for cached measurements, which can be repeated: $XDG_CACHE_HOME/eddis or
- * ~/.cache/eddis.  The caller frees it.  NULL if this user has no home folder, or without memory.
+ * ~/.cache/eddis.  The caller frees the text.  NULL if this user has no home folder, or without
+ * memory.
  */
 char *file_cache_dir(void);
 

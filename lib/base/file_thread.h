@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A folder whose call takes longer is considered unresponsive. */
+/* A folder is considered unresponsive if a file system call in it takes longer than this. */
 #define FILE_THREAD_LATE_NS (2 * CLOCK_S)
 
 /* Header of a task; the first member of the caller's own struct */
@@ -42,7 +42,7 @@ void file_thread_add(struct file_thread *t, struct file_task *k);
 /* Return a descriptor, owned by t, that becomes readable when a task may have finished. */
 int file_thread_fd(const struct file_thread *t);
 
-/* Call done() and free() of every finished task, in order. */
+/* Call done() and free() of every finished task, in the order of file_thread_add. */
 void file_thread_turn(struct file_thread *t);
 
 /* Check whether no task is waiting or running. */
@@ -56,8 +56,8 @@ bool file_thread_settle(struct file_thread *t, int64_t deadline_ns);
 int64_t file_thread_held_ns(struct file_thread *t, int64_t now_ns);
 
 /* Wait until this queued task has finished, and remove it from the finished ones.  Return true: the
- * caller now owns it and frees it.  False: the deadline (monotonic) came first, and the task
- * continues as any other.
+ * caller now owns it and frees it.  Return false: the deadline (monotonic) came first, and
+ * file_thread_turn will finish the task as any other.
  */
 bool file_thread_await(struct file_thread *t, struct file_task *k, int64_t deadline_ns);
 
@@ -68,8 +68,8 @@ void file_thread_each(struct file_thread *t, void (*look)(const struct file_task
                       void *ctx);
 
 /* Stop the thread without waiting for it.  Tasks that wait are freed without run(), finished ones
- * without done().  A blocked task is left to the thread, which ends when the call returns.  Accepts
- * NULL.
+ * without done().  If a task's call is blocked, the thread keeps the task and ends when the call
+ * returns.  Accepts NULL.
  */
 void file_thread_stop(struct file_thread *t);
 

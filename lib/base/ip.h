@@ -2,8 +2,8 @@
 /* ip.h - IPv4 and IPv6 addresses in one form
  *
  * An IPv4 address is stored as IPv6 maps it, ::ffff:10.1.0.7.  So both families are compared and
- * masked alike, and both spellings are equal.  The prefix length `bits` of a network counts in the
- * address's own family, 0 to ip_bits.
+ * masked alike, and both spellings are equal.  The prefix length `bits` of a network counts bits of
+ * the address's own family: 0 to 32 for IPv4, 0 to 128 for IPv6.
  */
 #ifndef EDDIS_BASE_IP_H
 #define EDDIS_BASE_IP_H
@@ -15,7 +15,7 @@
 
 enum {
     IP_CHARS = 46,                   /* an address as text, with the final 0 */
-    IP_NETWORK_CHARS = IP_CHARS + 4, /* "fd00:7::/64" */
+    IP_NETWORK_CHARS = IP_CHARS + 4, /* a network as text, "fd00:7::/64" */
 };
 
 /* An IPv4 or IPv6 address */
@@ -23,8 +23,8 @@ struct ip {
     uint8_t byte[16]; /* in network order */
 };
 
-/* Parse "10.1.0.7", "fd00::7" or "::ffff:10.1.0.7".  Return false if text is no address; one with a
- * scope ("%eth0") is none.
+/* Parse "10.1.0.7", "fd00::7" or "::ffff:10.1.0.7".  Return false if text is not an address, or has
+ * a scope ("%eth0").
  */
 bool ip_parse(const char *text, struct ip *ret);
 
@@ -52,14 +52,14 @@ int ip_compare(const struct ip *a, const struct ip *b);
 /* Return the address with all but its first `bits` bits cleared. */
 struct ip ip_masked(const struct ip *a, int bits);
 
-/* Check whether both are of one family and in one network of this prefix length. */
+/* Check whether both addresses are of one family and in one network of this prefix length. */
 bool ip_same_network(const struct ip *a, const struct ip *b, int bits);
 
 bool ip_is_loopback(const struct ip *a);    /* 127.x.y.z, ::1 */
 bool ip_is_unspecified(const struct ip *a); /* 0.0.0.0, :: */
 bool ip_is_link_local(const struct ip *a);  /* 169.254.x.y, fe80::/10: valid on one link only */
 
-/* Check whether the address can be of one machine: not multicast, broadcast, reserved or
+/* Check whether the address can belong to a single machine: not multicast, broadcast, reserved or
  * unspecified.
  */
 bool ip_is_unicast(const struct ip *a);

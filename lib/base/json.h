@@ -38,13 +38,13 @@ int json_parse(const char *text, size_t n, const char *what, json_t **ret, struc
 /* Read and parse a file of at most JSON_MAX_BYTES.  Return a new reference in *ret. */
 int json_read_file(const char *path, json_t **ret, struct eddis_error *err);
 
-/* Overwrite the text of member `key` of object o, a secret: jansson keeps a copy of its own.  o may
- * be NULL, and the member missing.
+/* Overwrite the text of the string member `key` of object o, a secret of which jansson keeps a
+ * copy.  o may be NULL, and the member missing.
  */
 void json_wipe(const json_t *o, const char *key);
 
-/* Return the JSON text with sorted keys, on one line or indented for people.  The caller frees it.
- * NULL without memory.
+/* Return the JSON text with sorted keys, on one line or indented for people.  The caller frees the
+ * text.  NULL without memory.
  */
 char *json_text(const json_t *j, bool indented);
 
@@ -60,21 +60,26 @@ int json_write_file(const char *path, const json_t *j, struct eddis_error *err);
 int json_want_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t *ret,
                   struct eddis_error *err);
 
-/* Read member `key` of object o, a number from min to max, into *ret.  -EINVAL. */
+/* Read member `key` of object o, a number from min to max, into *ret.  -EINVAL: as of
+ * json_want_int.
+ */
 int json_want_number(const json_t *o, const char *key, double min, double max, double *ret,
                      struct eddis_error *err);
 
-/* Read the boolean member `key` of object o into *ret.  -EINVAL. */
+/* Read the boolean member `key` of object o into *ret.  -EINVAL: as of json_want_int. */
 int json_want_bool(const json_t *o, const char *key, bool *ret, struct eddis_error *err);
 
-/* Borrow the string member `key` of object o, which has no 0 byte inside.  -EINVAL. */
+/* Borrow the string member `key` of object o, which has no 0 byte inside.  -EINVAL: as of
+ * json_want_int.
+ */
 int json_want_string(const json_t *o, const char *key, const char **ret, struct eddis_error *err);
 
-/* Borrow the array member `key` of object o, of at most max_items.  -EINVAL. */
+/* Borrow the array member `key` of object o, of at most max_items.  -EINVAL: as of json_want_int.
+ */
 int json_want_array(const json_t *o, const char *key, size_t max_items, json_t **ret,
                     struct eddis_error *err);
 
-/* Borrow the object member `key` of object o.  -EINVAL. */
+/* Borrow the object member `key` of object o.  -EINVAL: as of json_want_int. */
 int json_want_object(const json_t *o, const char *key, json_t **ret, struct eddis_error *err);
 
 /* Copy the string member `key` of object o into ret [size].  -EINVAL: missing, not a string, or too

@@ -15,8 +15,8 @@ json_t *json_bytes(const char *s);
  */
 json_t *json_sentence(const char *s);
 
-/* Return a new string from the JSON that json_bytes made, for the caller to free.  NULL if j is
- * not such a value, or without memory.
+/* Return a new string from the JSON that json_bytes made, for the caller to free.  NULL if
+ * json_bytes cannot have made j, or without memory.
  */
 char *json_bytes_copy(const json_t *j);
 

@@ -16,13 +16,15 @@ struct key_index {
     int *first, *next; /* [room]: row numbers; -1 ends a list */
 };
 
-/* Return the number of the indexed row that has this key; -1: none has. */
+/* Return the position in the array of the indexed row that has this key; -1: no row has it. */
 int key_index_find(const struct key_index *x, const void *rows, const char *key);
 
-/* Add the row that follows the indexed ones.  -ENOMEM: the index is unchanged. */
+/* Add to the index the row that follows the indexed rows.  -ENOMEM: the index is unchanged. */
 int key_index_add(struct key_index *x, const void *rows);
 
-/* Add the next n rows.  -ENOMEM: some of them may have been added. */
+/* Add to the index the n rows that follow the indexed rows.  -ENOMEM: some of the n may have been
+ * added.
+ */
 int key_index_add_all(struct key_index *x, const void *rows, int n);
 
 /* Remove row i, and move the last row into its place, in the index and in the array. */

@@ -18,7 +18,8 @@
 #define SYS_pidfd_open 434
 #endif
 
-/* Open a close-on-exec descriptor of a process.  Return it or a negative errno value. */
+/* Open a close-on-exec descriptor of a process.  Return the descriptor or a negative errno value.
+ */
 static inline int pidfd_call_open(pid_t pid)
 {
     long fd = syscall(SYS_pidfd_open, pid, 0);

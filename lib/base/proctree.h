@@ -18,13 +18,15 @@
 struct proctree_process {
     pid_t pid, parent;
     int64_t start;    /* start time, clock ticks since boot; pid and start identify the process */
-    int64_t used;     /* processor time in clock ticks, including its reaped children */
+    int64_t used;     /* processor time in clock ticks, including that of reaped children */
     char state;       /* as in /proc/PID/stat: R, S, D, T, Z, ... */
-    bool ending;      /* it is exiting or a zombie */
+    bool ending;      /* the process is exiting or a zombie */
     char command[16]; /* command name (comm), control characters replaced */
 };
 
-/* List all processes, in no order.  Return their number and an array that the caller frees. */
+/* List all processes, in no order.  Return the number of processes, and in *ret an array that the
+ * caller frees.
+ */
 int proctree_all(struct proctree_process **ret, struct eddis_error *err);
 
 /* Send sig to this process, never to a later one that has got its pid.  Return 0 or a negative
@@ -32,8 +34,8 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err);
  */
 int proctree_send(const struct proctree_process *p, int sig);
 
-/* List the descendants of root without root itself, parents before children.  Return their number
- * and an array that the caller frees; NULL if there are none.
+/* List the descendants of root without root itself, parents before children.  Return the number of
+ * descendants, and in *ret an array that the caller frees; NULL if there are none.
  */
 int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error *err);
 
@@ -60,8 +62,8 @@ char *proctree_read(pid_t pid, const char *name, size_t *ret_n);
 /* Borrow the value of a variable from the n bytes of text of /proc/PID/environ; NULL: not set. */
 const char *proctree_value(const char *text, size_t n, const char *name);
 
-/* Check whether the process is exiting, a zombie or gone.  Others may then already see it leave:
- * its memory is released first, then its files and locks, and only then can it be reaped.
+/* Check whether the process is exiting, a zombie or gone.  An exiting process releases its memory
+ * first, then its files and locks, and only then can it be reaped.
  */
 bool proctree_ending(pid_t pid);
 
@@ -79,8 +81,8 @@ int64_t proctree_switches(pid_t pid);
 int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err);
 
 /* Send SIGKILL to every descendant of this process and reap its children, repeatedly, until none is
- * left or the deadline has passed.  For a subreaper.  Blocks.  -ETIMEDOUT: err names one that is
- * still there.
+ * left or the deadline has passed.  The caller must be a subreaper.  Blocks.  -ETIMEDOUT: err names
+ * a descendant that is still there.
  */
 int proctree_kill_all(int64_t deadline_ns, struct eddis_error *err);
 

@@ -26,16 +26,16 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
 int program_folder(char *ret, size_t size, struct eddis_error *err);
 
 /* Check that a command's program exists: found as execvp would in `folder` with this PATH, or in
- * the folder `beside` ("": none).  A script's interpreter must exist, too. path NULL: PATH is
- * unknown; allowed if the name has a slash, and what depends on PATH is not checked.  -ENOENT,
- * -EACCES, or -ENOEXEC (lines that end in CRLF); err has a remedy.
+ * the folder `beside` ("": none).  A script's interpreter must exist, too.  If the name has a
+ * slash, path may be NULL (PATH is unknown); then an interpreter that is looked up in PATH is not
+ * checked.  -ENOENT, -EACCES, or -ENOEXEC (lines that end in CRLF); err has a remedy.
  */
 int program_check(const char *name, const char *folder, const char *path, const char *beside,
                   struct eddis_error *err);
 
 /* If the NULL-ended command is an interpreter with a script, as "python3 -u train.py", check that
- * the script exists.  Return 0 also if the script cannot be determined from the words.  -ENOENT: it
- * is missing.
+ * the script exists.  Return 0 also if the script cannot be determined from the words.  -ENOENT:
+ * the script is missing.
  */
 int program_check_script(char *const *command, const char *folder, const char *path,
                          struct eddis_error *err);

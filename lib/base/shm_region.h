@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shm_region.h - unnamed memory that processes of one node share
  *
- * A region is an anonymous memory file (memfd).  One process makes it; others of the same user open
- * it through the maker's /proc/PID/fd.  Since no file system contains it, it vanishes when all
- * processes that have it open have ended, however they ended.  The size of /dev/shm does not limit
- * it.
+ * A region is an anonymous memory file (memfd).  One process makes it; other processes of the same
+ * user open it through the maker's /proc/PID/fd.  Since no file system contains the region, it
+ * vanishes when all processes that have it open have ended, however they ended.  The size of
+ * /dev/shm does not limit a region.
  *
- * A region is used by its descriptor, which the caller closes.  Functions that return int return a
- * negative errno value on failure; the caller writes the error text.
+ * A region is identified by its descriptor, which the caller closes.  Functions that return int
+ * return a negative errno value on failure; they write no error text.
  */
 #ifndef EDDIS_BASE_SHM_REGION_H
 #define EDDIS_BASE_SHM_REGION_H
@@ -32,11 +32,12 @@ int shm_region_resize(int fd, size_t bytes);
 /* Fill *ret with the identification of this process's region. */
 int shm_region_describe(int fd, struct shm_region_mark *ret);
 
-/* Write the /proc path of an identified region. */
+/* Write the /proc path of the region that *mark identifies to ret. */
 void shm_region_path(const struct shm_region_mark *mark, char ret[SHM_REGION_PATH]);
 
-/* Open a region that another process described.  Return a descriptor.  -ESTALE: the path leads to
- * another file, because the two processes are in different pid namespaces.
+/* Open a region that another process identified by shm_region_describe.  Return a descriptor.
+ * -ESTALE: the path leads to another file, because the two processes are in different pid
+ * namespaces.
  */
 int shm_region_open(const struct shm_region_mark *mark);
 

@@ -32,7 +32,7 @@ void strlist_fini(struct strlist *l);
 /* Release a local strlist at the end of its scope (cleanup.h). */
 #define cleanup_strlist __attribute__((cleanup(strlist_fini)))
 
-/* Set NAME=VALUE in an environment list: replace the first NAME=, or append. */
+/* Set NAME=VALUE in an environment list: replace the first entry of NAME, or append an entry. */
 void strlist_set(struct strlist *l, const char *name, const char *value);
 
 /* Borrow the value of NAME from a NULL-ended list of NAME=VALUE; NULL: not in it, or env is NULL.

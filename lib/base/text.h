@@ -50,8 +50,8 @@ bool text_is_host(const char *s, size_t max);
 /* Check whether s is exactly n lower-case hexadecimal digits. */
 bool text_is_hex(const char *s, size_t n);
 
-/* Borrow the name of a common signal without SIG, "TERM"; "?": another. glibc has its own table
- * only from 2.32 on.
+/* Borrow the name of a common signal without SIG, "TERM"; "?": any other signal.  glibc has its own
+ * table only from 2.32 on.
  */
 const char *text_signal(int sig);
 

@@ -43,7 +43,7 @@ bool trust_is_own(const struct stat *st);
 bool trust_is_open(const struct stat *st);
 
 /* Check a file or folder by its stat; `path` is for messages and the access control list.  Return
- * 0; 1: others may write to it (*warning); -EPERM: not trusted.
+ * 0; 1: others may write to the file (*warning); -EPERM: the file is not trusted.
  */
 int trust_stat(const struct stat *st, const char *path, struct eddis_error *warning,
                struct eddis_error *err);
@@ -57,7 +57,8 @@ int trust_fd(int fd, const char *path, struct eddis_error *warning, struct eddis
 int trust_private(int fd, const char *path, struct eddis_error *err);
 
 /* Check that others cannot replace what is in a folder, by the folder itself and its parents; links
- * are resolved.  Return 0; 1: some may (*warning); -EPERM: all users may write to it.
+ * are resolved.  Return 0; 1: some users can replace it (*warning); -EPERM: all users may write to
+ * the folder.
  */
 int trust_holder(const char *dir, struct eddis_error *warning, struct eddis_error *err);
 

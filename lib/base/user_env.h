@@ -13,16 +13,20 @@
 
 #include <stdbool.h>
 
-/* Check whether a NAME=VALUE is such a variable, not yet hidden. */
+/* Check whether NAME=VALUE sets a variable that changes what these libraries do, and is not yet
+ * hidden.
+ */
 bool user_env_steers(const char *variable);
 
-/* Hide such variables from this program: rename them and execute the program again, because some
- * libraries read them while they are loaded.  Call it first in main.  Does nothing if there are
- * none.
+/* Hide these variables from this program: rename them and execute the program again, because some
+ * libraries read them while they are loaded.  Call it first in main.  Do nothing if no such
+ * variable is set.
  */
 void user_env_hide(char **argv);
 
-/* Return the value that the user's programs will see, hidden or not; NULL: not set. */
+/* Return the value of the variable as the user's programs will see it, whether it is hidden or not;
+ * NULL: not set.
+ */
 const char *user_env_get(const char *name);
 
 /* Append this process's environment as the user's programs will see it. */

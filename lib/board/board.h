@@ -20,16 +20,16 @@ struct board; /* a mapping */
 /* ---- for the agent ---- */
 
 /* Make the file (it must not exist) for n_local workers, and map it; board_close frees *ret.  All
- * of *setup but magic, version, sequence and plan_version is copied into the area.  group or
- * node_of NULL: all ranks are of one.
+ * of *setup but magic, version, sequence and plan_version is copied into the area.  setup->group
+ * NULL: all ranks are in one group; setup->node_of NULL: all are on one node.
  */
 int board_create(const char *path, const struct board_area *setup, struct board **ret,
                  struct eddis_error *err);
 
-/* Publish a plan version: one more than the last, at first 1, or 0 while the mode is open.
- * plan->piece NULL: all 0.  -EBUSY: BOARD_PLANS - 1 versions are not yet in force on some local
- * worker.  If a page's plan_since is set, its plan_version is in force on that worker; otherwise
- * the version of its last step in the ring is.
+/* Publish a plan.  Its version is one more than that of the plan before; the first is 1, or 0 while
+ * the mode is open.  plan->piece NULL: all 0.  -EBUSY: BOARD_PLANS - 1 versions are not yet in
+ * force on some local worker.  If a page's plan_since is set, its plan_version is in force on that
+ * worker; otherwise the plan of the last step in its ring is.
  */
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
 
@@ -37,8 +37,8 @@ int board_publish(struct board *b, const struct board_plan *plan, struct eddis_e
 int board_settle(struct board *b, const struct board_area *settled, const struct board_plan *plan,
                  struct eddis_error *err);
 
-/* Copy a worker's page to *ret.  Never block: -EAGAIN if its writer was busy in a hundred tries,
- * -ENODATA before the worker has mapped it, -EPROTO if its content is invalid.
+/* Copy a worker's page to *ret.  Never block: -EAGAIN if the page was being written in each of a
+ * hundred tries, -ENODATA before the worker has mapped the page, -EPROTO if its content is invalid.
  */
 int board_read(const struct board *b, int local_rank, struct board_page *ret,
                struct eddis_error *err);
@@ -59,9 +59,9 @@ bool board_all_mapped(const struct board *b);
  */
 int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err);
 
-/* Map the file for the page of a worker whose steps another process finds in its output.  The page
- * gets pid; that process's own board_open may take the page over at any time.  -EBUSY: it has done
- * so already.
+/* Map the file, for a process that finds a worker's steps in the worker's output and writes them to
+ * its page.  pid is the worker's process and is stored in the page.  That process may take the page
+ * over at any time by board_open.  -EBUSY: it has done so already.
  */
 int board_open_output(const char *path, int local_rank, pid_t pid, struct board **ret,
                       struct eddis_error *err);
@@ -72,42 +72,44 @@ bool board_is_output(const struct board *b);
 /* Reset the page, for another worker of the process that has opened it. */
 void board_renew(struct board *b);
 
-/* Borrow the page to write to, until board_end.  Takes under a microsecond and no system call; one
- * thread at a time.  It is this process's own copy and keeps what was written before.
+/* Borrow the page to write to, until board_end.  Takes under a microsecond and no system call; only
+ * one thread at a time may do this.  The page is this process's own copy and keeps what was written
+ * before.
  */
 struct board_page *board_begin(struct board *b);
 
-/* Publish the page of board_begin, except `choice`.  Of the ring publish the slots of steps up to
- * steps_done - 1 that are new since the last board_end, and the newest slot again.
+/* Publish the page of board_begin, except `choice`.  Of the ring publish only the slots of steps up
+ * to steps_done - 1 that are new since the previous board_end, and the newest slot again.
  */
 void board_end(struct board *b);
 
 /* What is known of a program that reports only the numbers of its steps. */
 struct board_reported {
-    int64_t step;    /* number of the last step that has ended, from 0; -1: none */
-    int64_t samples; /* samples of all steps since the call before */
+    int64_t step;    /* number of the newest step that has ended, from 0; -1: none */
+    int64_t samples; /* samples of all steps since the previous board_show_steps */
     int64_t total;   /* steps of the whole run; 0: unknown */
     int64_t thread;  /* number (gettid) of the thread that makes the steps; 0: unknown */
-    int64_t now_ns;
+    int64_t now_ns;  /* clock_now_ns of the report */
 };
 
-/* Show on the page that these steps have ended since the last call, each after an equal part of the
- * time.  The first call starts the clock.  A step number below an earlier one only shows that the
- * program is alive.
+/* Show on the page that these steps have ended since the previous call, each after an equal part of
+ * the time between the calls.  The first call starts the clock.  A step number below an earlier one
+ * only shows that the program is alive.
  */
 void board_show_steps(struct board *b, const struct board_reported *t);
 
-/* Publish a choice of the communication, under the next version of choices. */
+/* Publish measured settings of the communication, under the next version number of such settings.
+ */
 void board_choose(struct board *b, const struct comm_choice *choice);
 
-/* Borrow this worker's own copy of its page, as last written. */
+/* Borrow this worker's own copy of its page, with all that was written to it so far. */
 const struct board_page *board_own(const struct board *b);
 
 /* Borrow the area's constant part (all but sequence and plan_version) and its arrays. */
 const struct board_area *board_setup(const struct board *b);
 
 /* Update mode, algorithm, options and groups of the set-up from the board, once there is a plan 1.
- * -EAGAIN: the agent was writing in a hundred tries; -EPROTO: they are invalid.
+ * -EAGAIN: the agent was writing in each of a hundred tries; -EPROTO: the values are invalid.
  */
 int board_take_mode(struct board *b, struct eddis_error *err);
 
@@ -115,19 +117,19 @@ int board_take_mode(struct board *b, struct eddis_error *err);
 int64_t board_newest(const struct board *b);
 
 /* Copy plan `version`.  ret->batch and ret->piece (may be NULL) are the caller's, [n_ranks], and
- * are written in any case.  -ESTALE: no longer kept; -ENOENT: not there yet; -EAGAIN: the agent was
- * writing in a hundred tries.
+ * are written in any case.  -ESTALE: the version is no longer kept; -ENOENT: it is not published
+ * yet; -EAGAIN: the agent was writing in each of a hundred tries.
  */
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err);
 
-/* Leave a note beside the file, or remove it, that this worker has left the job in order and its
- * process will end without MPI_Finalize.  mpirun must not notice that, since it would end the other
- * workers.  Return whether the note is there.
+/* Create a note beside the file (left false: remove it) that this worker has left the job in order
+ * and its process will end without MPI_Finalize.  The wrapper hides such an end from mpirun, which
+ * would end the other workers.  Return whether the note exists now.
  */
 bool board_note_left(const char *path, int local_rank, bool left);
 
-/* Check whether there is such a note. */
+/* Check whether the note of board_note_left exists for this worker. */
 bool board_left(const char *path, int local_rank);
 
 /* Unmap the board and free it; b may be NULL.  The agent unlinks the file. */

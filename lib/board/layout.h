@@ -18,7 +18,7 @@
  *     |  local 1  |  ...
  *     +-----------+
  *
- * So its size follows from the numbers of ranks of the job and of the node.
+ * So the file's size follows from the numbers of ranks of the job and of the node.
  *
  * Both sides may be of different builds of eddis, so every field has a fixed size, and `magic` and
  * `version` come first.  A page has one writer.  It makes `sequence` odd, writes, and makes it
@@ -39,8 +39,8 @@
  *     when it has none  folder of checkpoints; it must be there, unless it is checkpoint_dir itself
  *     "" there          a fresh start
  *
- * So the agent writes the same two paths in every generation.  The generation above is that of the
- * fence.  It continues to count if Slurm requeues the job, so it is not 1 in the first generation
+ * So the agent writes the same two paths in every generation.  The generation here is that of the
+ * fence, which continues to count if Slurm requeues the job, so it is not 1 in the first generation
  * of a later start.
  */
 #ifndef EDDIS_BOARD_LAYOUT_H
@@ -73,7 +73,7 @@ enum {
 
 enum {
     BOARD_TOLD_CALLS = 1,  /* the program reports its steps itself (eddis_progress) */
-    BOARD_TOLD_OUTPUT = 2, /* another process finds them in its output, until libeddis takes over */
+    BOARD_TOLD_OUTPUT = 2, /* the wrapper finds steps in the output, until libeddis takes over */
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -107,45 +107,46 @@ struct board_page {
     int32_t rank, local_rank;
     int32_t pid;
     int32_t phase;       /* enum eddis_phase */
-    int64_t steps_done;  /* number of the last finished step + 1; 0: none yet */
+    int64_t steps_done;  /* number of the newest finished step + 1; 0: none yet */
     int64_t steps_total; /* 0: unknown */
     int64_t steps_in_epoch, samples_in_epoch;
     int64_t epochs;       /* 0: unknown */
-    int64_t steps_here;   /* steps done by this process; after a resume not from number 0 */
-    int64_t samples_done; /* samples of this worker in these steps */
-    /* Set if this worker's steps do not show the job's progress, since workers count their own
-     * steps or do what others left; otherwise 0.  Samples of all workers up to the checkpoint
-     * resumed from, and samples_done at that moment.
+    int64_t steps_here;   /* steps done by this process; after a resume the first is not step 0 */
+    int64_t samples_done; /* samples of this worker in its steps_here steps */
+    /* Samples of all workers up to the checkpoint resumed from, and samples_done when it was
+     * resumed.  Both 0 if steps_done shows the job's progress: if workers do not count their own
+     * steps or do samples that others left.
      */
     int64_t restored_samples, restored_at;
-    int64_t asked_step;   /* highest step its sampler was asked for */
-    int64_t plan_version; /* newest version seen */
-    int64_t plan_since;   /* first step under that version; -1 until it is agreed on */
+    int64_t asked_step;   /* highest step whose samples the program has asked for */
+    int64_t plan_version; /* newest plan version that this worker has read */
+    int64_t plan_since;   /* first step under plan_version; -1 until it is agreed on */
     int64_t bytes_sent;
     int64_t overrun_ns;  /* sum over steps of real work beyond an emulated device's time */
     int64_t phase_ns;    /* clock_now_ns when the phase began; a wait repeated after timeouts is one
                           * phase */
     int64_t model_bytes; /* bytes of the parameters; 0: not registered yet */
-    struct program program; /* set together with model_bytes */
-    double loss;            /* of the last step that reported one */
+    struct program program; /* sizes of the program, set together with model_bytes */
+    double loss;            /* loss of the newest step that reported one */
     int32_t has_loss;
-    int32_t staleness;      /* 0 in synchronous modes */
+    int32_t staleness;      /* staleness of the model in steps; 0 in sync mode */
     int64_t waits_for;      /* rank that this one has waited for, for a second or more; -1: none or
                              * unknown */
-    struct board_times sum; /* over all finished steps */
-    int64_t exchanges;      /* exchanges of models before these steps; 0 in sync mode */
-    int64_t exchange_ns;    /* sum of the time waited for these exchanges */
+    struct board_times sum; /* sum over all finished steps */
+    int64_t exchanges;      /* exchanges of models before the finished steps; 0 in sync mode */
+    int64_t exchange_ns;    /* sum of the times waited for exchanges of models */
     int64_t memory_bytes;   /* peak memory that the program reported under step_plan; 0: none */
-    int64_t at_once;        /* most samples held at once in the present step; 0: none yet */
+    int64_t at_once;        /* most samples in memory at the same time in this step; 0: none yet */
     int64_t takes_pieces;   /* 1: the program uses a plan's micro-batch size */
     int64_t stops;          /* 1: this worker's program has called eddis_stop */
-    int64_t trained;        /* 1: no step of the job was left */
-    int64_t ended; /* 1: it has ended its steps by itself, and waits for the workers of its model */
-    int64_t told;  /* BOARD_TOLD_...: only its step numbers are known, from there; else 0 */
+    int64_t trained;        /* 1: this worker has found no step of the job left */
+    int64_t ended; /* 1: the worker has ended its steps by itself and waits for the workers of its
+                    * model */
+    int64_t told;  /* BOARD_TOLD_...: source of the step numbers, if only these are known; else 0 */
     int64_t thread;    /* number (gettid) of the thread that begins the steps; 0: none yet */
-    int64_t step_plan; /* plan version of the last finished step; 0: none yet */
-    struct board_times sum_before; /* sum of the steps before the first one under step_plan ... */
-    int64_t steps_before, samples_before; /* ... and how many steps and samples these were */
+    int64_t step_plan; /* plan version of the newest finished step; 0: none yet */
+    struct board_times sum_before;        /* sum over the steps before the first under step_plan */
+    int64_t steps_before, samples_before; /* number of steps in sum_before, and of their samples */
     struct network_check network; /* set by rank 0, in the first generation, if an earlier job has
                                    * measured the network */
     /* Of this process: numbers of checkpoints written and failed, step of the newest written, and
@@ -154,17 +155,17 @@ struct board_page {
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step;
     char checkpoint_why[BOARD_WHY];
     int64_t committed;         /* 1: eddis_commit has set model_bytes and network */
-    struct model_check models; /* result of comparing the models of its group's workers */
+    struct model_check models; /* result of comparing the models of the group's workers */
     int64_t loss_step;         /* first step with a loss that is not finite, + 1; 0: none */
     struct board_metric metric[BOARD_METRICS];
     struct board_step ring[BOARD_RING]; /* step s in slot s % BOARD_RING */
-    struct comm_choice choice;          /* set by rank 0: as measured, or as in the area */
+    struct comm_choice choice;          /* set by rank 0: measured, or as in the area */
 };
 
 enum {
     BOARD_FLAG_CHECKPOINT = 1, /* write a checkpoint at the first step of this plan */
-    BOARD_FLAG_STOP = 2,       /* that step is the last */
-    BOARD_FLAG_PASSING = 4,    /* soon to be replaced: its steps do not predict later ones */
+    BOARD_FLAG_STOP = 2,       /* the first step of this plan is the last step */
+    BOARD_FLAG_PASSING = 4,    /* will soon be replaced: its steps do not predict later ones */
     BOARD_FLAGS = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP | BOARD_FLAG_PASSING,
 };
 
@@ -187,7 +188,7 @@ struct board_area {
     uint32_t version, sequence;
     int32_t n_ranks, n_local;
     int32_t generation;
-    int32_t first_rank; /* first rank of this node; its ranks are consecutive */
+    int32_t first_rank; /* first rank of this node; the ranks of a node are consecutive */
     int32_t emulated;   /* 1: the node's workers emulate other devices */
     int32_t checkpoint_keep;
     int64_t checkpoint_every; /* steps between checkpoints; 0: only if a plan asks for one */
@@ -195,22 +196,22 @@ struct board_area {
     uint64_t seed;
     int64_t warmup_steps; /* warm-up of the learning rate; 0: none */
     int64_t check_models; /* steps between comparisons of the workers' models; 0: never */
-    int64_t open_ns;      /* time that eddis_commit waits for the mode of an "auto" job */
+    int64_t open_ns;      /* longest wait of eddis_commit for the mode of an "auto" job */
     int64_t plan_version; /* newest plan version */
-    /* The next three, and the groups, may change with plan version 1. */
+    /* mode, algorithm, options and the groups may change with plan version 1. */
     char mode[16], algorithm[16];
-    struct sync_options options;      /* options of the algorithm; its period is in the plans */
-    struct comm_choice choice;        /* of a replayed plan; version 0: to be measured */
-    struct network_checks checks;     /* links of the network to revalidate, from this node */
-    int64_t fence_generation;         /* generation in checkpoints; 0: same as `generation` */
+    struct sync_options options;      /* the algorithm's options, but its period is in each plan */
+    struct comm_choice choice;        /* settings of a replayed plan; version 0: to be measured */
+    struct network_checks checks;     /* links of this node to measure again */
+    int64_t fence_generation;         /* generation for fences and checkpoints; 0: `generation` */
     char job[BOARD_JOB];              /* id of the job that owns the checkpoints; "": none */
     char checkpoint_dir[1024];        /* folder for this job's checkpoints alone; "": none */
-    char resume_from[1024];           /* see above; "": a fresh start */
-    double fixed_s[BOARD_MAX_LOCAL];  /* emulated devices, by local rank: fixed seconds of a step */
+    char resume_from[1024];           /* checkpoint or folder of checkpoints to resume; "": none */
+    double fixed_s[BOARD_MAX_LOCAL];  /* emulated device of a local rank: fixed seconds of a step */
     double sample_s[BOARD_MAX_LOCAL]; /* seconds per sample, already divided by the device's rate */
-    double jitter[BOARD_MAX_LOCAL];   /* relative standard deviation of a step */
-    /* Pointers of this process, NULL in the shared memory.  The group of every rank of the job,
-     * from 0, all 0 in sync mode; and its node, numbered in the order of ranks.
+    double jitter[BOARD_MAX_LOCAL];   /* relative standard deviation of a step's time */
+    /* Pointers of this process, NULL in the shared memory, to arrays [n_ranks]: the group of every
+     * rank, from 0, all 0 in sync mode; and its node, numbered in the order of ranks.
      */
     const int32_t *group, *node_of;
 };

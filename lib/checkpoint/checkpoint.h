@@ -35,13 +35,14 @@ enum {
     CHECKPOINT_MAX_MANIFEST = 16 << 20,
 };
 
-/* Prefix of the names of the library's own entries; a program's names must not have it. */
+/* Prefix of the names of the library's own entries; a program's names must not begin with it. */
 #define CHECKPOINT_OWN "eddis."
 
 struct checkpoint;
 
 struct checkpoint_meta {
-    int64_t step;    /* the next step to do; if samples are listed, the step of sync mode */
+    int64_t step;    /* the next step to do; if samples are listed, the step at which sync mode has
+                      * done as many */
     uint64_t seed;   /* seed of the order of samples */
     int64_t samples; /* samples of one epoch */
     int64_t batch;   /* global batch; with the step it gives the position in the epoch */
@@ -57,8 +58,8 @@ struct checkpoint_meta {
 int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struct checkpoint **ret,
                      struct eddis_error *err);
 
-/* Open the part that rank 0 of this generation has created, on another rank.  -ENOENT: this node
- * does not see its folder.
+/* Open, on another rank, the ".part" folder that rank 0 of this generation has created.  -ENOENT:
+ * this node does not see the folder.
  */
 int checkpoint_join(const char *dir, int64_t step, int generation, struct checkpoint **ret,
                     struct eddis_error *err);
@@ -67,8 +68,8 @@ int checkpoint_join(const char *dir, int64_t step, int generation, struct checkp
 const char *checkpoint_folder(const struct checkpoint *c);
 
 /* Write n bytes as "rank-<rank>.<name>", sync them and add them to the list.  Blocks.  -EINVAL:
- * invalid name; -EEXIST: it was put before.  After a failed write, such as -ENOSPC, the file is
- * removed again.
+ * invalid name; -EEXIST: this name was put before.  After a failed write, such as -ENOSPC, the file
+ * is removed again.
  */
 int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void *data, size_t n,
                    struct eddis_error *err);
@@ -81,7 +82,7 @@ bool checkpoint_is_own(const char *name);
  */
 char *checkpoint_list(const struct checkpoint *c);
 
-/* Add another rank's list, n bytes, on rank 0.  -EINVAL: it is damaged. */
+/* Add another rank's list, n bytes, on rank 0.  -EINVAL: the list is damaged. */
 int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err);
 
 /* Complete the checkpoint, on rank 0 alone; takes c.  Files in the folder that are in no list are
@@ -102,9 +103,9 @@ void checkpoint_abandon_take(struct checkpoint *c);
 /* ---- reading ---- */
 
 /* Open the newest whole checkpoint in dir, with every checksum compared.  Return 1, or 0 if there
- * is none (also if dir is missing).  passed (may be NULL): error of the newest one that is not
- * whole or belongs to another user; code 0: none.  -EPERM: it is this user's, but others may write
- * to it.
+ * is none (also if dir is missing).  passed (may be NULL): error of the newest checkpoint that is
+ * not whole or belongs to another user; code 0: none.  -EPERM: the newest one is this user's, but
+ * others may write to it.
  */
 int checkpoint_open_newest(const char *dir, struct checkpoint **ret, struct eddis_error *passed,
                            struct eddis_error *err);
@@ -114,11 +115,11 @@ bool checkpoint_is_foreign(const char *path);
 
 /* Open a checkpoint for reading; checkpoint_close frees *ret.  Every file's size is compared; with
  * `sums` also every checksum.  checkpoint_get compares the checksum of what it reads in any case.
- * -ENOENT: it does not exist; -EBADMSG: it is not whole, err has the reason.
+ * -ENOENT: there is no folder at path; -EBADMSG: the checkpoint is not whole, err has the reason.
  */
 int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err);
 
-/* Return the bytes of all its files, by its manifest. */
+/* Return the bytes of all files of the checkpoint, by its manifest. */
 int64_t checkpoint_bytes(const struct checkpoint *c);
 
 /* Check whether path is a folder of checkpoints, not a checkpoint itself. */
@@ -127,14 +128,14 @@ bool checkpoint_is_collection(const char *path);
 /* Close and free a checkpoint opened for reading; c may be NULL. */
 void checkpoint_close(struct checkpoint *c);
 
-/* Borrow its step, seed and other data. */
+/* Borrow the checkpoint's step, seed and other data. */
 const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *c);
 
 /* Return the bytes that this rank has put under this name, or -ENOENT. */
 int64_t checkpoint_size(const struct checkpoint *c, int rank, const char *name);
 
-/* Read what this rank has put under this name to data [n].  -ENOENT: nothing; -EMSGSIZE: it has
- * another length; -EBADMSG: the file has changed since it was opened.
+/* Read what this rank has put under this name to data [n].  -ENOENT: the rank has put nothing under
+ * it; -EMSGSIZE: the length is not n; -EBADMSG: the file has changed since it was opened.
  */
 int checkpoint_get(const struct checkpoint *c, int rank, const char *name, void *data, size_t n,
                    struct eddis_error *err);

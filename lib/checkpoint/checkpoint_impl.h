@@ -11,16 +11,17 @@ struct checkpoint {
     char *dir;    /* NULL: open for reading */
     char *folder; /* path of the checkpoint's folder */
     int64_t step;
-    bool owner;         /* rank 0 while writing: must remove the folder unless it is committed */
+    bool owner;         /* rank 0 while writing: must remove the folder unless the checkpoint is
+                         * committed */
     struct fence fence; /* set if owner */
-    int64_t drop_to;    /* the commit removes checkpoints of later steps up to this one */
+    int64_t drop_to;    /* the commit removes checkpoints of later steps, up to this step */
     struct manifest m;
 };
 
 /* The name of a checkpoint's folder. */
 struct checkpoint_name {
     int64_t step;
-    int generation; /* generation that writes it; 0: it is whole */
+    int generation; /* generation that writes the checkpoint; 0: the checkpoint is whole */
 };
 
 /* List the checkpoints and parts in dir, newest first.  Return their number, 0 if dir is missing;
@@ -31,7 +32,7 @@ int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis
 /* Write "step-00000500" or "step-00000500.g1.part" to ret [48]. */
 void checkpoint_name_text(const struct checkpoint_name *n, char *ret);
 
-/* Parse such a name; return false if it is another name. */
+/* Parse a name that checkpoint_name_text writes; return false if text is another name. */
 bool checkpoint_name_parse(const char *text, struct checkpoint_name *ret);
 
 /* Write the file name of an entry to ret [MANIFEST_MAX_FILE + 1]; return false if the entry's name

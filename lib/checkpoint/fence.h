@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fence.h - let only the process that opened a folder last write checkpoints into it
+/* fence.h - let only the process that has opened a folder most recently write checkpoints into it
  *
  * A process of an older generation may still live, frozen or on a disconnected host, when the next
- * generation has begun.  What it was writing must not become a checkpoint any more.
+ * generation has begun.  What such a process was writing must not become a checkpoint any more.
  *
  *     <dir>/.generation               "eddis generation 1", job, generation, owner: a random word
  *     <dir>/step-00000600.g2.part     being written by generation 2
  *
  * To open: write .generation anew, then remove the parts of other generations, each by one rename.
  * To commit: read .generation, then rename the part.  So no lock is needed.  A process that was
- * frozen between these two finds no part when it continues.  What it renamed earlier was whole
- * before the next generation searched for checkpoints.
+ * frozen between reading and renaming finds no part when it continues.  What it renamed earlier was
+ * whole before the next generation searched for checkpoints.
  *
- * Only rank 0 uses it.
+ * Only rank 0 uses a fence.
  */
 #ifndef EDDIS_CHECKPOINT_FENCE_H
 #define EDDIS_CHECKPOINT_FENCE_H
@@ -27,9 +27,9 @@ struct fence {
     char owner[FENCE_OWNER + 1];
 };
 
-/* Become the only writer of dir, which is created if missing, and remove what dead generations
- * left.  job "" counts as "-".  -ESTALE: a later generation of the job is the writer.  After any
- * other failure the parts of other generations may be gone all the same.
+/* Become the only writer of dir, which is created if missing, and remove the parts that other
+ * generations left there.  job "" counts as "-".  -ESTALE: a later generation of the job is the
+ * writer.  After any other failure the parts of other generations may be gone all the same.
  */
 int fence_open(const char *dir, const char *job, int generation, struct fence *ret,
                struct eddis_error *err);

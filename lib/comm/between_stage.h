@@ -4,13 +4,13 @@
  *
  * The data comes in pieces of equal length, except for the last, which has the trailer.  Piece i
  * uses lane i % COMM_LANES.  Pieces of different lanes may be under way at the same time, so that
- * one's delays overlap with another's transfer.  Pieces of one lane follow each other.  All ranks
- * of the stage start the same pieces, in the same order in each lane.  The caller decides where a
- * piece lies.
+ * the delays of one piece overlap with the transfer of another.  Pieces of one lane follow each
+ * other.  All ranks of the stage start the same pieces, in the same order in each lane.  The caller
+ * decides where the data of a piece are.
  *
  * A collective for each lane and one for the last piece are made once and started for every piece.
- * So a lack of memory shows when the stage is made, or never.  Their scratch, about half a piece
- * each in two nodes' ring, is kept as long as the stage.
+ * So a lack of memory shows when the stage is made, or never.  The collectives' scratch memory,
+ * about half a piece each for a ring of two nodes, is kept as long as the stage.
  */
 #ifndef EDDIS_COMM_BETWEEN_STAGE_H
 #define EDDIS_COMM_BETWEEN_STAGE_H
@@ -31,8 +31,9 @@ struct between_stage_options {
 
 /* A sequence of pieces, one under way at a time. */
 struct between_lane {
-    struct collective *sum;  /* for pieces except the last; NULL: the lane has none */
-    struct collective *busy; /* the one under way: sum, or the stage's last; NULL: none */
+    struct collective *sum;  /* for pieces except the last; NULL: the lane has no such piece */
+    struct collective *busy; /* the collective under way: `sum`, or `last` of the stage; NULL:
+                              * none */
     uint64_t piece;          /* number of the piece under way */
 };
 
@@ -40,7 +41,7 @@ struct between_lane {
 struct between_stage {
     struct between_stage_options o;
     struct between_lane lane[COMM_LANES];
-    struct collective *last; /* for the last piece */
+    struct collective *last; /* collective for the last piece */
 };
 
 /* Make the collectives.  -ENOMEM. */
@@ -53,13 +54,14 @@ void between_stage_fini(struct between_stage *s);
 /* Check whether piece i can be started. */
 bool between_stage_free(const struct between_stage *s, uint64_t i);
 
-/* Start to sum piece i, whose data is `data`.  Return 1 if the sum is over, else 0, or a failure.
+/* Start to sum piece i, whose data is `data`.  Return 1 if the sum is complete already, else 0, or
+ * a failure.
  */
 int between_stage_start(struct between_stage *s, uint64_t i, void *data, struct outbox *out,
                         struct eddis_error *err);
 
-/* Continue after the stage's completed operation op.  Return like between_stage_start, with the
- * number of its piece in ret.
+/* Continue after the stage's completed operation op.  Return like between_stage_start, and store
+ * the number of op's piece in *ret.
  */
 int between_stage_done(struct between_stage *s, const struct comm_op *op, uint64_t *ret,
                        struct outbox *out, struct eddis_error *err);

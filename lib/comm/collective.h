@@ -20,34 +20,34 @@ struct node_groups;
 
 enum {
     COMM_DIRECT_RANKS = 8,      /* with more ranks a direct exchange with all is never chosen */
-    COMM_PIECE_BYTES = 1 << 20, /* of a ring's messages, see allreduce_ring.c */
+    COMM_PIECE_BYTES = 1 << 20, /* default size of a ring's messages, see allreduce_ring.c */
     COMM_LANES = 2, /* streams of a collective's messages that may overtake each other */
     COMM_TAGS = 32768 / COMM_LANES, /* tags of collectives; MPI guarantees 32768 tags of messages */
 };
 
 /* The size limits between the kinds of all-reduce by messages. */
 struct comm_limits {
-    size_t direct_bytes;  /* up to this size a direct exchange with all ... */
-    size_t tree_bytes;    /* ... up to this one a tree ... */
-    size_t halving_bytes; /* ... up to this one recursive halving, above it a ring ... */
-    size_t piece_bytes;   /* ... with messages of about this size at most; 0: whole blocks */
+    size_t direct_bytes;  /* largest size for a direct exchange of each rank with all */
+    size_t tree_bytes;    /* largest size above direct_bytes for a tree */
+    size_t halving_bytes; /* largest size above tree_bytes for recursive halving; for more a ring */
+    size_t piece_bytes;   /* approximate limit of a ring's messages; 0: whole blocks */
     size_t stage_bytes;   /* size of each piece between nodes that share memory; 0: the default */
 };
 
 /* A group of ranks, and this rank's position in it. */
 struct comm_place {
     int rank, n_ranks; /* rank in the group, from 0 */
-    bool hosts;        /* the ranks are on several hosts; the same on all of them */
+    bool hosts;        /* the ranks are on several hosts; the same value on all ranks */
     enum comm_channel channel;
     /* [n_ranks] the members' ranks in the transport, borrowed for longer than any collective of the
      * place; NULL: the same numbers
      */
     const int *peer;
-    /* The members grouped by nodes that share memory; the same on all; borrowed; NULL: messages
-     * only.
+    /* The members grouped by nodes that share memory; the same on all ranks; borrowed; NULL:
+     * messages only.
      */
     const struct node_groups *nodes;
-    const struct comm_limits *limits; /* the same on all; borrowed; NULL: defaults */
+    const struct comm_limits *limits; /* the same on all ranks; borrowed; NULL: defaults */
 };
 
 /* The parameters of an all-reduce. */
@@ -59,16 +59,17 @@ struct allreduce {
     size_t n;
     enum comm_type type;
     enum comm_rule rule;
-    /* A trailer: a few bytes directly behind the elements, with their own rule; tail_bytes 0: none.
-     * trailer_rule must not depend on the order of its arguments.  They are aligned like the end of
+    /* A trailer: a few bytes directly after the elements, with their own rule; tail_bytes 0: none.
+     * trailer_rule must not depend on the order of its arguments, which are aligned like the end of
      * the elements.
      */
     size_t tail_bytes;
     void (*trailer_rule)(void *acc, const void *in);
-    /* The type of float32 sums in messages, COMM_FLOAT16 or COMM_BFLOAT16; 0: float32.  It holds
-     * between nodes that share memory, else between all ranks; not for the trailer.  A rank sends
-     * rounded values; sums are computed in float32, and the sender of a total rounds it.  "direct",
-     * in which each rank adds up all contributions, does not round its total.
+    /* The type of float32 sums in messages, COMM_FLOAT16 or COMM_BFLOAT16; 0: float32.  It is used
+     * between nodes if the ranks of a node share memory, otherwise between all ranks, and never for
+     * the trailer.  A rank sends rounded values; sums are computed in float32, and the sender of a
+     * total rounds it.  "direct", in which each rank adds up all contributions, does not round its
+     * total.
      */
     enum comm_type wire;
 };
@@ -108,8 +109,8 @@ int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root
                   struct collective **ret, struct eddis_error *err);
 
 /* Make a broadcast from the first rank, through the results of the node's shared memory, and in
- * pieces between nodes.  Once it is started, earlier results must not be read.  Use broadcast_new
- * if there is no such memory or no room.
+ * pieces between nodes.  Once the broadcast is started, earlier results must not be read.  Use
+ * broadcast_new if there is no such memory, or no room in it.
  */
 int broadcast_shared_new(const struct comm_place *p, void *data, size_t bytes,
                          struct collective **ret, struct eddis_error *err);
@@ -123,8 +124,8 @@ int allgather_new(const struct comm_place *p, const void *in, void *out, size_t 
 /* Make a barrier, which is over once every rank has started it. */
 int barrier_new(const struct comm_place *p, struct collective **ret, struct eddis_error *err);
 
-/* Start the collective, once or again.  tag, below COMM_TAGS, must differ from those of all other
- * collectives under way.  Return 1 if it is over already, else 0.
+/* Start the collective, for the first time or after it was over.  tag, below COMM_TAGS, must differ
+ * from those of all other collectives under way.  Return 1 if c is over already, else 0.
  */
 int collective_start(struct collective *c, int tag, struct outbox *out, struct eddis_error *err);
 
@@ -132,14 +133,14 @@ int collective_start(struct collective *c, int tag, struct outbox *out, struct e
 int collective_done(struct collective *c, const struct comm_op *op, struct outbox *out,
                     struct eddis_error *err);
 
-/* Check whether it waits for shared memory, which only collective_poll inspects. */
+/* Check whether c waits for shared memory, which only collective_poll inspects. */
 bool collective_polls(const struct collective *c);
 
 /* Inspect shared memory for the progress of other ranks.  Return like collective_start. */
 int collective_poll(struct collective *c, struct outbox *out, struct eddis_error *err);
 
-/* Return the transport's rank that the collective waits for, as far as this rank knows; -1: it is
- * over.
+/* Return the transport's rank that the collective waits for, as far as this rank knows; -1: the
+ * collective is over.
  */
 int collective_waits_for(const struct collective *c);
 

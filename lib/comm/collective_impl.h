@@ -13,9 +13,9 @@ struct collective_ops {
      */
     int (*start)(struct collective *c, struct outbox *out);
     int (*done)(struct collective *c, const struct comm_op *op, struct outbox *out);
-    /* Inspect shared memory.  Returns like done; NULL: it waits for messages only. */
+    /* Inspect shared memory.  Return like done; NULL: the collective waits for messages only. */
     int (*poll)(struct collective *c, struct outbox *out, struct eddis_error *err);
-    /* Return the member that it waits for. */
+    /* Return the member that the collective waits for. */
     int (*waits_for)(const struct collective *c);
     /* Free resources outside the instance's own memory; NULL: there are none. */
     void (*fini)(struct collective *c);
@@ -27,7 +27,7 @@ struct collective {
     void *memory; /* the allocated block that contains the instance */
     struct comm_place place;
     int tag;
-    int lane; /* stream of its messages, below COMM_LANES */
+    int lane; /* stream of the collective's messages, below COMM_LANES */
     bool over;
     void *user;
 };

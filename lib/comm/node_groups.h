@@ -16,9 +16,10 @@ struct node_groups {
     int n, index;           /* number of nodes of the group, and this member's node */
     int *first;             /* [n] first member of each node */
     int *member;            /* [n_here] members on this node, ascending */
-    int *first_rank, *rank; /* first and member in the transport's ranks */
-    int n_here, here;       /* number of members on this node, and this one's index among them */
-    bool hosts;             /* as in struct comm_place */
+    int *first_rank, *rank; /* `first` and `member` as ranks of the transport */
+    int n_here, here;       /* number of members on this node, and this member's index among
+                             * these */
+    bool hosts;             /* the ranks are on several hosts, as in struct comm_place */
     struct comm_shm *shm; /* memory shared by the members on this node, borrowed; NULL: none yet */
 };
 
@@ -28,10 +29,10 @@ struct node_groups {
 int node_groups_new(const struct comm_place *p, const int *node_of, struct node_groups **ret,
                     struct eddis_error *err);
 
-/* Return the group of this node's members; it borrows n. */
+/* Return the group of this node's members; the group borrows n. */
 struct comm_place node_groups_here(const struct node_groups *n, enum comm_channel channel);
 
-/* Return the group of the first members of all nodes; it borrows n. */
+/* Return the group of the first members of all nodes; the group borrows n. */
 struct comm_place node_groups_firsts(const struct node_groups *n, enum comm_channel channel);
 
 /* Free n.  Accept NULL. */

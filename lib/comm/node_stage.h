@@ -14,9 +14,10 @@
  * of other shares.  So no rank waits for one that the system has descheduled, and a small piece is
  * reduced by the last rank to arrive while the others sleep.  The chunks of a large piece in place
  * are left to the owners of their shares, because reading other ranks' contributions needs page
- * tables for them.  Others take them only if an owner must have been stopped.  The order of
- * additions is that of the ranks, independent of who makes them.  A reduced piece is published by
- * the stage itself, at once, or by the node's first rank, which may change it before.
+ * tables for them.  Other ranks reduce such chunks only if an owner must have been stopped.  The
+ * order of additions is that of the ranks, independent of who makes them.  A reduced piece is
+ * published by the stage itself, immediately, or by the node's first rank, which may change it
+ * before.
  *
  * All members of the node call the same functions with the same options.  No function blocks.
  */
@@ -35,7 +36,7 @@ struct node_stage_options {
     int here, n_here;             /* this member's index among the n_here members on the node */
     size_t in_place_bytes;        /* size of a piece in place; SIZE_MAX: one piece for all data */
     bool publishes;               /* the stage itself publishes reduced pieces */
-    const void **scratch;         /* [n_here], borrowed */
+    const void **scratch;         /* room for n_here pointers, borrowed */
 };
 
 /* The state of a node's stage on one rank. */
@@ -47,12 +48,14 @@ struct node_stage {
     size_t piece_n; /* elements of each piece but the last */
     uint64_t n_pieces;
     uint64_t ticket;         /* private: number of piece 0 among all pieces of the pool */
-    uint64_t arrived, taken; /* number of pieces at which this rank arrived, and that it took */
-    uint64_t own;     /* number of pieces of which no chunk of this rank's share is left ... */
-    uint64_t claimed; /* ... and no chunk of any share is left */
+    uint64_t arrived, taken; /* number of pieces to which this rank has contributed; number that it
+                              * has taken */
+    uint64_t own;            /* number of pieces of which no chunk of this rank's share is left */
+    uint64_t claimed;        /* number of pieces of which no chunk of any share is left */
     int64_t own_ns;   /* ns that this rank's share of piece `timed` took, or has taken so far */
-    uint64_t timed;   /* the piece measured last */
-    int64_t since_ns; /* when waiting for others' shares of piece `claimed` began; 0: not yet */
+    uint64_t timed;   /* number of the piece whose time own_ns is */
+    int64_t since_ns; /* time when waiting for others' shares of piece `claimed` began; 0: not
+                       * yet */
 };
 
 /* Cut the data into pieces, take their slots and map this rank's shares.  -EINVAL: private memory
@@ -64,24 +67,25 @@ int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
 /* Give the slots back.  Accept a zero-initialised stage. */
 void node_stage_fini(struct node_stage *s);
 
-/* Begin the stage, once, or again after all pieces are taken. */
+/* Begin the stage, for the first time or after all its pieces were taken. */
 void node_stage_start(struct node_stage *s);
 
-/* Contribute pieces, and reduce chunks of pieces to which all ranks have contributed.  *budget:
- * bytes that may still be reduced, which is decreased.  Return whether anything moved.
+/* Contribute this rank's part of each piece whose slot is free (private data are copied into the
+ * pool), and reduce chunks of pieces to which all ranks have contributed.  *budget: bytes that may
+ * still be reduced; it is decreased.  Return whether anything was contributed or reduced.
  */
 bool node_stage_reduce(struct node_stage *s, size_t *budget);
 
-/* Check whether the node's sum of piece i is ready but not published by the stage; if so, store its
- * location in ret.
+/* Check whether the node's sum of piece i is ready and the stage has not published it yet; if so,
+ * store the location of the sum in *ret.
  */
 bool node_stage_reduced(const struct node_stage *s, uint64_t i, struct comm_part *ret);
 
 /* Publish piece i, for which node_stage_reduced has returned true. */
 void node_stage_publish(const struct node_stage *s, uint64_t i);
 
-/* Take the published pieces, which copies private data out of the pool.  Return whether anything
- * moved.
+/* Take the published pieces, which copies private data out of the pool.  Return whether a piece was
+ * taken.
  */
 bool node_stage_take(struct node_stage *s);
 
@@ -91,8 +95,8 @@ bool node_stage_over(const struct node_stage *s);
 /* Return the member, by its index on the node, that the next piece to be taken waits for. */
 int node_stage_waits_for(const struct node_stage *s);
 
-/* Count a poll in which nothing moved, and check occasionally whether that member is still there.
- * -EPIPE: it is gone.
+/* Count a poll without progress, and check occasionally whether the process of this member still
+ * lives.  -EPIPE: it has ended.
  */
 int node_stage_idle(const struct node_stage *s, int member);
 

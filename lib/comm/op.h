@@ -6,8 +6,8 @@
  * driver is a communication thread over MPI, or a test over the in-process loop.  Between these two
  * moments the operation's memory belongs to the transport.
  *
- * Between two ranks messages of one channel and tag arrive in the order of sending.  Others may
- * overtake each other.
+ * Between two ranks messages of one channel and tag arrive in the order of sending.  Messages of
+ * different channels or tags may overtake each other.
  */
 #ifndef EDDIS_COMM_OP_H
 #define EDDIS_COMM_OP_H
@@ -29,12 +29,13 @@ struct comm_op {
     int tag;
     void *data; /* a send only reads it */
     size_t bytes;
-    void *owner; /* object that continues when it is complete: a collective, except for COMM_BOX */
+    void *owner; /* object that continues when the operation is complete: a collective, except for
+                  * COMM_BOX */
     int member;  /* peer's member number in the owner's group */
     int part;    /* for the owner's own use */
 };
 
-/* A send queue: a list of operations to be posted.  Zero-initialised it is empty and valid.
+/* A send queue: a list of operations to be posted.  A zero-initialised queue is empty and valid.
  * `failed`: an append found no memory.
  */
 struct outbox {

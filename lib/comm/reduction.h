@@ -12,7 +12,7 @@ struct reduction {
     struct collective base;
     const struct allreduce_kind *kind;
     struct allreduce what;
-    size_t bytes; /* of the elements and the trailer */
+    size_t bytes; /* size of the elements and the trailer */
 };
 
 /* The operations of a kind of all-reduce. */
@@ -31,8 +31,8 @@ struct allreduce_kind {
 /* A range of elements, with the trailer if it contains the last ones. */
 struct comm_part {
     char *data;
-    size_t n;     /* elements */
-    size_t bytes; /* with the trailer */
+    size_t n;     /* number of elements */
+    size_t bytes; /* size with the trailer */
 };
 
 /* Return segment `segment` of block b, if the data is cut into `blocks` blocks and each block into
@@ -66,13 +66,13 @@ size_t reduction_message(const struct reduction *r, const struct comm_part *p);
 /* Write p's message to the buffer `room`, converted to half precision if it travels so. */
 void reduction_write(const struct reduction *r, const struct comm_part *p, void *room);
 
-/* Return the memory from which to send p: its own, or `room`, to which it is written here if it
- * travels in half precision.
+/* Return the memory from which to send p: p's own memory; or, if p travels in half precision,
+ * `room`, to which this function writes the converted message.
  */
 void *reduction_send(const struct reduction *r, const struct comm_part *p, void *room);
 
-/* Return the memory in which to receive p: its own, or `room` if it travels in half precision. Then
- * pass it to reduction_take.
+/* Return the memory in which to receive p: p's own memory, or `room` if p travels in half
+ * precision.  After the receive pass this memory to reduction_take.
  */
 void *reduction_receive(const struct reduction *r, const struct comm_part *p, void *room);
 
@@ -82,7 +82,8 @@ void reduction_add(const struct reduction *r, const struct comm_part *p, const v
 /* Set p to the message `in`; do nothing if `in` is p itself. */
 void reduction_take(const struct reduction *r, const struct comm_part *p, const void *in);
 
-/* Round p, a total that is sent to others, to the values that they receive; `room` as for sending.
+/* Round p, a total that is sent to other ranks, to the values that these receive; `room` as of
+ * reduction_send.
  */
 void reduction_round(const struct reduction *r, const struct comm_part *p, void *room);
 

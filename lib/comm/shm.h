@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shm.h - memory shared by the ranks of one node
  *
- * The memory is one anonymous file, made by the first rank and opened by the others through /proc.
- * So no file is left in any folder, whichever process is killed.
+ * The memory is one anonymous file, made by the first rank and opened by the other ranks through
+ * /proc.  So no file is left in any folder, whichever process is killed.
  *
  *     [lines of every slot][members][pool][arena of rank 0][arena of rank 1] ... [results]
  *
- * A rank writes its contribution into its own arena, and all read the sum at the same offset of
- * the results.  Private memory goes through the pool instead; see node_stage.h.  Each rank's
- * process holds a lock on one byte of the file.  So the others notice its end, however it ended,
- * even if children that it forked still run.
+ * A rank writes its contribution into its own arena, and all read the sum at the same offset of the
+ * results.  Private memory goes through the pool instead; see node_stage.h.  Each rank's process
+ * holds a lock on one byte of the file.  So the other ranks notice the end of the process, however
+ * it ended, even if children that it forked still run.
  *
  * Each struct comm_shm is for one thread, but ranks may be threads of one process.
  */
@@ -21,24 +21,24 @@
 struct comm_shm; /* one rank's view of the memory */
 
 enum {
-    /* A reduction in place between several nodes takes one slot for each piece of its data.  Each
-     * piece has at least this size.
+    /* Least size of the pieces of a reduction in place between several nodes, which takes one slot
+     * for each piece
      */
     COMM_SHM_PIECE_BYTES = 2 << 20,
 };
 
 /* The size of the shared memory, the same on all ranks. */
 struct comm_shm_size {
-    size_t arena_bytes; /* of each rank's arena, and of the results; 0: no arenas */
-    /* total of all reductions in place and broadcasts that exist at a time; on one node each takes
-     * one
+    size_t arena_bytes; /* size of each rank's arena, and of the results; 0: no arenas */
+    /* number of slots, for all reductions in place and broadcasts that exist at the same time; on
+     * one node each of these takes one slot
      */
     int slots;
     bool pool; /* there is a pool, so private memory can be reduced */
 };
 
-/* Make a collective that creates memory shared by all members of p, which must be on one node. When
- * it is over, take the memory by comm_shm_take.
+/* Make a collective that creates memory shared by all members of p, which must be on one node.
+ * When the collective is over, take the memory by comm_shm_take.
  */
 int comm_shm_share(const struct comm_place *p, const struct comm_shm_size *size,
                    struct collective **ret, struct eddis_error *err);

@@ -32,19 +32,22 @@ enum {
  * fields that all ranks wait for.
  */
 struct shm_slot {
-    _Alignas(SHM_LINE) _Atomic uint64_t arrived;  /* arrivals in all uses of all ranks */
-    _Alignas(SHM_LINE) _Atomic uint64_t finished; /* finished chunks of this use */
-    _Alignas(SHM_LINE) _Atomic uint64_t opened;   /* last use at which all ranks have arrived */
-    _Atomic uint64_t reduced, done;               /* last use that is reduced, that is done */
+    _Alignas(SHM_LINE) _Atomic uint64_t arrived;  /* number of arrivals of all ranks, over all
+                                                   * uses */
+    _Alignas(SHM_LINE) _Atomic uint64_t finished; /* number of finished chunks in the present use */
+    _Alignas(SHM_LINE) _Atomic uint64_t opened;   /* newest use at which all ranks have arrived */
+    _Atomic uint64_t reduced, done;               /* newest use that is reduced; newest use that is
+                                                   * done */
     struct shm_rank {
-        _Alignas(SHM_LINE) _Atomic uint64_t arrived; /* last use at which this rank has arrived */
-        _Atomic uint64_t busy; /* use of which this rank has an unfinished chunk */
-        /* claimed chunks of its share: use << 32 | number */
+        _Alignas(SHM_LINE) _Atomic uint64_t arrived; /* newest use at which this rank has arrived */
+        _Atomic uint64_t busy; /* number of the use in which this rank has claimed a chunk and not
+                                * finished it; 0: none */
+        /* claimed chunks of this rank's share: use << 32 | number of chunks */
         _Alignas(SHM_LINE) _Atomic uint64_t claimed;
     } rank[];
 };
 
-/* A rank, as seen by the others. */
+/* The state of a rank's process, for the other ranks. */
 struct shm_member {
     _Alignas(SHM_LINE) _Atomic int64_t pid;
     _Atomic bool left; /* the rank called comm_shm_close */
@@ -52,7 +55,7 @@ struct shm_member {
 
 /* Offsets of the parts of the memory, in bytes from its start. */
 struct shm_layout {
-    size_t slot_bytes;                           /* from one slot to the next */
+    size_t slot_bytes;                           /* distance from one slot to the next */
     size_t piece_bytes;                          /* size of a piece in the pool */
     size_t members, pool, arena, results, bytes; /* offsets; bytes: the total size */
 };
@@ -65,10 +68,10 @@ struct comm_shm {
     int fd;
     char *map;
     const char *results; /* read-only mapping of the results */
-    uint64_t *uses;      /* [slots] last use that is over on this rank */
-    bool *taken;         /* [slots] taken by a reduction in place or a broadcast */
-    uint64_t tickets;    /* pieces for which reductions have reserved the pool so far */
-    unsigned idle;       /* number of polls in which nothing moved */
+    uint64_t *uses;      /* [slots] newest use of each slot that is over on this rank */
+    bool *taken;         /* [slots] the slot is taken by a reduction in place or a broadcast */
+    uint64_t tickets;    /* number of pieces for which reductions have reserved the pool so far */
+    unsigned idle;       /* number of polls without progress */
 };
 
 /* Borrow a slot, in shared memory. */
@@ -106,7 +109,7 @@ static inline bool shm_done(const struct shm_slot *s, uint64_t use)
 void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use);
 
 /* Claim one chunk of rank `share`'s share of an opened use; the share has `chunks` chunks.  Return
- * its number in the share, or -1 if none is left.
+ * the chunk's number in the share, or -1 if none is left.
  */
 int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, int share, uint64_t use,
                   uint64_t chunks);
@@ -116,11 +119,11 @@ int64_t shm_claim(const struct comm_shm *m, struct shm_slot *s, int share, uint6
  */
 bool shm_finish(const struct comm_shm *m, struct shm_slot *s, uint64_t chunks);
 
-/* Return a rank, never this one, that this use waits for. */
+/* Return a rank, other than this one, that this use of the slot waits for. */
 int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use);
 
-/* Count a poll in which nothing moved, and check occasionally whether `rank` is still there.
- * -EPIPE: it is gone.
+/* Count a poll without progress, and check occasionally whether the process of `rank` still lives.
+ * -EPIPE: it has ended.
  */
 int shm_idle(struct comm_shm *m, int rank);
 
@@ -136,8 +139,8 @@ int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct e
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
                const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err);
 
-/* Map the pages that this rank uses in every reduction: its own arena and the results; later faults
- * would slow steps.  Call it once all ranks have allocated their memory.  Without
+/* Map the pages that this rank uses in every reduction: its own arena and the results; page faults
+ * in a step would slow it.  Call it once all ranks have allocated their memory.  Without
  * MADV_POPULATE_WRITE do nothing.  Mapping everything would cost a rank 2 MB of page tables for
  * each GB of each other rank.
  */
@@ -149,7 +152,9 @@ void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes);
 /* Map `bytes` bytes at `offset` of the results, for writing. */
 void shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes);
 
-/* Return the offset of these bytes in this rank's arena, or -1 if they are not in it. */
+/* Return the offset of the `bytes` bytes at `data` in this rank's arena, or -1 if they are not in
+ * it.
+ */
 int64_t shm_offset(const struct comm_shm *m, const void *data, size_t bytes);
 
 #endif

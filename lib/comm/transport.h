@@ -20,9 +20,10 @@ struct transport;
 
 /* The state of the waiting policy (transport_rest). */
 struct transport_quiet {
-    int64_t moved_ns; /* when something last moved */
-    int rests;        /* rests since something moved or arrived */
-    bool unheard; /* the last wait timed out: an operation that is complete now was missed by it */
+    int64_t moved_ns; /* time of the latest progress */
+    int rests;        /* number of rests since the latest progress or arrival */
+    bool unheard; /* the latest wait timed out: if an operation is complete now, the wait has missed
+                   * its message */
 };
 
 /* The operations of a kind of transport; see the functions of the same names below. */
@@ -46,7 +47,7 @@ struct transport {
     int rank, n_ranks;
     bool hosts;         /* the ranks are on several hosts */
     int64_t sent_bytes; /* bytes of all sends posted so far */
-    int under_way;      /* operations posted and not yet returned by transport_poll */
+    int under_way;      /* number of operations posted and not yet returned by transport_poll */
     bool wakes;         /* a wait ends when a message arrives; false: the endpoint must be polled */
     bool lasts;         /* once closed it cannot be opened again in this process */
     struct wakeup *wakeup; /* to wait on; NULL: `wakes` is false */
@@ -83,24 +84,26 @@ struct transport_rest {
     int64_t ns; /* longest rest; unused for REST_YIELD */
 };
 
-/* Return how to rest when nothing has moved, at most until deadline_ns.  polls: the caller also
- * waits for shared memory, which sends no messages.  Accept NULL: one rank, which only waits for
- * shared memory.
+/* Return how to rest after a poll without progress, at most until deadline_ns.  polls: the caller
+ * also waits for shared memory, which sends no messages.  Accept NULL: one rank, which only waits
+ * for shared memory.
  */
 struct transport_rest transport_rest(struct transport *t, bool polls, int64_t deadline_ns);
 
 /* Rest as r says; r.kind is REST_YIELD or REST_LISTEN. */
 void transport_wait(struct transport *t, struct transport_rest r);
 
-/* End the present REST_LISTEN, or the next one.  Callable from any thread. */
+/* End the present REST_LISTEN, or the next one.  Any thread may call it. */
 void transport_wake(struct transport *t);
 
-/* Record that something has moved, or that a caller begins to wait: rests are short again.  Accept
+/* Record that there was progress, or that a caller begins to wait: rests are short again.  Accept
  * NULL.
  */
 void transport_moved(struct transport *t);
 
-/* End all ranks at once with this exit code.  Callable from any thread; may return. */
+/* End all ranks immediately with this exit code.  Any thread may call it.  The call may return
+ * before this process ends.
+ */
 void transport_abort(struct transport *t, int code);
 
 /* Close the endpoint and free t.  orderly: all ranks close it, after a barrier; false: do not wait
@@ -123,8 +126,8 @@ int transport_ready(struct transport *t, struct eddis_error *err);
  */
 int transport_mpi_start(struct transport **ret, struct eddis_error *err);
 
-/* Open an endpoint over MPI with a root of its own, which its close ends too.  Collective.  Fails
- * like transport_mpi_start.
+/* Open an endpoint over MPI with a root of its own, which transport_close of the endpoint closes
+ * too.  Collective.  Fails like transport_mpi_start.
  */
 int transport_mpi_open(struct transport **ret, struct eddis_error *err);
 

@@ -19,18 +19,19 @@
  *
  * Sizes grow sixteenfold from rung to rung, up to 4 MiB.  A kind is tried on a rung if the earlier
  * times predict that it may be the fastest there and fits into the remaining budget.  If two runs
- * of all such kinds do not fit, the likely ones are run twice instead of all once: a single run may
- * be disturbed by lost packets of the run before.  Times that are not measured are predicted from
- * the time of a message (a, from the trees) and of a byte (b), with P ranks and M bytes:
+ * of all such kinds do not fit, the likely ones are run twice, instead of all one time: a single
+ * run may be disturbed by lost packets of the run before.  Times that are not measured are
+ * predicted from the time of a message (a, from the trees) and of a byte (b), with P ranks and M
+ * bytes:
  *
  *     direct    a + (P - 1) M b                        tree   2 log2 P (a + M b)
  *     halving   2 floor(log2 P) a + 2 (1 - 1/P) M b    ring   2 (P - 1) (a + M b / P)
  *
  * Halving costs 2 (a + M b) more if P is no power of two.
  *
- * Limits are chosen by these times at all rungs and one more size.  There halving among hosts
- * counts 1.15 times as long, because several buckets in it disturb each other.  For larger sizes
- * the default limits hold.
+ * Limits are chosen by these times at all rungs and at one more size.  For this choice halving
+ * among hosts counts 1.15 times as long, because several buckets in it disturb each other.  For
+ * larger sizes the default limits hold.
  */
 #ifndef EDDIS_COMM_TUNER_H
 #define EDDIS_COMM_TUNER_H
@@ -56,8 +57,8 @@ enum {
 /* One measurement: a size, and the kinds to run on it. */
 struct tuner_rung {
     size_t bytes;
-    int runs;     /* measured runs of each kind */
-    bool warm_up; /* one unmeasured run before them, to make connections */
+    int runs;     /* number of measured runs of each kind */
+    bool warm_up; /* before the measured runs make one that is not measured, to make connections */
     /* name for allreduce_new_kind, or "shared"; NULL: not measured on this rung */
     const char *kind[TUNER_KINDS];
 };
@@ -68,11 +69,12 @@ struct tuner_result;
 struct tuner {
     struct comm_place place;
     size_t shared_bytes;
-    bool few; /* the ranks are one of each node, which disturb each other little */
-    const struct tuner_result *between; /* the choice between nodes, borrowed; NULL: one node */
-    int n;                              /* rungs measured */
+    bool few; /* there is one rank of each node, and these disturb each other little */
+    const struct tuner_result *between; /* result of the tuner between nodes, borrowed; NULL: one
+                                         * node */
+    int n;                              /* number of rungs measured */
     double seconds[TUNER_RUNGS][TUNER_KINDS]; /* 0: not measured */
-    double left_s;                            /* remaining budget */
+    double left_s;                            /* remaining budget in seconds */
 };
 
 /* The time of an all-reduce: latency_s + bytes / bytes_per_s; both 0: unknown. */
@@ -80,12 +82,12 @@ struct comm_cost {
     double latency_s, bytes_per_s;
 };
 
-/* The choice. */
+/* The result of a measurement: the chosen kinds of all-reduce. */
 struct tuner_result {
     bool shared; /* use the nodes' shared memory; false if there is none */
-    /* of messages; of those between nodes if several nodes share memory */
+    /* limits for messages; if several nodes share memory, for messages between nodes */
     struct comm_limits limits;
-    struct comm_cost cost;         /* of large buffers, with this choice */
+    struct comm_cost cost;         /* cost of large buffers with this choice */
     char messages[TUNER_MESSAGES]; /* readable text of the limits */
     char reason[TUNER_REASON];     /* one readable sentence about the choice */
 };
@@ -101,12 +103,12 @@ bool tuner_next(const struct tuner *t, struct tuner_rung *ret);
 /* Record the seconds [TUNER_KINDS] of the kinds that tuner_next asked for, each more than 0. */
 void tuner_note(struct tuner *t, const double *seconds);
 
-/* Choose by the measured rungs, at least one. */
+/* Choose the kinds of all-reduce by the measured rungs, of which there is at least one. */
 void tuner_choose(const struct tuner *t, struct tuner_result *ret);
 
-/* Return the size in bytes of pieces between n_nodes nodes, for an all-reduce of this cost with
- * these limits.  It is large enough that latency matters little, and no larger, since a piece
- * travels while the next is reduced on the node.
+/* Return the size in bytes of the pieces in which an all-reduce of this cost and with these limits
+ * is sent between n_nodes nodes.  The size is large enough that latency matters little, and no
+ * larger, since a piece travels while the next is reduced on the node.
  */
 size_t tuner_stage_bytes(const struct comm_cost *c, const struct comm_limits *l, int n_nodes);
 

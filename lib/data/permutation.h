@@ -21,7 +21,7 @@
 
 enum { PERMUTATION_ROUNDS = 8 };
 
-#define PERMUTATION_MAX (INT64_C(1) << 56) /* elements */
+#define PERMUTATION_MAX (INT64_C(1) << 56) /* most elements */
 
 /* The permutation of one epoch. */
 struct permutation {

@@ -3,8 +3,8 @@
  *
  * An epoch has N samples.  Positions run through all epochs: position p is sample p mod N of the
  * permutation of epoch p / N.  A worker that wants samples adds their number to a shared counter
- * and owns the positions that the counter passed.  So each position belongs to one worker, and a
- * fast worker takes more.  The job is over once the counter has passed the last position:
+ * and owns the positions by which it advanced the counter.  So each position belongs to one worker,
+ * and a fast worker takes more.  The job is over once the counter has passed the last position:
  *
  *     counter        0 ............ 40 ....... 64 ............ 104
  *     taken by       worker 0       worker 2   worker 0        worker 1
@@ -13,8 +13,8 @@
  *
  * A range is one step, or several if an epoch ends inside it; steps that are too short are left
  * out.  After a restart only the remaining positions are handed out: the counter begins at 0 again
- * and counts through the list of unfinished ranges (property 51 of sampling: every sample exactly
- * once in an epoch, even if the split changes).
+ * and counts through the list of unfinished ranges.  So every sample occurs exactly once in an
+ * epoch, even if the split changes.
  *
  * This is the part of one worker or group: pure arithmetic on the counter's values.  Threads: like
  * sampler.h.
@@ -37,14 +37,14 @@ struct range {
 
 /* The options of ranges_open. */
 struct ranges_options {
-    int64_t samples;   /* N */
+    int64_t samples;   /* N, the samples of an epoch */
     int64_t min_count; /* shorter steps are left out; 0: none */
     int64_t epochs;    /* 0: unlimited */
     /* [n_left] ranges to hand out, in order, copied; n_left 0: all positions */
     const struct range *left;
     size_t n_left;
     int64_t first_step; /* number of the first step */
-    /* Samples done before; they are not part of the counter's value. */
+    /* Samples that the job did before; they are not part of the counter's value. */
     int64_t done_before;
 };
 
@@ -54,16 +54,16 @@ int ranges_open(const struct ranges_options *o, struct ranges **ret, struct eddi
 /* Free r.  Accept NULL. */
 void ranges_close(struct ranges *r);
 
-/* Queue the steps of the range that was taken by adding `count` to the counter at value `counter`.
- * That may be several steps, or none if all are too short.  If the counter is past the end, record
- * that nothing is left, for ranges_exhausted.  A count of 0 does nothing.
+/* Queue the steps of the range that was taken by adding `count` to the counter when its value was
+ * `counter`.  That may be several steps, or none if all are too short.  If the counter is past the
+ * end, record that nothing is left, for ranges_exhausted.  A count of 0 does nothing.
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
 
 /* Record that no samples are left. */
 void ranges_exhaust(struct ranges *r);
 
-/* Check whether no samples are left to take: the counter has passed the last one. */
+/* Check whether no samples are left to take: the counter has passed the last sample. */
 bool ranges_exhausted(const struct ranges *r);
 
 /* Return the number of the step after the last queued one. */
@@ -71,14 +71,17 @@ int64_t ranges_end(const struct ranges *r);
 
 /* The samples of one step. */
 struct ranges_step {
-    int64_t epoch, first, count; /* positions in the epoch's permutation */
-    int64_t step_in_epoch;       /* counts this worker's own steps */
+    int64_t epoch, first, count; /* epoch, and positions first .. first + count - 1 in its
+                                  * permutation */
+    int64_t step_in_epoch;       /* number of the step in the epoch, from 0, counting this worker's
+                                  * own steps */
     bool last_of_epoch;          /* this worker's next step is in a later epoch, or there is none */
     int64_t passed;              /* samples of the job up to the end of the step's range */
 };
 
-/* Store the samples of a step in ret.  Return 1, or 0 behind the last step once nothing is left.
- * -EAGAIN, with err unchanged: this step or the next one is not taken yet, so wait; -ESTALE: the
+/* Store the samples of a step in *ret, and leave the step queued.  Return 1, or 0 if no samples are
+ * left and the step is after the last one.  -EAGAIN, with err unchanged: wait, since no range has
+ * been added yet for this step or for the next one, on which last_of_epoch depends; -ESTALE: the
  * step is over.
  */
 int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,

@@ -5,17 +5,17 @@
  * a job.  Steps t = 0, 1, ... run through all epochs.  An epoch has ceil(N / B) steps; its step k
  * owns the positions [k B, min((k + 1) B, N)) of the epoch's permutation (permutation.h).  Rank i
  * takes the sub-range that begins at the sum of the batch sizes of the ranks before it.  So the
- * samples of a step do not depend on the split among ranks.  Every sample comes exactly once in an
+ * samples of a step do not depend on the split among ranks.  Every sample occurs exactly once in an
  * epoch, even if the split changes meanwhile.
  *
  * The last step of an epoch may be short, with n < B samples.  Then each rank takes b_i n / B,
- * rounded down.  The remaining samples go one each to the largest remainders, ties to the lower
- * rank.
+ * rounded down.  The remaining samples go, one each, to the ranks with the largest remainders; of
+ * equal remainders the lower rank comes first.
  *
- * With min_count m, a rank gets at least m samples or none.  Ranks that would get fewer get none,
- * those with the smallest batch sizes first, and the others share.  N mod B samples of an epoch are
- * left out if short steps are not wanted, or if they are fewer than m.  Each epoch leaves out other
- * samples.
+ * With min_count m, a rank gets at least m samples or none.  Ranks that would get fewer than m get
+ * none, beginning with the smallest batch sizes, and the remaining ranks share the step.  N mod B
+ * samples of an epoch are left out if drop_last is set, or if they are fewer than m.  Each epoch
+ * leaves out different samples.
  *
  * Batch sizes are a function of the step, as a list of plans, each in force from some step on:
  *
@@ -25,10 +25,10 @@
  * The answer for a step never changes, since sampler_add_plan rejects a plan for a step that was
  * already asked for.
  *
- * Threads: the sampler has no thread and no lock, so the caller must not overlap calls.  Exceptions
- * read only constant data: sampler_indices once N is known; sampler_used, sampler_steps and
- * sampler_steps_in_epoch after the first plan.  No call blocks, or needs time or memory that grows
- * with N.
+ * Threads: the sampler has no thread and no lock, so the caller must not overlap calls.  Calls that
+ * read only constant data may overlap: sampler_indices once N is known; sampler_used, sampler_steps
+ * and sampler_steps_in_epoch after the first plan.  No call blocks, or needs time or memory that
+ * grows with N.
  */
 #ifndef EDDIS_DATA_SAMPLER_H
 #define EDDIS_DATA_SAMPLER_H
@@ -65,7 +65,7 @@ int sampler_check_data(int64_t samples, int64_t epochs, struct eddis_error *err)
 int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct eddis_error *err);
 
 /* Add a plan: batch sizes batch [n_ranks], each at least 0, in force from from_step on.  The first
- * plan must apply from step 0 and fixes B.  A later one must have the same sum and a higher
+ * plan must apply from step 0 and fixes B.  A later plan must have the same sum and a higher
  * version; it replaces a plan in force from the same step.  -EINVAL: wrong sum, sign or version;
  * -ESTALE: from_step was asked for already, or is before the newest plan's.  On failure nothing
  * changes.
@@ -73,8 +73,8 @@ int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct 
 int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err);
 
-/* Set this rank's micro-batch size, the most samples computed at once, for the newest plan; 0: no
- * limit.
+/* Set this rank's micro-batch size, the most samples computed at the same time, for the newest
+ * plan; 0: no limit.
  */
 void sampler_set_piece(struct sampler *s, int64_t piece);
 
@@ -84,15 +84,16 @@ struct sampler_step {
     int64_t epoch, step_in_epoch, steps_in_epoch;
     int64_t first, count; /* the rank's positions in the epoch are first .. first + count - 1 */
     int64_t batch;        /* samples of all ranks: B, or fewer at the end of an epoch */
-    int64_t piece;        /* micro-batch size: most samples at once; 0: no limit */
+    int64_t piece;        /* micro-batch size: most samples computed at the same time; 0: no
+                           * limit */
     int64_t version;      /* version of the plan in force */
     bool last_of_epoch;
     int64_t passed; /* samples of the job up to the end of this step */
 };
 
-/* Store this rank's samples of a step in ret, and raise sampler_asked.  Return 1, or 0 behind the
- * last epoch, with ret unchanged.  -EINVAL: no plan or N yet, or step < 0; -ESTALE: the step was
- * forgotten.
+/* Store this rank's samples of a step in ret, and raise sampler_asked.  Return 1, or 0 after the
+ * last epoch, with *ret unchanged.  -EINVAL: there is no plan or no N yet, or step < 0; -ESTALE:
+ * the step was forgotten (sampler_forget).
  */
 int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
 
@@ -112,8 +113,8 @@ struct sampler_group {
 int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                   struct sampler_step *ret, struct eddis_error *err);
 
-/* Write each member's number of samples, in the same split of n samples, to ret [n_members].
- * -ESTALE: the step was forgotten, or there is no plan.
+/* Write each member's number of samples, if n samples are split as sampler_share splits them, to
+ * ret [n_members].  -ESTALE: the step was forgotten, or there is no plan.
  */
 int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                    int64_t *ret, struct eddis_error *err);
@@ -121,14 +122,14 @@ int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64
 /* Return the group's samples of a whole step by the newest plan, at least min_count. */
 int64_t sampler_group_batch(const struct sampler *s, const struct sampler_group *g);
 
-/* Return the highest step asked for so far; -1: none.  A new plan may hold from the highest of all
- * ranks + 1 on.
+/* Return the highest step asked for so far; -1: none.  A new plan may apply from the step after the
+ * highest of all ranks on.
  */
 int64_t sampler_asked(const struct sampler *s);
 
 /* Continue at this step, after a restart or a return from a later step.  Earlier answers are
- * discarded; steps before it count as asked and are forgotten.  The newest plan holds from there
- * on, unless another is added.
+ * discarded; steps before it count as asked and are forgotten.  The newest plan applies from this
+ * step on, unless another is added.
  */
 void sampler_resume(struct sampler *s, int64_t step);
 

@@ -2,7 +2,8 @@
 /* cuda_api.h - the functions of the CUDA driver that eddis calls, loaded at run time
  *
  * The types are written out here and the symbol names have their version suffix.  The headers of
- * CUDA 11.8, 12 and 13 map the plain names differently; this way all give the same calls.
+ * CUDA 11.8, 12 and 13 map the plain names to different symbols; with the types and suffixes
+ * written out, a build with any of them makes the same calls.
  */
 #ifndef EDDIS_GPU_CUDA_API_H
 #define EDDIS_GPU_CUDA_API_H
@@ -40,8 +41,8 @@ struct cuda_api {
     CUresult (*stream_wait)(CUstream s);
 };
 
-/* Load the driver and initialise it.  Blocks.  -ENOENT: not installed; -ENODEV: no GPU; -ENOTSUP:
- * too old.
+/* Load the driver and initialise it.  Blocks.  -ENOENT: the driver is not installed; -ENODEV: no
+ * GPU; -ENOTSUP: the driver is too old.
  */
 int cuda_load(struct cuda_api *ret, struct eddis_error *err);
 

@@ -23,10 +23,11 @@ struct gpu_device {
 };
 
 /* Measurements of one GPU */
-struct gpu_metrics { /* measurements; NAN: failed, `note` has the reason */
+struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason */
     double fp32_flops, fp16_flops;
     double memory_bytes_per_s; /* copies within the device, read + write */
-    double to_device_bytes_per_s, from_device_bytes_per_s; /* to and from pinned host memory */
+    double to_device_bytes_per_s, from_device_bytes_per_s; /* copies from and to pinned host
+                                                            * memory */
     char note[128];
 };
 

@@ -5,10 +5,10 @@
  * for the caller's descriptors together.
  *
  * A server may have several addresses, some of which cannot be reached from here.  A request tries
- * them in order until one accepts a connection.  Once an address has answered, a request tries that
- * one and then one other.  So addresses that lead nowhere do not prolong an interruption of the
- * network.  A request is sent at most once.  There are at most two connections, for a long poll and
- * one other request.
+ * them in order until one accepts a connection.  Once an address has answered, a request tries this
+ * address first and then one other.  So addresses that lead nowhere do not prolong an interruption
+ * of the network.  A request is sent at most once.  There are at most two connections, for a long
+ * poll and one other request.
  *
  * If a request is not answered, its connection is closed, and every request opens a new one until
  * one is answered.  Reason: after packet loss, TCP retransmits at growing intervals and stays
@@ -36,11 +36,11 @@ enum { HTTP_MAX_BASES = 16 };
 struct http_client_options {
     const char *const *base; /* [n_bases] "https://10.1.0.7:41233", "https://[fd00::7]:41233" */
     int n_bases;
-    const char *token;  /* bearer token, kept in memory only */
-    const char *pin;    /* pin of the server's key, see key.h; NULL: plain HTTP */
-    const char *path;   /* Unix socket that serves all of `base` by plain HTTP; NULL: none */
-    int64_t connect_ns; /* time limit to connect to one address, including TLS; 0: 3 s */
-    struct http_tcp tcp;
+    const char *token;   /* bearer token, kept in memory only */
+    const char *pin;     /* pin of the server's key, see key.h; NULL: plain HTTP */
+    const char *path;    /* Unix socket that serves all of `base` by plain HTTP; NULL: none */
+    int64_t connect_ns;  /* time limit to connect to one address, including TLS; 0: 3 s */
+    struct http_tcp tcp; /* when to abort a silent connection */
 };
 
 /* Make a client.  -EINVAL: an address is malformed; -EPERM: plain HTTP to an address that is not
@@ -55,7 +55,7 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
 typedef void (*http_done_fn)(void *ctx, int status, const char *body, size_t body_n,
                              const struct eddis_error *err);
 
-/* Start a request: a GET if json is NULL, else a POST of it.  `done` is called exactly once, also
+/* Start a request: a GET if json is NULL, else a POST of json.  `done` is called exactly once, also
  * if the client is closed (status 0).
  */
 int http_client_start(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
@@ -73,10 +73,10 @@ int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t d
 int http_client_call(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
                      char **ret_body, size_t *ret_n, struct eddis_error *err);
 
-/* Open one more connection, without requests, to the address that answered last.  It shows whether
- * that machine is alive: its kernel acknowledges even if the server is stopped.  Return the socket,
- * perhaps not connected yet; the caller closes it.  It fails (POLLERR, ETIMEDOUT or similar) if the
- * machine is silent for the time in the options' tcp.
+/* Open one more connection, without requests, to the address that has answered most recently.  It
+ * shows whether that machine is alive: the machine's kernel acknowledges even if the server is
+ * stopped.  Return the socket, perhaps not connected yet; the caller closes it.  It fails (POLLERR,
+ * ETIMEDOUT or similar) if the machine is silent for the time in the options' tcp.
  */
 int http_client_hold(const struct http_client *c, struct eddis_error *err);
 

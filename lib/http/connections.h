@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* connections.h - a server's connections: deadlines, and which are unauthenticated
  *
- * All functions may be called from any thread; each connection ends once.
+ * All functions may be called from any thread; connections_end is called once for each connection.
  */
 #ifndef EDDIS_HTTP_GUESTS_H
 #define EDDIS_HTTP_GUESTS_H
@@ -15,9 +15,10 @@
 struct connections;
 struct guest; /* one connection */
 
-/* unauthenticated_ns: time limit of an unauthenticated connection; strangers: most of these. local:
- * the server listens on a Unix socket, and the kernel identifies peers.  This user and root have
- * local_ns at first; others are disconnected.
+/* unauthenticated_ns: time limit of an unauthenticated connection; unauthenticated: most such
+ * connections.  local: the server listens on a Unix socket, and the kernel identifies peers.
+ * Connections of this user and root then have local_ns as their first deadline; those of other
+ * users are shut down.
  */
 struct connections_options {
     int64_t unauthenticated_ns, local_ns;
@@ -34,7 +35,7 @@ void connections_close(struct connections *s);
 
 /* Add a connection; the caller keeps fd open until connections_end.  Without memory, shut fd down
  * and return NULL.  Another user's connection to a Unix socket is shut down too, but added.  If too
- * many are unauthenticated, end one of them, perhaps this one.
+ * many connections are unauthenticated, shut one of them down, perhaps this one.
  */
 struct guest *connections_begin(struct connections *s, int fd, const struct sockaddr *peer);
 void connections_end(struct connections *s, struct guest *g); /* remove and free; accepts NULL */
@@ -45,12 +46,12 @@ bool connections_is_local(const struct guest *g);
 /* Set g's deadline to ns from now; CLOCK_NEVER: no limit. */
 void connections_allow(struct connections *s, struct guest *g, int64_t ns);
 
-/* Mark g as authenticated: it no longer counts among the unauthenticated ones. */
+/* Mark g as authenticated: it no longer counts as an unauthenticated connection. */
 void connections_know(struct connections *s, struct guest *g);
 
-/* Let g wait: wake(ctx) is called after ns, or sooner if the server stops.  Return true at g's
- * first call; false: it has waited already.  The caller suspends the connection before the call;
- * wake resumes it.
+/* Let connection g wait: wake(ctx) is called after ns, or sooner if the server stops.  Return true
+ * if this is the first such call for g; false: g has waited already, and wake is not called.  The
+ * caller suspends the connection before the call; wake resumes it.
  */
 bool connections_wait(struct connections *s, struct guest *g, int64_t ns, void (*wake)(void *ctx),
                       void *ctx);
@@ -58,7 +59,7 @@ bool connections_wait(struct connections *s, struct guest *g, int64_t ns, void (
 /* Check whether g has waited; true for NULL. */
 bool connections_has_waited(const struct guest *g);
 
-/* Wake all that wait, and let none wait later.  Call it before the server stops. */
+/* Wake all waiting connections, and let none wait from now on.  Call it before the server stops. */
 void connections_wake(struct connections *s);
 
 #endif

@@ -5,8 +5,8 @@
  * By the number the token is found in a table, so that a request costs the same with 10 000 agents
  * as with one; the random digits are then compared in constant time.  The number is not secret.
  * Tokens are drawn independently, not derived from a common secret: one reveals nothing about
- * another.  One can be renewed, which locks out whoever has the old one, such as an agent that was
- * given up and restarted.
+ * another.  A token can be renewed, which locks out whoever has the old one, such as an agent that
+ * was given up and has been replaced by a new one.
  */
 #ifndef EDDIS_HTTP_TOKENS_H
 #define EDDIS_HTTP_TOKENS_H
@@ -20,13 +20,14 @@ struct http_tokens;
 /* Draw tokens for the numbers 0 .. n - 1. */
 int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err);
 
-/* Write the token of number `who` and a 0 to ret; the caller wipes it.  Any thread. */
+/* Write the token of number `who` and a 0 to ret; the caller wipes it.  Any thread may call this.
+ */
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1]);
 
-/* Draw a new token for number `who`; the old one becomes invalid.  Any thread. */
+/* Draw a new token for number `who`; the old one becomes invalid.  Any thread may call this. */
 int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err);
 
-/* Return the number of the given token; -1: it is invalid.  Any thread. */
+/* Return the number of the given token; -1: it is invalid.  Any thread may call this. */
 int http_tokens_who(struct http_tokens *t, const char *given);
 
 /* Wipe and free t.  Accepts NULL. */

@@ -14,8 +14,8 @@ int job_read(const char *path, struct job **ret, struct eddis_error *err);
 int job_read_all(const char *path, struct job_mistakes *ret_wrong, struct job **ret,
                  struct eddis_error *err);
 
-/* Read a job as job_read does, if file_read_trusted (lib/base/file.h) accepts the file; *warning is
- * as there.  -EPERM: others may have written the file or can replace it.
+/* Read a job as job_read does, if file_read_trusted (lib/base/file.h) accepts the file; that
+ * function may set *warning.  -EPERM: others may have written the file or can replace it.
  */
 int job_read_trusted(const char *path, struct eddis_error *warning, struct job **ret,
                      struct eddis_error *err);
@@ -32,14 +32,15 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
 int job_from_command(const char *const *command, const char *folder, struct job **ret,
                      struct eddis_error *err);
 
-/* Override one key by its dotted name ("batch.global") with a flag's text.  Errors are those of the
- * file, but name the flag, a static string.  Lists and maps are YAML: "[a, b]".
+/* Override one key by its dotted name ("batch.global") with the text of a command line option.
+ * Errors are those of job_read, but name the option `flag`, a static string, instead of file and
+ * line.  Lists and maps are YAML: "[a, b]".
  */
 int job_set(struct job *job, const char *key, const char *value, const char *flag,
             struct eddis_error *err);
 
-/* Override a key as job_set does, but take value as one scalar, never as YAML: for "nodes" it is
- * then the argument of -H, "a:2,c[01-04]".
+/* Override a key as job_set does, but take the value as one scalar, never as YAML: for "nodes" the
+ * value is then the argument of -H, "a:2,c[01-04]".
  */
 int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
                  struct eddis_error *err);

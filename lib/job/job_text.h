@@ -7,12 +7,14 @@
 
 #include <stddef.h>
 
-/* Beginning of the text of job_text.  A reader that finds it takes origins from the comments. */
+/* Beginning of the text of job_text.  A reader that finds this line takes origins from the
+ * comments.
+ */
 #define JOB_TEXT_HEAD "# the job as eddis "
 
 /* Return the job as the text of a train.yaml (job.yaml in the job's folder): every key with its
- * value and origin.  Read again, defaults stay defaults.  Values of secret variables are masked;
- * hosts of a hostfile become nodes.  NULL without memory.
+ * value and origin.  If the text is read again, defaults stay defaults.  Values of secret variables
+ * are masked; hosts of a hostfile become nodes.  NULL without memory.
  */
 char *job_text(const struct job *job);
 

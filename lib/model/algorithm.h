@@ -2,8 +2,8 @@
 /* algorithm.h - the table of synchronisation algorithms: modes, traits, options, efficiencies
  *
  * lib/sync implements each row by the ops of the same name, and scheduler predicts it by the
- * predictor of the same name; tests check that the three agree.  Code asks for traits; only this
- * file compares names. libeddis links it, so it depends on nothing else.
+ * predictor of the same name; tests check that the three agree.  Other code asks for traits of an
+ * algorithm and compares no names.  libeddis links this file, so it depends on nothing else.
  */
 #ifndef EDDIS_MODEL_ALGORITHM_H
 #define EDDIS_MODEL_ALGORITHM_H
@@ -21,7 +21,8 @@ const char *sync_mode_name(enum sync_mode mode);
 enum algorithm_trait {
     ALGORITHM_EXACT = 1,   /* an update equals that of one process on the whole batch */
     ALGORITHM_SEVERAL = 2, /* each worker, or group of workers, trains its own model */
-    ALGORITHM_ELASTIC = 4, /* models are pulled to a common centre, every period by a rate */
+    ALGORITHM_ELASTIC = 4, /* every `period` steps, models are drawn to a common centre by
+                            * moving_rate */
     ALGORITHM_GROUPED = 8, /* a group of workers shares one model */
 };
 
@@ -51,7 +52,8 @@ bool sync_wire_is_half(enum sync_wire w);
  */
 struct sync_options {
     int64_t period;     /* steps between two averages of models */
-    double moving_rate; /* fraction by which model and centre approach each other then, up to 1 */
+    double moving_rate; /* fraction, up to 1, by which model and centre approach each other in an
+                         * average */
     double momentum;    /* Nesterov momentum of the workers' own steps; 0: as the program sets it */
     enum sync_wire wire; /* format of gradients between nodes */
     int32_t unused;      /* 0 */
@@ -67,7 +69,8 @@ struct algorithm {
     unsigned traits;                     /* bits of enum algorithm_trait */
     const char *summary;                 /* one line */
     const char *source;                  /* paper; "": common knowledge */
-    const struct efficiency *efficiency; /* see algorithm_efficiency; NULL: 1 */
+    const struct efficiency *efficiency; /* measurements for algorithm_efficiency; NULL: none, the
+                                          * efficiency is 1 */
 };
 
 /* Borrow the table in *ret and return the number of its rows.  The first row is the default. */
@@ -109,14 +112,15 @@ const char *algorithm_later(size_t i);
 
 /* ---- efficiency ---- */
 
-/* Return the progress per sample relative to sync, at most 1.  `writers` are workers in async mode,
- * groups in hybrid mode; they average models every `period` steps.  Never rises with writers or
- * period.  1 for one writer, for period 0 and for an algorithm without measurements.
+/* Return the progress per sample relative to sync, at most 1.  `writers` is the number of workers
+ * in async mode, of groups in hybrid mode; they average models every `period` steps.  The result
+ * never rises with writers or period.  It is 1 for one writer, for period 0 and for an algorithm
+ * without measurements.
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period);
 
-/* Factor by which another mode's predicted progress must exceed that of sync to be chosen.  The
- * speed of 16 bits between nodes must exceed that of float32 by it, too.
+/* Factor by which another mode's predicted progress must exceed that of sync to be chosen.  Sending
+ * 16-bit values between nodes must also be faster than sending float32 by this factor to be chosen.
  */
 #define ALGORITHM_MARGIN 1.05
 

@@ -7,7 +7,9 @@
 
 #include "lib/base/fields.h"
 
-/* Its members; a choice may have been edited by a user. */
+/* Table of the members of struct comm_choice; it checks their values, since a user may have edited
+ * them.
+ */
 extern const struct fields choice_table;
 
 /* Return the settings as JSON text on one line, for the caller to free; NULL without memory. */

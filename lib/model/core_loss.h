@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core_loss.h - computing capacity of a worker's cores that is lost to it, as the machine reports
+/* core_loss.h - computing capacity of a worker's cores that the worker cannot use, as the machine
+ * reports
  */
 #ifndef EDDIS_MODEL_CORE_LOSS_H
 #define EDDIS_MODEL_CORE_LOSS_H
 
 /* Causes of a loss */
 enum core_loss_kind {
-    CORE_LOSS_STOLEN,    /* part of their time: the hypervisor ran another machine */
-    CORE_LOSS_THROTTLED, /* part of its control group's periods: quota exhausted */
-    CORE_LOSS_OTHERS,    /* part of their time: used by programs outside the job */
-    CORE_LOSS_CLOCK,     /* part of the highest clock rate */
-    CORE_LOSS_HEAT,      /* part of their time: throttled by heat */
+    CORE_LOSS_STOLEN,    /* fraction of the cores' time in which the hypervisor ran another
+                          * machine */
+    CORE_LOSS_THROTTLED, /* fraction of the periods of the worker's control group in which the quota
+                          * was exhausted */
+    CORE_LOSS_OTHERS,    /* fraction of the cores' time that programs outside the job used */
+    CORE_LOSS_CLOCK,     /* fraction by which the clock rate was below the highest */
+    CORE_LOSS_HEAT,      /* fraction of the cores' time in which heat throttled them */
     CORE_LOSSES,
 };
 

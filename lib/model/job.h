@@ -19,14 +19,14 @@ enum { JOB_MAX_EMULATED = 64, JOB_MAX_KEYS = 96, JOB_MAX_HOSTS = 16384 };
 
 enum job_origin_kind {
     JOB_DEFAULT,
-    JOB_FILE, /* line and column of train.yaml */
-    JOB_FLAG, /* flag is its name, "--seed" */
+    JOB_FILE, /* from train.yaml, at `line` and `column` */
+    JOB_FLAG, /* from an option of the command line, whose name is `flag`, "--seed" */
 };
 
 /* Where a key's value comes from */
 struct job_origin {
     enum job_origin_kind kind;
-    int line, column; /* from 1 */
+    int line, column; /* position in the file, from 1 */
     const char *flag; /* borrowed, static */
 };
 
@@ -34,9 +34,9 @@ struct job_origin {
  * with relative standard deviation `jitter`.
  */
 struct job_emulated {
-    double rate;     /* speed relative to the others, > 0 */
-    double fixed_s;  /* a, seconds */
-    double sample_s; /* c, seconds per sample at rate 1 */
+    double rate;     /* speed relative to the job's other devices, > 0 */
+    double fixed_s;  /* constant part of a step's time */
+    double sample_s; /* seconds per sample at rate 1 */
     double jitter;
 };
 
@@ -53,13 +53,14 @@ struct job_ssh {
  */
 struct job_host {
     char *host;                 /* checked by host_name_check */
-    int64_t workers, max_batch; /* 0: auto; most samples per step of one worker, 0: the job's */
+    int64_t workers, max_batch; /* number of workers, 0: auto; most samples per step of one worker,
+                                 * 0: the job's limit */
     int64_t *device;            /* [n_device] CUDA ordinals or rows of emulate to use; NULL: all */
     size_t n_device;            /* 0 if device is NULL */
-    char *address;              /* at which other nodes reach it; NULL: auto */
-    struct job_emulated *emulate; /* [n_emulate]; NULL: the job's */
+    char *address;              /* address at which other nodes reach this host; NULL: auto */
+    struct job_emulated *emulate; /* [n_emulate] devices to emulate on this host; NULL: the job's */
     size_t n_emulate;
-    char *eddis; /* eddis's prefix or build folder there; NULL: as on this machine */
+    char *eddis; /* prefix or build folder of eddis on this host; NULL: as on this machine */
     struct job_ssh ssh;
 };
 
@@ -80,17 +81,18 @@ struct job {
     char *file;   /* path of train.yaml as given; NULL: the job comes from flags only */
     char *folder; /* absolute; base of relative paths */
     char *name;
-    char **command;        /* NULL-ended */
+    char **command;        /* NULL-ended: the user's program and its arguments */
     char *workdir;         /* absolute */
     char **setup;          /* NULL-ended shell lines to run before the command */
     struct job_host *host; /* [n_hosts]; NULL: only this machine */
     size_t n_hosts;
-    char *hostfile;           /* absolute path, or NULL; its hosts are in `host` */
+    char *hostfile;           /* absolute path, or NULL; the hosts in that file are in `host` */
     struct job_ssh ssh;       /* default for all hosts */
     int64_t workers_per_node; /* 0: auto */
     uint64_t seed;
     struct {
-        int64_t global, min, max, grain; /* max 0: auto */
+        int64_t global, min, max, grain; /* samples of a step; limits of a worker's part, max 0:
+                                          * auto; the batch multiple */
         int64_t rebalance;               /* fewest steps between two re-plans; 0: auto, -1: off */
     } batch;
     struct {
@@ -103,18 +105,21 @@ struct job {
     } learning_rate;
     struct {
         char *pattern; /* regular expression for the step number in the output; NULL: none */
-        int64_t samples, steps; /* samples per printed step; total steps; 0: unknown */
+        int64_t samples, steps; /* samples of a printed step, 0: unknown; steps of the whole job, 0:
+                                 * unknown */
     } progress;
     struct {
         double bucket_mb;       /* 0: auto */
-        char *wire, *interface; /* "auto", or a sync_wire; "auto", or a name, address or network */
+        char *wire, *interface; /* "auto" or one of sync_wire_names; "auto", or an interface's name,
+                                 * address or network */
     } communication;
     struct {
         char **args; /* NULL-ended, passed to mpirun unchanged */
         char **mca;  /* NULL-ended: name, value, name, value, ... */
     } mpi;
     struct {
-        int64_t cache_ns;             /* 0: do not use the cache */
+        int64_t cache_ns;             /* longest age of a cached profile that is still used; 0: use
+                                       * none */
         struct job_emulated *emulate; /* [n_emulate] */
         size_t n_emulate;
     } profile;
@@ -124,10 +129,13 @@ struct job {
         int64_t keep;
         char *resume; /* "auto", or a checkpoint's absolute path */
     } checkpoint;
-    int64_t check_models, restarts, node_losses; /* 0: auto; check_models in steps, -1: off */
+    int64_t check_models, restarts, node_losses; /* steps between two comparisons of models, -1:
+                                                  * none; most restarts; most lost nodes; each 0:
+                                                  * auto */
     struct {
         int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns,
-            checkpoint_ns, job_ns; /* hang, first_step, job: CLOCK_NEVER: none */
+            checkpoint_ns, job_ns; /* hang_ns, first_step_ns and job_ns may be CLOCK_NEVER: no
+                                    * limit */
     } timeouts;
     char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
     char **env_pass; /* NULL-ended patterns ("WANDB_*") of the caller's variables to pass on */
@@ -141,7 +149,7 @@ struct job {
     struct job_origin origin[JOB_MAX_KEYS]; /* indexed by the key's row in the table */
 };
 
-/* Check whether the period is never. */
+/* Check whether the interval means never: neither steps nor a time are set. */
 bool job_period_is_never(const struct job_period *p);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_lease.h - the two limits of a job file that depend on its lease
+/* job_lease.h - defaults and limits of timeouts.heartbeat and timeouts.node_lost, by timeouts.lease
  *
- * All other limits that depend on it are in agents/protocol/timing.h, which checks these against
- * them.
+ * All other limits that depend on the lease are in agents/protocol/timing.h, which checks the
+ * limits here against them.
  */
 #ifndef EDDIS_MODEL_JOB_LEASE_H
 #define EDDIS_MODEL_JOB_LEASE_H
@@ -12,10 +12,12 @@
 #include <stdint.h>
 
 enum {
-    JOB_LEASE_HEARTBEATS = 8,       /* heartbeats in a lease: default ... */
-    JOB_LEASE_LEAST_HEARTBEATS = 8, /* ... and minimum */
-    JOB_LEASE_LOST_PART = 2,        /* node_lost exceeds the lease by 1/2 of it by default ... */
-    JOB_LEASE_LEAST_LOST_PART = 4,  /* ... and by 1/4 at least */
+    JOB_LEASE_HEARTBEATS = 8,       /* default number of heartbeats in a lease */
+    JOB_LEASE_LEAST_HEARTBEATS = 8, /* least number of heartbeats in a lease */
+    JOB_LEASE_LOST_PART = 2,        /* timeouts.node_lost exceeds the lease by 1/2 of the lease by
+                                     * default */
+    JOB_LEASE_LEAST_LOST_PART = 4,  /* timeouts.node_lost exceeds the lease by 1/4 of the lease at
+                                     * least */
 };
 
 /* Return the default of timeouts.heartbeat in ns. */

@@ -6,7 +6,7 @@
 /* Load of the busiest connection */
 struct link_load {
     double busy;        /* fraction of the time spent sending, 0 to 1; NAN: unknown */
-    double bytes_per_s; /* acknowledged bytes per second of that time */
+    double bytes_per_s; /* acknowledged bytes per second of the time spent sending */
     char peer[46];      /* address of the other end; "": unknown */
 };
 

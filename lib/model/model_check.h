@@ -20,12 +20,13 @@ enum {
 struct model_check {
     int64_t compared; /* number of comparisons */
     int64_t unlike;   /* comparisons with differences within rounding error */
-    double largest;   /* largest relative difference among those */
+    double largest;   /* largest relative difference in the comparisons that `unlike` counts */
     int64_t found;    /* MODEL_CHECK_... */
     int64_t rank;     /* rank whose model differs from the others; -1: none */
-    int64_t other;    /* without a majority, a rank of the other model; -1: majority */
-    int64_t step;     /* step after which `found` was found */
-    int64_t alike;    /* step after which the models were last equal; 0: never */
+    int64_t other;    /* if no model has a majority: a rank whose model is not that of `rank`; else
+                       * -1 */
+    int64_t step;     /* step after which the comparison gave `found` */
+    int64_t alike;    /* newest step after which the models were equal; 0: never */
 };
 
 #endif

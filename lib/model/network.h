@@ -14,7 +14,7 @@
 
 enum { NETWORK_MAX_NODES = 65536, NETWORK_MAX_LINKS = 1 << 20 };
 
-/* From one node to another; the opposite direction is a separate link */
+/* A link from one node to another; the opposite direction is a separate link */
 struct network_link {
     int from, to;
     double latency_s;   /* one-way latency of a small message */
@@ -23,13 +23,13 @@ struct network_link {
 
 /* A measured network */
 struct network {
-    char network[64]; /* "10.1.0.0/24"; "" unknown */
+    char network[64]; /* the network that was measured, "10.1.0.0/24"; "": unknown */
     int n_nodes;
-    char **host;        /* [n_nodes], or NULL */
+    char **host;        /* [n_nodes] names of the nodes, or NULL */
     double allreduce_s; /* duration of an all-reduce of one number; NAN: it failed */
     struct network_link *link;
     int n_links;
-    /* The nodes that did not answer, if the measurement failed */
+    /* The two nodes between which the measurement failed, because one did not answer */
     int failed_from, failed_to; /* -1: no failure, or not between two nodes */
     char failed[128];           /* failed step of the measurement; "": none */
 };
@@ -44,9 +44,10 @@ int network_parse(const char *text, size_t size, const char *what, struct networ
 /* Borrow the link with the least bandwidth; NULL: there are no links. */
 const struct network_link *network_slowest(const struct network *n);
 
-/* Estimate what a node's network interface carries: the bandwidth is the median over a node's
- * links, for the node with the least.  So a slow node counts, but a single disturbed measurement
- * does not.  The latency is the median of all links.  -ENODATA: no links; -ENOMEM.
+/* Estimate what a node's network interface carries.  *ret_bytes_per_s is the lowest of all nodes'
+ * median bandwidths, each over the links of a node.  So a slow node counts, but a single disturbed
+ * measurement does not.  *ret_latency_s is the median latency of all links.  -ENODATA: no links;
+ * -ENOMEM.
  */
 int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s);
 

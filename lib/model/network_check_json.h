@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* The members of a request */
+/* Table of the members of struct network_checks */
 extern const struct fields network_checks_table;
 
 /* Return the result as JSON text on one line, for the caller to free; NULL without memory. */

@@ -21,8 +21,8 @@ enum {
 
 /* Source of a worker's time model */
 enum time_source {
-    TIME_PROBE,    /* the probe's rates of its device; only ratios are meaningful */
-    TIME_GUESSED,  /* those ratios, scaled by workers whose seconds are known */
+    TIME_PROBE,    /* a probe's rates of the device; only ratios between workers are meaningful */
+    TIME_GUESSED,  /* ratios as of TIME_PROBE, scaled by workers whose times in seconds are known */
     TIME_GIVEN,    /* given by the job, as for an emulated device */
     TIME_LEARNT,   /* history of earlier jobs of this command, in seconds */
     TIME_MEASURED, /* measured in this job's own steps */
@@ -33,10 +33,10 @@ enum time_source {
 struct plan_candidate {
     char mode[16], algorithm[16];
     struct sync_options options;
-    double predicted_samples_per_s; /* 0: not available */
+    double predicted_samples_per_s; /* predicted speed; 0: not available */
     double efficiency;              /* progress per sample relative to sync; 0: unknown */
-    double predicted_progress;      /* the product of these two */
-    char lost[128];                 /* why it was not chosen, one sentence; "": it was */
+    double predicted_progress;      /* predicted_samples_per_s * efficiency */
+    char lost[128];                 /* why it was not chosen, one sentence; "": it was chosen */
 };
 
 /* One worker's share */
@@ -46,34 +46,37 @@ struct plan_worker {
     enum device_kind kind;
     char device_id[64];
     char device[96];          /* for people: "emulated 0.50" */
-    char cpus[256];           /* its cores as a list; "": not bound */
+    char cpus[256];           /* the worker's cores as a list; "": not bound */
     double fixed_s, sample_s; /* time model: a step of b samples takes fixed_s + sample_s * b */
     enum time_source time;    /* source of the time model */
     int64_t largest;          /* largest batch that was measured; 0: none */
-    int group;                /* from 0; sync mode: all 0, async mode: the rank */
-    int64_t batch;            /* samples per step */
-    int64_t max;              /* the job's limit of `batch` on that node; 0: none */
-    int64_t piece;            /* largest micro-batch, by its memory; 0: no limit */
+    int group;                /* the worker's group, from 0; sync mode: all 0, async mode: the
+                               * rank */
+    int64_t batch;            /* samples of this worker in a step */
+    int64_t max;              /* the job's limit of `batch` on the worker's node; 0: none */
+    int64_t piece;            /* largest micro-batch that its memory allows; 0: no limit */
     int64_t equal_batch;      /* `batch` under an equal split */
     double weight;            /* batch / global batch */
-    double step_s;            /* predicted */
-    double samples_per_s;     /* predicted: batch / step_s */
+    double step_s;            /* predicted time of a step */
+    double samples_per_s;     /* predicted speed: batch / step_s */
 };
 
 /* A plan version */
 struct plan {
     int64_t generation, version; /* from 1 */
     char mode[16], algorithm[16];
-    char reason[256]; /* why this mode, one sentence */
-    char change[256]; /* why it replaced the version before, one sentence; "": the first */
-    double gain;      /* predicted speed relative to the version before; 0: the first */
+    char reason[256]; /* why this mode was chosen, one sentence */
+    char change[256]; /* why this plan replaced the version before, one sentence; "": it is the
+                       * first */
+    double gain;      /* predicted speed relative to the version before; 0: it is the first */
     int n_groups;
-    struct sync_options options; /* of the algorithm */
+    struct sync_options options; /* options of the algorithm */
     int64_t model_bytes;         /* size of the model, for the predictions; 0: unknown */
     struct program program;      /* properties of the program, for the predictions */
     struct plan_candidate candidate[PLAN_MAX_CANDIDATES]; /* [n_candidates] */
     int n_candidates;
-    struct comm_choice *choice; /* owned; settings that a run has measured, or NULL */
+    struct comm_choice *choice; /* owned; communication settings that a run has measured; NULL:
+                                 * none */
     int64_t global_batch;
     int64_t bucket_bytes; /* 0: the workers measure it */
     uint64_t seed;
@@ -83,9 +86,9 @@ struct plan {
      */
     bool takes_pieces;
     bool relative;                  /* only ratios of times are known until steps are measured */
-    double predicted_samples_per_s; /* of this plan */
-    double ideal_samples_per_s;     /* sum over workers of batch / step at that batch */
-    double equal_samples_per_s;     /* predicted for an equal split */
+    double predicted_samples_per_s; /* predicted speed of this plan */
+    double ideal_samples_per_s;     /* sum over workers of batch / step time at that batch */
+    double equal_samples_per_s;     /* predicted speed of an equal split */
     char network[64];               /* network between the nodes, "10.1.0.0/24"; "": one node */
     char network_reason[200];       /* why this network, for people */
     char (*node)[256];              /* [n_nodes] host names */
@@ -97,8 +100,8 @@ struct plan {
 /* Return the name of a source: "probe", "guessed", "given", "learnt" or "measured". */
 const char *time_source_name(enum time_source s);
 
-/* Return an empty plan for these numbers of nodes and workers; NULL without memory, or if one is
- * negative.
+/* Return an empty plan for these numbers of nodes and workers; NULL without memory, or if a number
+ * is negative.
  */
 struct plan *plan_new(int n_nodes, int n_workers);
 /* Free a plan.  Accepts NULL. */

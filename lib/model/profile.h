@@ -33,9 +33,9 @@ struct device {
     char pci[16];         /* "0000:17:00.0"; "": none */
     char cpus[256];       /* nearest cores as a list, "0-15,32-47" */
     int numa;             /* nearest NUMA node; -1: unknown */
-    int64_t memory_bytes; /* of the device; 0: unknown */
+    int64_t memory_bytes; /* memory of the device; 0: unknown */
     double fp32_flops, fp16_flops; /* measured matrix product, operations per second */
-    double memory_bytes_per_s;     /* measured sweep (read + write) */
+    double memory_bytes_per_s;     /* measured sweep through memory (read + write) */
     double to_device_bytes_per_s, from_device_bytes_per_s; /* GPUs: measured over the bus */
     int driver_version;             /* CUDA: version from the driver, 13000; 0 otherwise */
     double rate, fixed_s, sample_s; /* emulated: as struct job_emulated; NAN otherwise */
@@ -44,8 +44,8 @@ struct device {
 /* Profile of one node */
 struct node_profile {
     char host[256];
-    int64_t measured_s; /* wall time, seconds since 1970 */
-    bool cached;        /* read from the cache */
+    int64_t measured_s; /* wall time of the measurement, seconds since 1970 */
+    bool cached;        /* the profile was read from the cache */
     int probe_version;
     char eddis_version[16], mpi_version[64], kernel[96];
     char machine_id[64]; /* distinguishes machines of the same name */
@@ -54,15 +54,16 @@ struct node_profile {
     int64_t memory_bytes;
     int64_t memory_limit; /* limit of this process's cgroup; 0: none */
     double cpu_quota;     /* cores that this process's cgroup allows; NAN: no limit */
-    double load;          /* one-minute average before the probe; NAN: unknown */
+    double load;          /* one-minute load average before the probe; NAN: unknown */
     struct device device[PROFILE_MAX_DEVICES];
     int n_devices;
     /* Not measured and not in the JSON: the job's number of workers on this node (0: auto) and most
      * samples per step of one of them (0: the job's general limit).
      */
     int64_t workers, max_batch;
-    char beside[192]; /* another job that ran here meanwhile, "Slurm's job 12"; "": none */
-    char note[256];   /* why something could not be measured, one sentence; "": all was */
+    char beside[192]; /* another job that ran on the node during the measurement, "Slurm's job 12";
+                       * "": none */
+    char note[256];   /* why something could not be measured, one sentence; "": all was measured */
 };
 
 /* Return a device of which nothing is measured: its metrics are NAN, other members 0. */

@@ -2,9 +2,9 @@
 /* program_facts.h - what a program reports at eddis_commit for its plans, beside the bytes of its
  * parameters
  *
- * For a model of float32 without state, all three sizes equal those bytes.  16-bit gradients are
- * sent as they are, and the centre of async and hybrid mode stores their parameters as float32.
- * float64 stays float64.
+ * For a model of float32 without state, gradient_bytes, float32_bytes and centre_bytes equal the
+ * bytes of the parameters.  16-bit gradients are sent as they are, and the centre of async and
+ * hybrid mode stores 16-bit parameters as float32.  float64 stays float64.
  */
 #ifndef EDDIS_MODEL_PROGRAM_FACTS_H
 #define EDDIS_MODEL_PROGRAM_FACTS_H
@@ -14,15 +14,19 @@
 
 /* Sizes that a program reported */
 struct program {
-    int64_t gradient_bytes; /* all gradients of a worker */
-    int64_t float32_bytes;  /* part of them that 16 bits between nodes would halve */
-    int64_t centre_bytes;   /* size of the centre; 0: all these sizes are unknown */
-    int64_t min_count;      /* fewest samples, from eddis_options; 0: any number */
-    int64_t largest_bytes;  /* largest gradient; 0: unknown */
-    int64_t largest_behind; /* gradients computed after the largest in a backward pass */
+    int64_t gradient_bytes; /* size of all gradients of a worker */
+    int64_t float32_bytes;  /* size of the float32 gradients, which 16 bits between nodes would
+                             * halve */
+    int64_t centre_bytes;   /* size of the centre; 0: all sizes in this struct are unknown */
+    int64_t min_count;      /* fewest samples of a worker in a step (eddis_options.min_count); 0:
+                             * any number */
+    int64_t largest_bytes;  /* size of the largest gradient; 0: unknown */
+    int64_t largest_behind; /* bytes of the gradients that a backward pass computes after the
+                             * largest */
 };
 
-/* Check whether both give the same predictions. min_count is not compared: it only limits batches.
+/* Check whether both programs give the same predictions.  min_count is not compared: it only limits
+ * batches.
  */
 static inline bool program_is_same_size(const struct program *a, const struct program *b)
 {

@@ -5,19 +5,20 @@
  * since it may include the cost of the change.
  *
  * Steps are kept as points.  A long step is one point; short steps are averaged until they have
- * lasted STEP_POINT_S.  A plan stays for at least a second; 64 steps of 0.2 ms are a hundredth of
- * that and do not predict the rest.  If other programs use the same core, most steps are not
- * delayed at all, and one in ten takes a hundred times as long.  Means include this, and their
- * variation between points shows the uncertainty.
+ * lasted STEP_POINT_S.  A plan stays for at least a second; 64 steps of 0.2 ms last a hundredth of
+ * a second and do not predict the rest.  If other programs use the same core, most steps are not
+ * delayed at all, and one in ten takes a hundred times as long.  The means of points include these
+ * delays, and the variation between points shows the uncertainty.
  *
- * If STEP_WINDOW_CHANGE consecutive points differ from the median before by more than
- * STEP_WINDOW_RATIO, in one direction, the device's speed has changed.  The window then restarts
- * with these points, so no statistic mixes two plans or speeds.  Statistics are medians and
- * quartiles, not means, because a single delay by the operating system predicts nothing.
+ * If STEP_WINDOW_CHANGE consecutive points differ from the median of the points before them by more
+ * than the factor STEP_WINDOW_RATIO, in one direction, the device's speed has changed.  The window
+ * then restarts with these points, so no statistic mixes two plans or speeds.  Statistics are
+ * medians and quartiles, not means, because a single delay by the operating system predicts
+ * nothing.
  *
- * Own time is compute and input.  If the program reports work, a step's own times are scaled to the
- * window's median work, because steps of equal size then differ.  Communication and total time are
- * not scaled.
+ * A step's own time is its compute time and its input time.  If the program reports work, a step's
+ * own times are scaled to the window's median work, because steps of equal size then differ.
+ * Communication and total time are not scaled.
  *
  * No I/O: agents fill a window from a progress board, the simulator from simulated steps.
  */
@@ -29,21 +30,24 @@
 
 enum {
     STEP_WINDOW_MAX = 64,   /* number of newest points in the statistics */
-    STEP_WINDOW_CHANGE = 3, /* consecutive points that make a change; fewest for statistics */
+    STEP_WINDOW_CHANGE = 3, /* consecutive points that show a change of speed; also the fewest
+                             * points for statistics */
     STEP_WINDOW_SURE =
-        2 * STEP_WINDOW_CHANGE, /* points from which a window is not a product of chance */
+        2 * STEP_WINDOW_CHANGE, /* points from which on a window's speed is not taken for chance */
 };
 
-#define STEP_WINDOW_RATIO  1.25
-#define STEP_POINT_S       0.1
-#define STEP_FIGURES_MAX_S 2e10 /* most seconds of two int64_t times in ns together */
+#define STEP_WINDOW_RATIO 1.25
+#define STEP_POINT_S      0.1
+/* Limit in seconds of the sum of two times that are int64_t in ns */
+#define STEP_FIGURES_MAX_S 2e10
 
 /* One step */
 struct window_step {
     int64_t step, plan; /* step number; version of the plan it ran under */
     int64_t count;      /* samples */
     double work;        /* units of work; count if the program does not report it */
-    double compute_s, input_s, exposed_s;
+    double compute_s, input_s, exposed_s; /* times of computing, of waiting for input, and of
+                                           * communication not hidden by computing */
     double total_s; /* from the end of the previous step to its own end, including waits */
 };
 
@@ -65,35 +69,38 @@ struct step_metrics {
 
 /* One step, or the means of consecutive steps */
 struct step_point {
-    struct window_step mean; /* its step number is the first one's */
-    int64_t n;
+    struct window_step mean; /* the step itself, or means; the step number is that of the first
+                              * step */
+    int64_t n;               /* number of steps in the point */
 };
 
 /* A window of steps */
 struct step_window {
-    int64_t plan, since, points, steps;       /* of its points, as in struct step_metrics */
+    int64_t plan, since, points, steps;       /* counters of the points, as in struct
+                                               * step_metrics */
     int64_t last;                             /* number of the newest step added; -1: none */
-    int n;                                    /* points kept */
+    int n;                                    /* number of points kept */
     struct step_point point[STEP_WINDOW_MAX]; /* the newest is at points - 1 modulo the size */
-    struct step_point next;                   /* sums for the next point */
+    struct step_point next;                   /* sums over the steps of the next point, which is
+                                               * incomplete */
 };
 
 /* Make the window empty. */
 void step_window_init(struct step_window *w);
 
-/* Add a step.  Ignored are steps not newer than the last one, empty steps, and steps of fewer
- * samples than `full`, as the last of an epoch. full: samples that the plan gives this worker; 0:
- * unknown.
+/* Add a step.  Ignore a step that is not newer than the newest step added, an empty step, and a
+ * step of fewer samples than `full`, such as the last step of an epoch.  full: samples that the
+ * plan gives this worker; 0: unknown.
  */
 void step_window_add(struct step_window *w, const struct window_step *s, int64_t full);
 
-/* Fill *ret.  Return false if there are too few points for statistics; only the counters are then
- * set.
+/* Write the window's statistics to *ret.  Return false if there are too few points for statistics;
+ * only the counters are then set.
  */
 bool step_window_metrics(const struct step_window *w, struct step_metrics *ret);
 
-/* Check statistics from a program or the network: they must be possible and complete, with no time
- * negative, above STEP_FIGURES_MAX_S or out of order.
+/* Check statistics from a program or the network: all must be set, no time may be negative or above
+ * STEP_FIGURES_MAX_S, and quartiles and maximum must be in ascending order.
  */
 bool step_metrics_are_valid(const struct step_metrics *f);
 

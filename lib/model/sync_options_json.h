@@ -7,7 +7,7 @@
 
 #include "lib/base/fields.h"
 
-/* Every option; one that is missing or out of range is rejected. */
+/* Table of all options; an option that is missing or out of range is rejected. */
 extern const struct fields sync_options_table;
 
 /* Return the name of the first option that is set in `wish` and has another value in `has`; NULL:

@@ -12,8 +12,8 @@
  *     WIRE_OPTION(member): an enum sync_wire; its key is communication.wire
  *     LATER_OPTION(name, type, initial, help, feature): not implemented, rejected by name
  *
- * member: of struct sync_options. otherwise: error text if no selected algorithm supports the
- * option.
+ * member: a member of struct sync_options.  otherwise: error text if no selected algorithm supports
+ * the option.
  */
 LATER_OPTION(staleness, "whole number", "3",
              "how many steps a worker may be ahead of the slowest worker", "parameter servers")

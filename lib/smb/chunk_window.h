@@ -34,10 +34,10 @@ struct chunk_window {
     uint32_t seq;   /* number of the order */
     bool reading;   /* true: READ; false: WRITE */
     size_t element; /* bytes of one element */
-    size_t count;   /* elements of the order; 0: it moves none */
-    size_t posted;  /* elements of the chunks posted so far */
-    size_t moved;   /* elements that are in place */
-    int under_way;  /* chunks under way */
+    size_t count;   /* number of elements of the order; 0: the order moves none */
+    size_t posted;  /* number of elements in the chunks posted so far */
+    size_t moved;   /* number of elements that are in place */
+    int under_way;  /* number of chunks under way */
 };
 
 /* Check whether another chunk may be posted now. */
@@ -57,7 +57,9 @@ struct chunk_head *chunk_window_head(const struct message *m);
 /* Borrow the memory for a chunk's elements in its message. */
 void *chunk_window_elements(const struct chunk_window *w, const struct message *m);
 
-/* Post the send or receive of a chunk; the message belongs to the transport until it is done. */
+/* Post the send or receive of a chunk; the message belongs to the transport until the operation is
+ * done.
+ */
 void chunk_window_post(struct smb *b, const struct chunk_window *w, enum comm_kind kind,
                        struct message *m, struct outbox *out);
 

@@ -5,9 +5,10 @@
  *     | directory | buffer: state, piece, data   | buffer: state, piece, data   | ...
  *     +-----------+------------------------------+------------------------------+----
  *
- * It is an anonymous memory file (memfd), made by one process and opened by the others through that
- * process's /proc folder.  It is in no file system, so nothing is left if all processes are killed,
- * and the size of /dev/shm does not limit it.  A process maps each buffer when it first needs it.
+ * It is an anonymous memory file (memfd), made by one process and opened by other processes through
+ * that process's /proc folder.  It is in no file system, so nothing is left if all processes are
+ * killed, and the size of /dev/shm does not limit it.  A process maps each buffer when it first
+ * needs it.
  *
  * Nothing here blocks.  A function that finds a lock taken returns -EAGAIN: call again later.  The
  * locks are robust: if an owner was killed, the next process takes the lock and finishes what the
@@ -15,7 +16,7 @@
  * piece next to the data, and the piece is marked as complete.  Then it is copied to its place.  So
  * each element is added exactly once, whenever the process dies.  The sums for one buffer are
  * queued.  If a process makes no progress with its sum (it was killed, or has no core), the next in
- * the queue continues it.  A process killed inside memory_write leaves that piece partly written.
+ * the queue continues it.  A process killed inside memory_write leaves its elements partly written.
  *
  * memory_read takes no lock: it sees each element before or after a write or a sum.
  *
@@ -30,7 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MEMORY_BUFFERS = 1024 }; /* buffers at a time */
+enum { MEMORY_BUFFERS = 1024 }; /* most buffers that exist at the same time */
 
 struct memory;        /* one process's mappings of the memory */
 struct memory_buffer; /* a buffer that this process has mapped */
@@ -38,7 +39,7 @@ struct memory_buffer; /* a buffer that this process has mapped */
 /* Type and size of a buffer, and the part of it stored on this node. */
 struct memory_shape {
     enum comm_type type;
-    size_t n;            /* elements of the whole buffer */
+    size_t n;            /* number of elements of the whole buffer */
     size_t first, count; /* elements stored here: first .. first + count - 1 */
 };
 
@@ -50,8 +51,8 @@ int memory_make(int n_ranks, struct memory **ret, struct eddis_error *err);
  */
 void memory_where(const struct memory *m, int64_t *ret_pid, int64_t *ret_fd);
 
-/* Open the memory that memory_where describes in another process.  -EPROTO: something else is
- * there.
+/* Open the memory that memory_where describes in another process.  -EPROTO: the descriptor is of
+ * another kind of file.
  */
 int memory_open(int64_t pid, int64_t fd, struct memory **ret, struct eddis_error *err);
 
@@ -77,7 +78,7 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
  */
 struct memory_buffer *memory_find(struct memory *m, uint64_t id, int *ret_rc);
 
-/* Unmap the buffers that others have freed. */
+/* Unmap the buffers that other processes have freed. */
 void memory_sweep(struct memory *m);
 
 /* Free a buffer, whatever its number of users.  -EAGAIN: call again with the same *c, since memory
@@ -91,8 +92,8 @@ const struct memory_shape *memory_shape(const struct memory_buffer *b);
 /* Count one more user.  -ENOENT: the last user has left meanwhile; -EAGAIN: a lock is taken. */
 int memory_attach(struct memory *m, struct memory_buffer *b);
 
-/* Count one user less.  *ret_last: it was the last, and nobody can attach any more.  -EAGAIN: the
- * lock is taken.
+/* Count one user less.  *ret_last: that was the last user, and nobody can attach any more.
+ * -EAGAIN: the lock is taken.
  */
 int memory_detach(struct memory_buffer *b, bool *ret_last);
 
@@ -105,15 +106,17 @@ void memory_read(const struct memory_buffer *b, size_t at, size_t n, void *ret);
  */
 int memory_write(struct memory_buffer *b, size_t at, size_t n, const void *from);
 
-/* Add to an int64 element stored here; *ret_before is its value before.  -EAGAIN: the lock is
- * taken.
+/* Add `add` to the int64 element `at`, which must be stored here; *ret_before is the element's
+ * value before.  -EAGAIN: the lock is taken.
  */
 int memory_fetch_add(struct memory_buffer *b, size_t at, int64_t add, int64_t *ret_before);
 
-/* Return the number of notices given so far. */
+/* Return the number of notices that the buffer has got so far. */
 uint64_t memory_version(const struct memory_buffer *b);
 
-/* Give one more notice; *ret_version: their number now.  -EAGAIN: the lock is taken. */
+/* Add one notice to the buffer; *ret_version: the number of its notices now.  -EAGAIN: the lock is
+ * taken.
+ */
 int memory_notify(struct memory_buffer *b, uint64_t *ret_version);
 
 /* Progress of a sum between calls; initialize it with zeros. */
@@ -124,9 +127,9 @@ struct memory_sum {
 };
 
 /* Add the whole buffer `source`, of the same shape, to b, after the sums queued earlier.  rank: the
- * requesting rank, which has one sum into b at a time.  notify: also give a notice.  *budget: bytes
- * that may still be added in this turn.  -EAGAIN: not done yet, call again with the same *sum;
- * -ENOENT: buffer `source` is gone.
+ * requesting rank, which has one sum into b at a time.  notify: also add a notice to b.  *budget:
+ * bytes that may still be added in this turn.  -EAGAIN: not done yet, call again with the same
+ * *sum; -ENOENT: buffer `source` is gone.
  */
 int memory_accumulate(struct memory *m, struct memory_buffer *b, uint64_t source, int rank,
                       bool notify, int64_t now_ns, struct memory_sum *sum, size_t *budget);

@@ -7,11 +7,13 @@
 
 #include <pthread.h>
 
-enum { MEMORY_PIECE = 16 * 1024 }; /* bytes; fits a first-level cache with both operands */
+/* Bytes of a piece, which fits a first-level cache with both operands */
+enum { MEMORY_PIECE = 16 * 1024 };
 
 /* One rank's entry in the queue of sums. */
 struct shared_slot {
-    uint64_t ticket; /* the smallest is first; 0: no sum; written last */
+    uint64_t ticket; /* place in the queue: the smallest is first; 0: no sum; written after `source`
+                      * and `notify` */
     uint64_t source;
     uint64_t notify;
 };
@@ -26,7 +28,8 @@ struct shared_buffer {
     uint64_t users, freed;
     uint64_t version;
     uint64_t last_ticket;
-    uint64_t state;       /* first sum in the queue: elements added * 4 + enum sum_phase */
+    uint64_t state;       /* progress of the first sum in the queue: elements added * 4 + enum
+                           * sum_phase */
     uint64_t over_ticket; /* SUM_OVER: ticket of the finished sum */
     uint64_t over_version;
     uint64_t data_at;          /* offset of the elements from this struct, a multiple of 64 */
@@ -36,14 +39,14 @@ struct shared_buffer {
 enum sum_phase {
     SUM_ADD = 0,  /* earlier elements are added, the others unchanged */
     SUM_COPY = 1, /* the next piece is summed and may be partly copied */
-    SUM_OVER = 2, /* leaving the queue */
+    SUM_OVER = 2, /* the sum is complete and leaves the queue */
 };
 
 struct memory_buffer {
     struct memory_buffer *next;
     uint64_t id;
     struct shared_buffer *shared;
-    size_t offset, bytes; /* place of the mapping in the file */
+    size_t offset, bytes; /* range of the file that is mapped */
 };
 
 /* Initialize a robust mutex in shared memory.  Return 0 or a negative errno value. */

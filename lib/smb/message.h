@@ -21,7 +21,8 @@ struct message {
     /* Called when the message is sent or received; must free it. */
     int (*done)(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err);
     void *who;           /* argument for done */
-    size_t at, n;        /* first element within the order, and number in this chunk */
+    size_t at, n;        /* first element of the chunk within the order, and number of its
+                          * elements */
     size_t bytes;        /* capacity of data */
     unsigned char *data; /* directly after this struct */
 };

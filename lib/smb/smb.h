@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* smb.h - Soft Memory Box: named buffers that many ranks share; one rank's part
  *
- * One rank makes a buffer and gets its key; others that receive the key attach to the buffer.  They
- * read, write, add one buffer to another ("accumulate"), give and wait for notices, and count.  A
- * buffer is freed with its last user.  It is striped over the memory of several nodes and addressed
- * as one.
+ * One rank makes a buffer and gets its key; other ranks that receive the key attach to the buffer.
+ * They read, write, add one buffer to another ("accumulate"), add and wait for notices, and count.
+ * A buffer is freed with its last user.  It is striped over the memory of several nodes and
+ * addressed as one.
  *
  *     rank of the server's node:   request --> shared memory (memory.h)
  *     rank of another node:        request --> order --> server --> shared memory
@@ -15,13 +15,13 @@
  * waits long.  Nothing here blocks.
  *
  * Order: requests of a rank to one buffer are carried out in the order in which they were started;
- * only waits for notices let later ones pass.  Accumulates of all ranks into one buffer are carried
- * out one after the other.  If a read or write of many elements overlaps another rank's accumulate
- * or write, some elements have the value before and some the value after it.  No element is ever
- * mixed, and no addition is lost.
+ * only a wait for notices lets later requests be carried out before it ends.  Accumulates of all
+ * ranks into one buffer are carried out one after the other.  If a read or write of many elements
+ * overlaps another rank's accumulate or write, some elements have the value before and some the
+ * value after it.  No element is a mixture of both, and no addition is lost.
  *
  * Death: a rank that is killed leaves nothing locked.  Its accumulate is finished or not begun for
- * each element, exactly once; a chunk of its write may be partly there.  Its attachments count
+ * each element, exactly once; a chunk of its write may be partly written.  Its attachments count
  * until the box is closed.  All memory of a box is freed with its processes.
  *
  * Source: the operations are those of the Soft Memory Box (IEEE Access 6:26493, 2018, and 8:207097,
@@ -39,7 +39,7 @@ struct smb;
 struct smb_options {
     struct comm_place place; /* all ranks of the box, on its own channel; peer is borrowed */
     const int *node_of;      /* [n_ranks] node numbers; ranks of one node share memory */
-    int n_servers;           /* stripes, at most one a node; 0: one a node */
+    int n_servers;           /* number of stripes, at most one on each node; 0: one on each */
 };
 
 /* Key of a buffer: a plain number that may be sent to other ranks; 0: no buffer. */
@@ -51,25 +51,25 @@ enum smb_kind {
     SMB_CREATE,     /* type, n -> key; this rank is attached; filled with zeros */
     SMB_ATTACH,     /* key -> type, n */
     SMB_READ,       /* key, first, count, data */
-    SMB_WRITE,      /* as SMB_READ; gives a notice at the end */
-    SMB_ACCUMULATE, /* key += source, of the same type and length; gives a notice at the end */
-    SMB_NOTIFY,     /* key -> version: only gives a notice */
+    SMB_WRITE,      /* as SMB_READ; the server then adds a notice to the buffer */
+    SMB_ACCUMULATE, /* key += source, of the same type and length; then adds a notice to key */
+    SMB_NOTIFY,     /* key -> version: only adds a notice */
     SMB_WAIT,       /* key, version -> version: wait for more notices than `version` */
-    SMB_FETCH_ADD,  /* key of int64, first, add -> value: the element before */
-    SMB_DETACH,     /* key; once for each create and attach */
+    SMB_FETCH_ADD,  /* key of int64, first, add -> value: the element's value before */
+    SMB_DETACH,     /* key; one detach for each create and attach */
 };
 
-/* A request.  It belongs to the caller, who may not change it until it is done; the fields marked
- * -> above are results.
+/* A request.  It belongs to the caller, who may not change it until it is done; the members after
+ * -> in enum smb_kind are results.
  */
 struct smb_request {
     enum smb_kind kind;
     smb_key key;
     smb_key source;
     enum comm_type type; /* COMM_FLOAT32, COMM_FLOAT64 or COMM_INT64 */
-    size_t n;
+    size_t n;            /* number of elements of the buffer */
     void *data; /* [count]; not accessed any more when the request is done, whatever rc is */
-    size_t first, count; /* elements */
+    size_t first, count; /* range of elements: first .. first + count - 1 */
     int64_t add, value;
     uint64_t version;
     int64_t deadline_ns; /* time of -ETIMEDOUT; the request may still be carried out after it */
@@ -77,7 +77,7 @@ struct smb_request {
     struct eddis_error error;
     bool done;
     void *user;
-    struct smb_request *next; /* list of those that smb_take_done will return */
+    struct smb_request *next; /* list of the requests that smb_take_done will return */
 };
 
 /* Open this rank's part.  If this fails on a server, the caller must notify the other ranks. */
@@ -120,7 +120,7 @@ int smb_waits_for(const struct smb *b, const struct smb_request *r);
 void smb_leave(struct smb *b);
 
 /* Check whether this rank and all that use it as server have left and nothing of the box is under
- * way.  Until then the box must be driven.
+ * way.  Until then smb_poll and smb_receive must be called for the box.
  */
 bool smb_left(const struct smb *b);
 

@@ -3,7 +3,7 @@
  *
  * A request becomes an operation of one or two stages; a stage has one order for each stripe.
  *
- *     smb_client.c    the operations: their order, turns, ends and timeouts
+ *     smb_client.c    the operations: their order, turns, endings and timeouts
  *     smb_orders.c    check a request, and make its orders, stage by stage
  *     smb_moves.c     carry out one order, here or by a server, and move its elements
  */
@@ -18,7 +18,7 @@ struct smb_part {
     int stripe;
     bool remote, sent, answered, over;
     struct work work;
-    struct chunk_window window; /* READ, WRITE; used if remote */
+    struct chunk_window window; /* chunks of READ and WRITE; used if `remote` */
 };
 
 struct smb_op {
@@ -29,11 +29,13 @@ struct smb_op {
     int stage, rc;
     size_t element; /* bytes of one element */
     int n_parts;
-    int moving;             /* orders under way that move elements to or from servers */
+    int moving;             /* number of orders under way that move elements to or from servers */
     struct smb_part part[]; /* [n_servers] */
 };
 
-/* Borrow the error of the operation's request; NULL: it timed out, and nobody reads it. */
+/* Borrow the error of the operation's request; NULL: the request timed out, and nobody reads its
+ * error.
+ */
 static inline struct eddis_error *smb_op_error(struct smb_op *op)
 {
     return op->r ? &op->r->error : NULL;
@@ -42,13 +44,13 @@ static inline struct eddis_error *smb_op_error(struct smb_op *op)
 /* Return the name of a kind of request for messages; a static string. */
 const char *smb_orders_name(enum smb_kind kind);
 
-/* Check a request and make the orders of its first stage.  Return 0 if there are orders, 1 if it is
- * done at once, or a failure of the request.
+/* Check a request and make the orders of its first stage.  Return 0 if there are orders, 1 if the
+ * request is done without orders, or a failure of the request.
  */
 int smb_orders_begin(struct smb *b, struct smb_op *op);
 
-/* Make the orders of the next stage when all of this one are carried out; n_parts is 0 if it was
- * the last.
+/* Make the orders of the next stage, after all orders of the present stage were carried out; set
+ * op->n_parts to 0 if there is no further stage.
  */
 void smb_orders_next(struct smb *b, struct smb_op *op);
 

@@ -9,10 +9,10 @@
  *     smb_tag_data(.., 0)    client    server    a piece of a write (chunk_window.h)
  *     smb_tag_data(.., 1)    server    client    a piece of a read
  *
- * A server waits for an order of each rank that does not use its memory itself.  A rank on its node
- * first gets the place of the memory (an answer without an order), replies with WORK_HELLO, and
- * sends no more.  If it cannot open that memory, it is a client like those of other nodes.  The
- * last order of a client is WORK_BYE.
+ * A server waits for an order of each rank that does not use the server's memory itself.  A rank on
+ * the server's node first gets the place of the memory (an answer without an order), replies with
+ * WORK_HELLO, and sends no more.  If the rank cannot open that memory, it is a client like those of
+ * other nodes.  The last order of a client is WORK_BYE.
  */
 #ifndef EDDIS_SMB_SMB_IMPL_H
 #define EDDIS_SMB_SMB_IMPL_H
@@ -24,17 +24,18 @@
 
 enum {
     SMB_CHUNK = 256 * 1024, /* bytes of a chunk */
-    SMB_WINDOW = 2,         /* chunks of one order under way: one is sent while one is filled */
-    /* Orders of one operation under way at a time, of those that move elements.  Chunks from all
-     * servers at once would arrive faster than this rank's link carries them.  A switch drops what
-     * its buffers cannot hold; a drop at the end of a burst is sent again only after a fifth of a
-     * second.
+    SMB_WINDOW = 2,         /* most chunks of one order under way: one is sent while one is
+                             * filled */
+    /* Most orders of one operation that move elements and are under way at the same time.  Chunks
+     * from all servers at once would arrive faster than this rank's link carries them.  A switch
+     * drops what its buffers cannot hold; a packet dropped at the end of a burst is sent again only
+     * after a fifth of a second.
      */
     SMB_ORDERS = 4,
     SMB_TURN = 1024 * 1024, /* bytes copied or added in one turn: about 0.2 ms */
     SMB_TAG_ORDER = 0,
     SMB_TAG_ANSWER = 1,
-    SMB_TAG_ORDERS = 16000, /* limit of one client's orders to a server at a time */
+    SMB_TAG_ORDERS = 16000, /* limit of the orders that one client has under way at one server */
 };
 
 /* Return the message tag of an order's chunks; reading: 1 for READ, 0 for WRITE. */
@@ -45,7 +46,7 @@ static inline int smb_tag_data(uint32_t seq, int reading)
 
 enum smb_near {
     NEAR_UNKNOWN, /* the place of this node's memory is not known yet */
-    NEAR_NONE,    /* there is none, or it cannot be opened: use orders only */
+    NEAR_NONE,    /* this node has no such memory, or it cannot be opened: use orders only */
     NEAR_MAPPED,
 };
 
@@ -79,12 +80,12 @@ struct smb {
     struct smb_user *users;
     struct smb_request *done, **done_last;
     const struct smb_request *starting;
-    uint32_t *seq; /* [n_servers] orders sent so far */
-    uint64_t made; /* keys made so far */
+    uint32_t *seq; /* [n_servers] number of orders sent to each server so far */
+    uint64_t made; /* number of keys made so far */
 
     /* Server. */
     struct task *tasks;
-    int clients; /* ranks from which an order may come */
+    int clients; /* number of ranks from which an order may come */
 };
 
 /* Start a request of this rank.  Return 1 if it is done already, else 0.  (smb_client.c) */

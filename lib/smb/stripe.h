@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stripe.h - compute which server holds which elements of a buffer; pure arithmetic
  *
- * A buffer of n elements is cut into blocks of STRIPE_ELEMENTS, and these into m runs whose numbers
- * of blocks differ by at most one.  Stripe s holds the elements stripe_first(s) .. stripe_first(s +
- * 1) - 1.  Stripe 0 of a non-empty buffer is never empty; it counts the buffer's users and notices.
+ * A buffer of n elements is cut into blocks of STRIPE_ELEMENTS, and the blocks are divided into m
+ * runs whose numbers of blocks differ by at most one.  Stripe s holds the elements stripe_first(s)
+ * .. stripe_first(s + 1) - 1.  Stripe 0 of a non-empty buffer is never empty; it also holds the
+ * counts of the buffer's users and notices.
  */
 #ifndef EDDIS_SMB_STRIPE_H
 #define EDDIS_SMB_STRIPE_H

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h - the block of memory that holds the gradients of all parameters
  *
- * Each parameter has one slot, 64-byte aligned, in the reverse order of registration.  Each slot
- * is followed by space for a trailer (sync.h), so that a bucket may end with any slot:
+ * Each parameter has one slot, 64-byte aligned, in the reverse order of registration.  Each slot is
+ * followed by space for a trailer (sync.h), so that a bucket may end with any slot:
  *
  *     slot n-1 | trailer space | slot n-2 | trailer space | ... | slot 0 | trailer space
  *
- * A slot holds the gradient and one more element, its mark: 1 if the worker announced the
- * gradient, else 0.  Marks are summed with the gradients, so every rank learns whether any rank
- * announced it.
+ * A slot holds the gradient and one more element, its mark: 1 if the worker announced the gradient,
+ * else 0.  Marks are summed with the gradients, so every rank learns whether any rank announced the
+ * gradient.
  *
  * A bucket is a run of neighbouring slots with the trailer spaces between them.  These spaces are
- * summed too, so they are zero, except for the trailer behind the bucket.  Slots never move.
+ * summed too, so they are zero, except for the trailer at the bucket's end.  Slots never move.
  */
 #ifndef EDDIS_SYNC_ARENA_H
 #define EDDIS_SYNC_ARENA_H
@@ -21,7 +21,8 @@
 
 /* One parameter's slot. */
 struct arena_slot {
-    size_t n, offset; /* elements, without the mark; bytes from the arena's start */
+    size_t n, offset; /* number of elements, without the mark; offset in bytes from the arena's
+                       * start */
     enum comm_type type;
     int set; /* slots of different sets never share a bucket */
 };
@@ -29,18 +30,18 @@ struct arena_slot {
 /* The gradients of all parameters. */
 struct arena {
     char *data;
-    void *own; /* allocation that contains data; NULL: data is memory shared by ranks */
+    void *own; /* allocation that contains `data`; NULL: `data` is memory shared by ranks */
     size_t bytes;
-    struct arena_slot *slot; /* [n_slots] by parameter */
+    struct arena_slot *slot; /* [n_slots] slot of each parameter */
     int n_slots;
-    struct bucket_item *item; /* [n_slots] in arena order */
+    struct bucket_item *item; /* [n_slots] the slots as items of bucket.h, in arena order */
 };
 
 /* Allocate n_slots slots; the caller then fills in n, type and set of each. */
 int arena_init(struct arena *a, int n_slots, struct eddis_error *err);
 
 /* Compute every slot's offset and get the arena's memory, zeroed.  If the ranks of the node share
- * an arena, use that, so that other ranks read results in place; else allocate memory.
+ * memory for arenas, use it, so that other ranks read results in place; otherwise allocate memory.
  */
 int arena_place(struct arena *a, const struct comm_place *place, struct eddis_error *err);
 
@@ -53,7 +54,9 @@ void *arena_data(const struct arena *a, int slot);
 /* Set the slot's mark to 1 if announced, else to 0. */
 void arena_mark(const struct arena *a, int slot, bool announced);
 
-/* Check the slot's mark in `data`, the combined copy of the slot. */
+/* Check whether any rank announced the gradient, by the mark in `data`, the combined copy of the
+ * slot.
+ */
 bool arena_marked(const struct arena *a, int slot, const void *data);
 
 /* Return the bytes of a bucket of the slots last, last - 1, ..., first, without its trailer. */

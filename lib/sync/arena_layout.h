@@ -13,10 +13,11 @@
  *
  * The layout cuts the arena into runs of neighbours and moves nothing, because programs have
  * pointers into it.  Gathering gradients of any order into separate buffers would cost each step a
- * copy of the model in each direction (11 ms for 85 MB here), and the memory.  Predicted exposed
- * time of 60 gradients over links of 1 Gbit/s, runs against a free order: 7.4 and 7.4 ms if layers
- * are registered in order; 8.1 and 8.0 if blocks of ten are not; 13.4 and 7.2 if nothing is.  Cut
- * by size alone the three take 55, 103 and 120 ms.
+ * copy of the model in each direction (measured: 11 ms for 85 MB), and the memory.  Predicted
+ * exposed time of 60 gradients over links of 1 Gbit/s, with runs and with a free order: 7.4 and 7.4
+ * ms if layers are registered in order; 8.1 and 8.0 ms if blocks of ten layers are out of order;
+ * 13.4 and 7.2 ms if all layers are.  If buckets are cut by size alone, the three cases take 55,
+ * 103 and 120 ms.
  */
 #ifndef EDDIS_SYNC_ARENA_LAYOUT_H
 #define EDDIS_SYNC_ARENA_LAYOUT_H
@@ -27,9 +28,8 @@
 
 struct arena_layout;
 
-enum {
-    ARENA_LAYOUT_MAX_ITEMS = 2048
-}; /* the most that a plan can store in an order, see CHOICE_MAX_ORDER */
+/* Most gradients in a layout: a plan cannot store an order of more, see CHOICE_MAX_ORDER */
+enum { ARENA_LAYOUT_MAX_ITEMS = 2048 };
 
 /* Make a measurement of n_items gradients for the ranks of p; the caller frees *ret by
  * arena_layout_free.
@@ -48,7 +48,7 @@ void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns);
 /* Record that gradient `item` (arena order) is ready at now_ns. */
 void arena_layout_ready(struct arena_layout *l, int item, int64_t now_ns);
 
-/* Record that a bucket of `bytes` bytes leaves at now_ns. */
+/* Record that a bucket of `bytes` bytes leaves (its all-reduce starts) at now_ns. */
 void arena_layout_left(struct arena_layout *l, size_t bytes, int64_t now_ns);
 
 /* Record that a bucket is combined at now_ns. */
@@ -59,9 +59,9 @@ bool arena_layout_due(const struct arena_layout *l);
 
 enum { ARENA_LAYOUT_TAGS = 2 };
 
-/* Begin, once, to agree on the layout, with the ARENA_LAYOUT_TAGS tags `tag`.  Rank 0 uses item
- * [n_items], whose ready times it fills in, and the measured cost; both are borrowed until agreed.
- * Return 1 if agreed already, else 0.
+/* Begin to agree on the layout, with the ARENA_LAYOUT_TAGS tags `tag`; call it only once.  Rank 0
+ * uses item [n_items], where this function writes the ready times, and the measured cost; both are
+ * borrowed until the layout is agreed on.  Return 1 if it is agreed on already, else 0.
  */
 int arena_layout_start(struct arena_layout *l, struct bucket_item *item,
                        const struct bucket_cost *cost, const int *tag, struct outbox *out,
@@ -80,7 +80,7 @@ int arena_layout_receive(struct arena_layout *l, const struct comm_op *op, struc
 /* Return the rank that agreeing waits for; -1: none. */
 int arena_layout_waits_for(const struct arena_layout *l);
 
-/* Borrow the agreed layout; n == 0: keep the present one. */
+/* Borrow the agreed layout; if its n is 0, the present layout stays. */
 const struct bucket_layout *arena_layout_agreed(const struct arena_layout *l);
 
 #endif

@@ -25,14 +25,14 @@
 
 enum {
     BUCKET_MAX = 64,      /* buckets of a merged layout; more would not hide more time */
-    BUCKET_IN_FLIGHT = 4, /* most buckets being combined at a time */
+    BUCKET_IN_FLIGHT = 4, /* most buckets being combined at the same time */
 };
 
 /* One gradient, in the order of the arena. */
 struct bucket_item {
     size_t bytes;
     int type;         /* element type and set; items of different types never share a bucket */
-    int64_t ready_ns; /* since any moment, the same for all items */
+    int64_t ready_ns; /* time since some moment, which is the same for all items */
 };
 
 /* A run of neighbouring items, which forms a bucket. */
@@ -59,12 +59,14 @@ int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_
                 struct bucket_run *ret);
 
 /* Find the layout whose last bucket ends first, by dynamic programming, and return its number of
- * buckets, at most BUCKET_MAX.  -ENOMEM; -E2BIG: the types change more often than that.
+ * buckets, at most BUCKET_MAX.  -ENOMEM; -E2BIG: types of neighbours change so often that more than
+ * BUCKET_MAX buckets are needed.
  *
  * Candidates list items in the order in which they become ready, or in arena order.  So the result
- * never ends later than one bucket per item, or one bucket for all.  Of several that end first,
- * prefer few buckets if the latency matters.  Of more than 512 items, small neighbours are joined
- * first: the result may end slightly later, and the time grows only linearly with n.
+ * never ends later than one bucket per item, or one bucket for all.  Of several layouts that end
+ * first, prefer one with few buckets if the latency matters.  If there are more than 512 items,
+ * small neighbours are joined first: the result may end slightly later, and the time of the
+ * computation grows only linearly with n.
  */
 int bucket_merge(const struct bucket_item *item, int n, const struct bucket_cost *cost,
                  struct bucket_layout *ret);

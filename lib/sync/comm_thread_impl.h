@@ -28,13 +28,13 @@
  *
  * No wake-up is lost.  All state that a thread may sleep for changes under the lock: commands,
  * failure, stop, callers, halts, holder, published values.  comm_thread_rouse follows before the
- * lock is released.  A thread that goes to sleep has checked this state under the lock and
- * not released it since.  A wait on `event` releases it atomically.  `listens` is set before the
+ * lock is released.  A thread that goes to sleep has checked this state under the lock and not
+ * released it since.  A wait on `event` releases the lock atomically.  `listens` is set before the
  * lock is released; from then on comm_thread_rouse wakes the transport, which remembers a wake-up
  * that comes before its wait.
  *
- * No deadlock.  The holder waits for no other thread except for locks that the engine's hooks
- * take; nobody may wait for the token while holding one of those.
+ * No deadlock.  The holder waits for no other thread except for locks that the engine's hooks take;
+ * nobody may wait for the token while holding one of those.
  *
  * With one rank there is no thread and no transport.  Turns are made under the lock, which then
  * alone keeps callers that wait and callers that send commands apart.
@@ -52,13 +52,13 @@ enum holder { HOLDER_NOBODY, HOLDER_THREAD, HOLDER_CALLER };
 /* The thread and the token, shared by the workers of a process. */
 struct comm_hub {
     pthread_mutex_t lock; /* guards the hub and all its ends */
-    pthread_cond_t event; /* some state has changed that a thread may sleep for */
+    pthread_cond_t event; /* signals a change of state for which a thread may sleep */
     pthread_t thread;
     bool threaded; /* false: one rank */
 
     /* The token and the threads that want it, guarded by lock. */
     enum holder holder;
-    /* the transport that the holder rests in; NULL: it does not rest in one */
+    /* the transport in which the holder rests; NULL: the holder does not rest in a transport */
     struct transport *listens;
     int callers; /* number of waiting callers */
     /* halts under way: nobody takes the token, so that the holder's state can be changed */
@@ -66,26 +66,26 @@ struct comm_hub {
 
     /* Guarded by lock. */
     bool opened, stop, orderly;
-    struct eddis_error open_err; /* code 0: none */
+    struct eddis_error open_err; /* failure to open the transport; code 0: none */
     int close_rc;
     struct eddis_error close_err;
 
-    /* The holder's; others change them in a halt. */
+    /* Used by the holder of the token; other threads change them during a halt. */
     struct comm_thread *ends;
-    /* the ends' transports are derived from it, or it is the only end's own */
+    /* the transport from which those of the ends are derived, or the transport of the only end */
     struct transport *root;
 
     comm_thread_open_fn open;
     void *open_arg;
 };
 
-/* The published state of a set's last round.  Bucket numbers count over all sets. */
+/* The published state of a set's newest round.  Bucket numbers count over all sets. */
 struct published_set {
-    int first, end; /* its buckets are first .. end - 1 */
-    int64_t round;  /* engine_rounds_begun of the set when published; in this round ... */
-    int left;       /* ... the buckets before this one have left ... */
-    int combined;   /* ... and those before this one are combined */
-    int held_peer;  /* rank that the buckets wait for that have not left; -1: none */
+    int first, end; /* the set's buckets are first .. end - 1 */
+    int64_t round;  /* engine_rounds_begun of the set when published */
+    int left;       /* in that round: number of the first bucket that has not left */
+    int combined;   /* in that round: number of the first bucket that is not combined */
+    int held_peer;  /* rank for which the buckets wait that have not left; -1: none */
 };
 
 /* One worker's end of a hub. */
@@ -96,56 +96,57 @@ struct comm_thread {
 
     /* Guarded by the hub's lock. */
     struct command *first, **last;
-    struct eddis_error failure; /* code 0: none */
+    struct eddis_error failure; /* failure that ended the communication; code 0: none */
     comm_thread_failure_fn on_failure;
     void *on_failure_arg;
-    unsigned requests[REQUEST_LEVELS]; /* sent so far */
+    unsigned requests[REQUEST_LEVELS]; /* number of requests of each level sent so far */
     struct comm_wait *box_waits;       /* waits of kind WAIT_BOX under way */
 
     /* Published, guarded by the hub's lock. */
     bool ready;          /* the transport is usable */
-    int64_t *done_round; /* [n_buckets], room for one a parameter */
-    int *peer;           /* [n_buckets] rank that a bucket which has left waits for */
-    int *bucket_of;      /* [n_parameters] */
+    int64_t *done_round; /* [n_buckets] newest round in which each was combined; room for one bucket
+                          * a parameter */
+    int *peer;           /* [n_buckets] rank for which a bucket waits that has left; -1: none */
+    int *bucket_of;      /* [n_parameters] bucket of each parameter */
     int n_buckets, n_parameters;
     struct published_set *set; /* [n_sets] */
     int n_sets;
-    int layouts; /* engine_layouts of the published layout */
+    int layouts; /* number of the published layout, as engine_layouts counts them */
     bool left;   /* the box was left */
     int64_t exchanges, staleness;
     int exchange_peer;
     int64_t sent_bytes;
 
-    /* The holder's; others change them in a halt.  The transport's pointer does not change once
-     * opened.
+    /* Used by the holder of the token; other threads change them during a halt.  `transport` does
+     * not change after it was opened.
      */
     struct engine *engine; /* NULL: none */
     struct smb *box;       /* NULL: none */
     struct transport *transport;
-    bool usable; /* the transport */
+    bool usable; /* the transport can be used */
     struct outbox out;
     struct request *active;
     struct command_queue *boxed; /* requests to the box that are done but not yet published */
     bool polls;                  /* some operation waits for shared memory */
 
-    /* Of the present turn. */
+    /* State of the present turn. */
     bool in_turn; /* the end had not failed when the turn began */
     struct command *taken;
-    int moved; /* whether anything moved, or a failure */
+    int moved; /* 1: something made progress, 0: nothing did; below 0: a failure */
     struct eddis_error turn_err;
 
     struct comm_place place;
 };
 
-/* Check whether the ends' transports are derived from the hub's, which then carries no messages
- * itself.
+/* Check whether the ends' transports are derived from the hub's transport, which then carries no
+ * messages itself.
  */
 static inline bool comm_hub_derives(const struct comm_hub *h)
 {
     return h->root && h->root->ops->derive;
 }
 
-/* All with the hub's lock held. */
+/* All functions from here on are called with the hub's lock held. */
 
 /* Make one turn for all ends, as the holder, and rest if nothing moved, until deadline_ns at most;
  * both without the lock unless there is one rank.  Return 0, or the ns that the holder may sleep on
@@ -153,7 +154,9 @@ static inline bool comm_hub_derives(const struct comm_hub *h)
  */
 int64_t comm_thread_turn(struct comm_hub *h, int64_t deadline_ns);
 
-/* Publish, as the holder, which operations are done and which ranks the others wait for. */
+/* Publish, as the holder, which operations are done and which ranks the remaining operations wait
+ * for.
+ */
 void comm_thread_publish(struct comm_thread *t);
 
 /* Publish the engine's layout, which may have changed. */

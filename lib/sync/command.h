@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* command.h - commands to the communication thread: steps, gradients, exchanges, requests
  *
- * Each kind begins with a struct mail, whose kind names the containing struct.  MAIL_LEAVE has no
- * containing struct.
+ * Each command begins with a struct command, whose `kind` determines the containing struct.
+ * MAIL_LEAVE has no containing struct.
  */
 #ifndef EDDIS_SYNC_MAIL_H
 #define EDDIS_SYNC_MAIL_H
@@ -45,7 +45,7 @@ struct command_weight {
     double weight;
 };
 
-/* Finish a set's round: gradients not announced count as zeros. */
+/* Finish the present round of a set: gradients not announced in it count as zeros. */
 struct command_finish {
     struct command command;
     int set;
@@ -57,16 +57,18 @@ struct command_announce {
     struct engine_announcement what;
 };
 
-/* Begin an exchange between two steps.  It is over once a wait of kind WAIT_EXCHANGE succeeds. */
+/* Begin an exchange between two steps.  The exchange is over once a wait of kind WAIT_EXCHANGE
+ * succeeds.
+ */
 struct command_exchange {
     struct command command;
-    struct sync_turn turn; /* all members but the tag */
+    struct sync_turn turn; /* the exchange; its tag is set by the engine */
 };
 
 /* A request to the Soft Memory Box. */
 struct command_queue {
     struct command command;
-    struct smb_request r; /* its member user is set by the communication thread */
+    struct smb_request r; /* r.user is set by the communication thread */
     struct command_queue *next_done;
     bool done; /* guarded by the communication thread's lock */
 };
@@ -94,12 +96,12 @@ enum request_level {
 /* A general collective operation, under way until `done`. */
 struct request {
     struct command command;
-    struct collective *collective; /* borrowed */
+    struct collective *collective; /* the operation; borrowed */
     enum request_level level;
-    int tag; /* set by comm_thread_send */
+    int tag; /* message tag, set by comm_thread_send */
     struct request *next_active;
     bool done; /* guarded by the communication thread's lock */
-    int peer;  /* rank that it waits for; -1: none */
+    int peer;  /* rank that the request waits for; -1: none */
 };
 
 #endif

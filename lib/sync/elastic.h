@@ -7,19 +7,20 @@
  *     x = x - d            purpose, because stale reads harm learning
  *     c = c + d            in the box, which adds one writer's increment at a time
  *
- * The increment d has its own buffer in the box for each writer.  Writing and adding it continue
- * while the next steps compute.  The next exchange waits for both first.  So at most one increment
- * is under way, and a read contains the writer's own last increment.  Only these additions change
- * the centre, so the sum of all x and c stays constant, up to rounding.
+ * The increment d has its own buffer in the box for each writer.  Writing and adding the increment
+ * continue while the next steps compute.  The next exchange begins by waiting for both.  So at most
+ * one increment is under way, and a read contains the writer's own last increment.  Only these
+ * additions change the centre, so the sum of all x and c stays constant, up to rounding.
  *
  *     SYNC_STEP     settle | read | pull                     a step ... | settle
  *     background                   '- write - accumulate ------------------'
  *
- * a = 0.9 / p for p writers is stable whatever the delays; a fixed 0.2 diverges from p = 8 on
- * (p of 8 increments of 0.2 overlap: together they overshoot the centre by more than its distance).
+ * a = 0.9 / p for p writers is stable whatever the delays; a fixed 0.2 diverges from p = 8 on (p of
+ * 8 increments of 0.2 overlap: together they overshoot the centre by more than its distance).
  *
- * 16-bit parameters have a float32 copy here, and their centre is float32.  The copy is x: it
- * follows the program's changes of the parameters, which are set to the rounded copy.
+ * 16-bit parameters have a float32 copy here, and their centre is float32.  The copy is the x of
+ * the equations: it follows the program's changes of the parameters, and an exchange sets these to
+ * the rounded copy.
  *
  * Source: Ahn et al., ShmCaffe, ICDCS 2018; Zhang, Choromanska and LeCun, Deep learning with
  * elastic averaging SGD, NeurIPS 2015.
@@ -37,12 +38,12 @@ struct elastic;
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err);
 
-/* Begin an exchange of this kind.  Return 1 if it is over already, else 0. */
+/* Begin an exchange of this kind.  Return 1 if the exchange is over already, else 0. */
 int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err);
 
-/* Continue after the request r to the box, which is done.  Return 1 if that ends an exchange, else
- * 0.
+/* Continue after the request r to the box, which is done.  Return 1 if the exchange is over now,
+ * else 0.
  */
 int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);
@@ -53,9 +54,9 @@ int elastic_waits_for(const struct elastic *e);
 /* Free e.  Accept NULL. */
 void elastic_close(struct elastic *e);
 
-/* Check whether an exchange is due before the step of t, `since` steps after the last one.  Writers
- * take different steps of a period.  If the period changes, two exchanges are less than the sum of
- * both periods apart.
+/* Check whether an exchange is due before the step of t, `since` steps after the previous exchange.
+ * Each writer exchanges at another step of a period.  If the period changes, two exchanges of a
+ * writer are less than the sum of both periods apart.
  */
 bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since);
 

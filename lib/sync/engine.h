@@ -3,10 +3,11 @@
  *
  * Parameters belong to sets (a GAN's generator, its discriminator), by default to one set.  A set
  * is combined in rounds.  A round begins with the set's first gradient and is over when all its
- * buckets are combined.  Then the next one may begin, in the same step or in the next.  Rounds of
- * different sets may be under way together.  They leave in the order in which they began, which is
- * the same on every rank.  Ranks with several sets agree on this order by round_order.h.  With one
- * set the trailers show if ranks make different numbers of rounds.
+ * buckets are combined.  Then the set's next round may begin, in the same step or in the next.
+ * Rounds of different sets may be under way at the same time.  Their buckets leave in the order in
+ * which the rounds began, which is the same on every rank.  Ranks with several sets agree on this
+ * order by round_order.h.  With one set the trailers show if ranks make different numbers of
+ * rounds.
  *
  * Parameters are gathered into buckets in the reverse order of registration, the order in which
  * back-propagation produces gradients (bucket.h), each set separately.  The layout is the same on
@@ -21,14 +22,14 @@
  * Buckets of a round leave strictly in order, several at a time.  Each trailer carries the sum of
  * weights.  If this sum is not the batch, results are scaled by batch / sum before delivery.
  * Weights far from the batch would leave the range of float16 in transit.  So if parameters are or
- * travel as float16, the ranks sum their weights before a round, with its name; gradients wait for
- * the sum and are packed times weight / sum, which is at most 1.
+ * travel as float16, the ranks sum their weights before a round, in the message that carries the
+ * round's name; gradients wait for the sum and are packed times weight / sum, which is at most 1.
  * The last trailer of a step's first round also carries the agreement about the next plan.  A hook
- * fills it in when all of this worker's gradients of that round are packed.
+ * writes this trailer when all of this worker's gradients of the round are packed.
  *
- * Tags of rounds and of exchanges are numbered separately.  So if one rank makes one round too
- * many before an exchange, it meets the next round of a rank that is past the exchange.  Each call
- * for an exchange takes a tag, even if no exchange is due.
+ * Tags of rounds and of exchanges are numbered separately.  So if one rank makes one round too many
+ * before an exchange, it meets the next round of a rank that is past the exchange.  Each call for
+ * an exchange takes a tag, even if no exchange is due.
  *
  * Never blocks, never reads a clock.  One thread at a time.  With one rank nothing is sent.
  */
@@ -42,9 +43,10 @@ struct engine;
 
 enum {
     ENGINE_FIRST_BYTES = 1 << 20, /* size of the first bucket, small so that it leaves early */
-    /* size of the others; if the layout is measured: their largest size ... */
+    /* size of the other buckets; if the layout is measured, their largest size until it is */
     ENGINE_BUCKET_BYTES = 4 << 20,
-    ENGINE_EARLY_BYTES = 256 << 10, /* ... and their smallest size until it is measured */
+    ENGINE_EARLY_BYTES = 256 << 10, /* smallest size of these buckets until the layout is
+                                     * measured */
 };
 
 /* A parameter for which the engine combines gradients. */
@@ -61,13 +63,13 @@ struct engine_parameter {
 /* Callbacks, made by engine_announce, engine_finish, engine_receive and engine_poll. */
 struct engine_hooks {
     void *arg;
-    /* Fill in the last trailer of a step's first round, except for the members about the round
-     * itself.
+    /* Write the last trailer of a step's first round to *tail, except for the members about the
+     * round itself.
      */
     void (*report)(void *arg, struct sync_trailer *tail);
-    /* Handle the end of that round; `tail` is the same on every rank. */
+    /* Handle the end of a step's first round; `tail` is the same on every rank. */
     void (*agreed)(void *arg, int64_t step, const struct sync_trailer *tail);
-    /* Take note of the layout of the buckets that was measured, the same on every rank.  If
+    /* Take note of the measured layout of the buckets, which is the same on every rank.  If
      * layout->n is 0, the buckets stay as they were.
      */
     void (*laid_out)(void *arg, const struct bucket_layout *layout);
@@ -84,7 +86,7 @@ struct engine_options {
     const struct bucket_layout *layout;
     const struct sync_models *models; /* for algorithms that average models, else NULL */
     size_t bucket_bytes;
-    struct bucket_cost cost;                  /* of an all-reduce, as measured; 0: not measured */
+    struct bucket_cost cost;                  /* measured cost of an all-reduce; 0: not measured */
     const struct engine_parameter *parameter; /* [n_parameters], copied */
     int n_parameters;          /* may be 0: then one empty bucket carries the trailer */
     struct engine_hooks hooks; /* functions may be NULL */
@@ -107,15 +109,17 @@ void *engine_memory(const struct engine *e, size_t *ret_bytes);
  */
 const void *engine_result(const struct engine *e, int parameter);
 
-/* Check, once the parameter's bucket is combined, whether its result was lost: other workers
- * announced it in this round, but this worker did not and has no destination for it.
+/* Check, once the parameter's bucket is combined, whether the parameter's result was lost: other
+ * workers announced its gradient in this round, but this worker did not and has no destination for
+ * the result.
  */
 bool engine_missed(const struct engine *e, int parameter);
 
 /* Return the number of the engine's parameters. */
 int engine_n_parameters(const struct engine *e);
 
-/* Return the number of layouts so far.  engine_n_buckets and engine_bucket_of change only with it.
+/* Return the number of layouts so far.  engine_n_buckets and engine_bucket_of change only when this
+ * number does.
  */
 int engine_layouts(const struct engine *e);
 
@@ -128,14 +132,15 @@ int engine_bucket_of(const struct engine *e, int parameter);
 /* Return the number of sets. */
 int engine_n_sets(const struct engine *e);
 
-/* Return the first bucket of a set; its last one is before the next set's first. */
+/* Return the first bucket of a set; the set's last bucket is the one before the next set's first.
+ */
 int engine_first_bucket(const struct engine *e, int set);
 
 /* The properties of a step. */
 struct engine_step {
     int64_t step;
-    double weight; /* of this worker's gradients; 0: they are not read */
-    double batch;  /* of all workers, more than 0 */
+    double weight; /* weight of this worker's gradients; 0: they are not read */
+    double batch;  /* samples of all workers, more than 0 */
     /* The step's plan will soon be replaced, the same on all ranks.  The layout is measured after
      * all such steps.
      */
@@ -155,7 +160,7 @@ void engine_set_round_weight(struct engine *e, int set, double weight);
 #define ENGINE_IN_PLACE ((void *)1)
 #define ENGINE_ZERO     ((const void *)2)
 
-/* An announced gradient: where it is, and where its result goes. */
+/* An announced gradient: where the gradient is, and where its result goes. */
 struct engine_announcement {
     int parameter;
     const void *source; /* NULL: the slot, or the factors if there are any; ENGINE_ZERO: zeros */
@@ -165,9 +170,9 @@ struct engine_announcement {
     size_t k, m, n;    /* sizes of the factors */
 };
 
-/* Pack one gradient; at most once a round.  It begins a round if the set has none under way.  If
+/* Pack one gradient, at most once in a round.  If the set has no round under way, begin one.  If
  * the ranks' weights are not yet known, keep the announcement and borrow source and factors until
- * its bucket has left.  Like the next two functions, append messages to out.
+ * the gradient's bucket has left.  Append messages to out, as engine_finish and engine_receive do.
  */
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
@@ -207,8 +212,8 @@ int engine_exchange_waits_for(const struct engine *e);
 /* Return sync_staleness (sync.h), in steps. */
 int64_t engine_staleness(const struct engine *e);
 
-/* Continue after the finished request r to the box.  Return whether the algorithm had made it, or a
- * failure.
+/* Continue after the finished request r to the box.  Return whether the algorithm had made the
+ * request, or a failure.
  */
 int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
@@ -216,13 +221,14 @@ int engine_box(struct engine *e, struct smb_request *r, int64_t now_ns, struct o
 /* Return the number of the set's rounds that have begun. */
 int64_t engine_rounds_begun(const struct engine *e, int set);
 
-/* Return the number of the set's buckets that have left in its last round. */
+/* Return the number of the set's buckets that have left in its newest round. */
 int engine_n_left(const struct engine *e, int set);
 
-/* Return the last round of its set, from 1, in which this bucket was combined; 0: none. */
+/* Return the newest round of the bucket's set, from 1, in which the bucket was combined; 0: none.
+ */
 int64_t engine_done_round(const struct engine *e, int bucket);
 
-/* Return the step in which this bucket was last combined; -1: none. */
+/* Return the newest step in which this bucket was combined; -1: none. */
 int64_t engine_done_step(const struct engine *e, int bucket);
 
 /* Return the rank that a bucket waits for; -1: this worker's own gradients, or none. */

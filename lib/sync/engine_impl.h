@@ -14,11 +14,11 @@
 /* The state of a parameter's slot in the arena. */
 struct slot {
     int set, bucket;
-    bool announced; /* in this round; or packed as zeros */
+    bool announced; /* announced in this round, or packed as zeros */
     bool waiting;   /* announced, but not packed before the ranks' weights are known */
     struct engine_announcement announcement;
-    bool placeless; /* not announced in this round, and without a destination ... */
-    bool missed;    /* ... but others announced it */
+    bool placeless; /* not announced in this round, and its result has no destination */
+    bool missed;    /* placeless, but other ranks announced it */
     void *place;    /* default destination of results; NULL: none */
     void *result;   /* destination of this round's result; NULL: the slot */
 };
@@ -26,32 +26,35 @@ struct slot {
 /* A bucket: a run of slots that is combined as one buffer. */
 struct bucket {
     int set;
-    int last, first; /* its parameters are last, last - 1, ..., first; none: -1, 0 */
+    int last, first; /* the bucket's parameters are last, last - 1, ..., first; -1, 0: none */
     size_t offset;   /* bytes from the arena's start */
     size_t n;        /* elements, including the gaps between slots */
     enum comm_type type;
     int missing; /* parameters not announced in this round */
     int64_t done_step, done_round;
-    const char *result; /* of the last combined round, with its trailer */
+    const char *result; /* result of the newest combined round, followed by its trailer */
     const struct sync_trailer *tail;
 };
 
 /* Parameters that are combined together, in rounds of their own. */
 struct set {
-    int first, n;       /* its buckets are first .. first + n - 1 */
-    int64_t round;      /* rounds begun so far */
-    bool open;          /* its last round is not combined yet */
-    int number;         /* that round's number in its step, over all sets, from 0 */
-    bool leads;         /* that round is the first of its step */
-    int left, finished; /* buckets of that round that have left, and that are combined */
-    /* on another rank one of these buckets belonged to another round: see sync_trailer_fail */
+    int first, n;       /* the set's buckets are first .. first + n - 1 */
+    int64_t round;      /* number of rounds begun so far */
+    bool open;          /* the set's newest round is not combined yet */
+    int number;         /* number of the newest round in its step, over all sets, from 0 */
+    bool leads;         /* the newest round is the first of its step */
+    int left, finished; /* number of buckets of the newest round that have left, and that are
+                         * combined */
+    /* a bucket of the newest round belonged to another round on another rank: see sync_trailer_fail
+     */
     bool unlike;
-    double weight; /* of that round */
-    /* sum of all ranks' weights in that round, or an estimate, the batch: gradients are packed
-     * times weight / whole; 0: not known yet
+    double weight; /* weight of this rank in the newest round */
+    /* sum of all ranks' weights in the newest round, or an estimate, the batch: gradients are
+     * packed times weight / whole; 0: not known yet
      */
     double whole;
-    double next_weight; /* of the set's next round of this step; below 0: the step's weight */
+    double next_weight; /* weight of the set's next round in this step; below 0: the step's
+                         * weight */
 };
 
 /* The state of an engine. */
@@ -70,21 +73,22 @@ struct engine {
     int n_queue;
     /* bucket that must be full before any other can leave; NULL: unknown */
     const struct bucket *filling;
-    int n_open; /* rounds under way */
+    int n_open; /* number of rounds under way */
     /* NULL: not needed, with one rank, or with one set and no weighing */
     struct round_order *order;
     bool weighs;  /* gradients are packed only once the ranks' weights are known */
     bool ordered; /* the ranks have agreed on the round that is first in the queue */
     struct bucket_cost cost;
     struct arena_layout *layout; /* NULL: the layout does not change any more */
-    int layouts;                 /* layouts so far */
+    int layouts;                 /* number of layouts so far */
     struct sync *sync;
     struct engine_step step;
-    int64_t begun_ns;                     /* when the step began */
-    int rounds;                           /* begun in the step */
-    int in_flight;                        /* buckets that have left and are not yet combined */
+    int64_t begun_ns;                     /* time when the step began */
+    int rounds;                           /* number of rounds begun in the step */
+    int in_flight;                        /* number of buckets that have left and are not yet
+                                           * combined */
     unsigned sequence, exchange_sequence; /* counters for the tags of rounds and of exchanges */
-    int64_t exchanges;                    /* exchanges that are over */
+    int64_t exchanges;                    /* number of exchanges that are over */
     bool exchanging;
 };
 

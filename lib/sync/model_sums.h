@@ -23,11 +23,11 @@ enum { MODEL_SUM, MODEL_SQUARES, MODEL_SUMS }; /* sum of the elements, sum of th
 
 /* The combined sums of some workers.  All zero: no worker has reported. */
 struct model_sums {
-    /* Of the n_finite workers whose sums are finite. */
+    /* Least, largest and total sums of the n_finite workers whose sums are finite. */
     double least[MODEL_SUMS], most[MODEL_SUMS], total[MODEL_SUMS];
     uint16_t least_rank[MODEL_SUMS], most_rank[MODEL_SUMS];
     int32_t n_finite;
-    /* the number of other workers, at most 65535, and their lowest rank */
+    /* number of workers whose sums are not finite, at most 65535, and their lowest rank */
     uint16_t n_odd, odd_rank;
 };
 
@@ -35,22 +35,23 @@ struct model_sums {
 enum model_verdict {
     MODELS_UNTOLD, /* there is nothing to compare */
     MODELS_ALIKE,
-    MODELS_UNLIKE,     /* by more than MODEL_SUMS_ROUNDING, at most MODEL_SUMS_TOLERANCE */
-    MODELS_DIFFER,     /* by more, or some models are not finite */
+    MODELS_UNLIKE,     /* models differ by more than MODEL_SUMS_ROUNDING, at most
+                        * MODEL_SUMS_TOLERANCE */
+    MODELS_DIFFER,     /* models differ by more than MODEL_SUMS_TOLERANCE, or some are not finite */
     MODELS_NOT_FINITE, /* all models hold NaN or infinity */
 };
 
 /* The result of comparing all workers' models. */
 struct model_finding {
     enum model_verdict verdict;
-    /* relative difference.  Sum of squares: divided by the largest.  Sum: divided by the larger of
-     * its mean and the root of the mean sum of squares, since elements of both signs cancel out.
-     * NAN: some model is not finite
+    /* relative difference of the models' sums.  That of the sums of squares is divided by the
+     * largest; that of the sums is divided by the larger of their mean and the root of the mean sum
+     * of squares, since elements of both signs cancel out.  NAN: some model is not finite
      */
     double difference;
     bool odd;  /* either the model of `rank` or all others are not finite */
     int rank;  /* MODELS_DIFFER: the rank whose model differs from the others */
-    int other; /* the second candidate if two are equally likely; else -1 */
+    int other; /* the second candidate for `rank` if two are equally likely; else -1 */
 };
 
 /* Return the report of one worker, from its two sums. */

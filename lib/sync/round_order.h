@@ -5,7 +5,8 @@
  * Ranks that continued with rounds of different sets would add up different buckets.  So, if there
  * are several sets, each round begins with an all-reduce of 16 bytes: the smallest and the largest
  * name of the ranks' rounds, each with its rank.  If they differ, all ranks fail in the same way.
- * It begins with the round's first gradient, so that it is over before the first bucket is full.
+ * The all-reduce begins with the round's first gradient, so that it is over before the first bucket
+ * is full.
  *
  * The all-reduce also sums the ranks' weights, which is needed for numbers that must not grow when
  * they are weighted: see engine.h.

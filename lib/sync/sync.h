@@ -3,9 +3,9 @@
  *
  * The engine packs a step's gradients into a few buffers, each followed by a trailer.  The
  * algorithm combines these buffers over the ranks of its place: all ranks, or a group that trains
- * one model.  Algorithms with several models average them between steps, by exchanges with a
- * centre in the Soft Memory Box.  With the other algorithms an exchange ends at once.  A program
- * trains in the same way with every algorithm.  Names are those of lib/model/algorithm.c.
+ * one model.  Algorithms with several models average them between steps, by exchanges with a centre
+ * in the Soft Memory Box.  With the other algorithms an exchange is over as soon as it begins.  A
+ * program trains in the same way with every algorithm.  Names are those of lib/model/algorithm.c.
  */
 #ifndef EDDIS_SYNC_SYNC_H
 #define EDDIS_SYNC_SYNC_H
@@ -23,7 +23,7 @@ struct sync;
 struct sync_trailer {
     double weight;   /* sum: number of samples that the gradients stand for */
     int64_t version; /* smallest: newest plan version on a worker's board */
-    int64_t asked;   /* largest: step that a worker's sampler was asked for */
+    int64_t asked;   /* largest: newest step whose samples a worker was asked for */
     int64_t blocked; /* smallest: ns for which a worker was blocked in the previous step */
     uint32_t flags;  /* or: SYNC_... */
     /* Largest: rank for which this is the first round of its step (leads), or a later one
@@ -40,8 +40,8 @@ struct sync_trailer {
 enum {
     SYNC_NO_PLAN = 1, /* a worker cannot read the newest plan */
     SYNC_STOP = 2,    /* a worker wants the job to stop */
-    SYNC_LEADS = 4,   /* for some worker this is the first round of its step ... */
-    SYNC_FOLLOWS = 8, /* ... for some worker it is not */
+    SYNC_LEADS = 4,   /* for some worker this is the first round of its step */
+    SYNC_FOLLOWS = 8, /* for some worker this is a later round of its step */
 };
 
 /* Combine two trailers member by member and store the result in acc.  The order of the arguments
@@ -85,9 +85,10 @@ struct sync_value {
  */
 struct sync_halves {
     float *kept;   /* [n] this writer's parameters in float32 */
-    float *centre; /* [n] the centre's, filled by SYNC_ADOPT; NULL: not wanted */
+    float *centre; /* [n] the centre in float32, written by SYNC_ADOPT; NULL: not wanted */
     size_t n;
-    /* SYNC_START continues with the given copies, as from a checkpoint; false: it makes them anew
+    /* SYNC_START continues with the given copies, as from a checkpoint; false: SYNC_START makes the
+     * copies anew
      */
     bool given;
     bool shared; /* if given: the writer's copy starts as a copy of the centre */
@@ -104,7 +105,7 @@ struct sync_models {
     struct sync_halves *halves; /* borrowed until close; NULL: no value has 16 bits */
     smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
     int writer, n_writers;
-    int64_t timeout_ns; /* of each request to the box */
+    int64_t timeout_ns; /* timeout of each request to the box */
 };
 
 /* Return the number of elements of all values whose type in the centre is `type`. */
@@ -112,7 +113,7 @@ size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type);
 
 /* The parameters of sync_open. */
 struct sync_setup {
-    struct comm_place place;          /* of the ranks that train one model */
+    struct comm_place place;          /* this rank's place among the ranks that train one model */
     const struct sync_buffer *buffer; /* [n_buffers], copied */
     int n_buffers;
     const struct sync_models *models; /* copied; NULL: the algorithm has only one model */
@@ -137,8 +138,8 @@ int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers
 /* Count the beginning of a step, for sync_staleness. */
 void sync_step(struct sync *s);
 
-/* Start to combine a buffer in place.  No other traffic may use `tag` meanwhile.  Return 1 if the
- * buffer is already combined, else 0.  After a failure only sync_close may follow.
+/* Start to combine a buffer in place.  No other traffic may use `tag` until the buffer is combined.
+ * Return 1 if the buffer is already combined, else 0.  After a failure only sync_close may follow.
  */
 int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
@@ -154,8 +155,8 @@ int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struc
  */
 bool sync_polls(const struct sync *s);
 
-/* Inspect shared memory for the progress of other ranks.  Return like sync_receive; call again
- * until it returns 0.
+/* Inspect shared memory for the progress of other ranks.  Return like sync_receive; call sync_poll
+ * again until it returns 0.
  */
 int sync_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
@@ -182,13 +183,15 @@ enum sync_exchange {
 /* One exchange. */
 struct sync_turn {
     enum sync_exchange what;
-    int64_t step;   /* SYNC_STEP: the step that follows ... */
-    int64_t period; /* ... and its plan's steps between two exchanges, at least 1 */
-    int tag;        /* used by no other traffic meanwhile */
+    int64_t step;   /* SYNC_STEP: the step that follows */
+    int64_t period; /* SYNC_STEP: steps between two exchanges under the plan of that step, at least
+                     * 1 */
+    int tag;        /* message tag that no other traffic uses meanwhile */
 };
 
-/* Begin an exchange; no buffer may be under way.  Return 1 if it is over, so that the parameters
- * may be used again.  Return 0 if they may be used once sync_exchanging returns false.
+/* Begin an exchange; no buffer may be under way.  Return 1 if the exchange is over, so that the
+ * parameters may be used again.  Return 0 if the parameters may be used only once sync_exchanging
+ * returns false.
  */
 int sync_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err);
@@ -206,15 +209,15 @@ int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbo
 /* Return the rank that the exchange under way waits for; -1: none. */
 int sync_exchange_waits_for(const struct sync *s);
 
-/* Return the number of steps since this model's last exchange with the centre, which is the age of
- * its knowledge of the other models.  0 for algorithms with one model.
+/* Return the number of steps since this model's newest exchange with the centre, which is the age
+ * of what it knows of the other models.  0 for algorithms with one model.
  */
 int64_t sync_staleness(const struct sync *s);
 
 /* Close the algorithm and free s.  Accept NULL. */
 void sync_close(struct sync *s);
 
-/* Borrow the name of algorithm i; NULL behind the last. */
+/* Borrow the name of algorithm i; NULL after the last. */
 const char *sync_name(int i);
 
 #endif

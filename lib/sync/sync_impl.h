@@ -27,15 +27,16 @@ struct sync_ops {
     int (*waits_for)(const struct sync *s, int buffer);
     /* NULL: results are always in the buffers themselves. */
     const void *(*result)(const struct sync *s, int buffer);
-    /* NULL, like the two below: the algorithm has one model.  exchange and box return 1 if the
-     * exchange is over.  If a message ends the exchange, receive calls sync_exchange_over.
+    /* exchange, box and exchange_waits_for are NULL if the algorithm has one model.  exchange and
+     * box return 1 if the exchange is over.  If a message ends the exchange, receive calls
+     * sync_exchange_over.
      */
     int (*exchange)(struct sync *s, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
                     struct eddis_error *err);
     int (*box)(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
     int (*exchange_waits_for)(const struct sync *s);
-    /* Free s.  Accept a half-built instance; open cleans up by it. */
+    /* Free s.  Accept a half-built instance: open uses close to clean up after a failure. */
     void (*close)(struct sync *s);
 };
 
@@ -43,7 +44,7 @@ struct sync_ops {
 struct sync {
     const struct sync_ops *ops;
     bool exchanging;
-    int64_t since; /* steps begun since the last exchange; exchange sets it to 0 */
+    int64_t since; /* number of steps begun since the newest exchange; exchange sets it to 0 */
 };
 
 /* Record that the exchange under way is over. */

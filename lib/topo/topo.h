@@ -22,9 +22,10 @@ int topo_open(bool devices, struct topo **ret, struct eddis_error *err);
 
 void topo_close(struct topo *t); /* free the topology; accepts NULL */
 
-/* Fill sockets, cores, threads, n_numa, memory_bytes and cpu_model (if known), and append one
- * DEVICE_CPU per NUMA node, with measurements NAN.  If a list of cores is too long, it is omitted
- * with a note, so that nothing is bound to a part of it.
+/* Set sockets, cores, threads, n_numa, memory_bytes and cpu_model (if known) of *p, and append one
+ * DEVICE_CPU for each NUMA node, with measurements NAN.  If the list of a node's cores is too long
+ * for the device, leave the list empty and set the note, so that nothing is bound to a part of the
+ * list.
  */
 void topo_describe(const struct topo *t, struct node_profile *p);
 
@@ -37,7 +38,7 @@ int topo_cores(const struct topo *t, int index);
 int64_t topo_cache_bytes(const struct topo *t, int index);
 
 /* Write the nearest cores and NUMA node of a PCI device ("0000:17:00.0") to ret.  -ENOENT: hwloc
- * does not see it.
+ * does not see the device.
  */
 int topo_locate(const struct topo *t, const char *pci, struct device *ret, struct eddis_error *err);
 
@@ -46,8 +47,8 @@ int topo_locate(const struct topo *t, const char *pci, struct device *ret, struc
  */
 int topo_bind(const char *cpus, struct eddis_error *err);
 
-/* Write the list of cores that this process may use to ret [size].  Takes microseconds, as it does
- * not use hwloc.  -ENOSPC: it does not fit.
+/* Write the list of cores that this process may use to ret [size].  The call takes microseconds, as
+ * it does not use hwloc.  -ENOSPC: the list does not fit.
  */
 int topo_allowed(char *ret, size_t size, struct eddis_error *err);
 

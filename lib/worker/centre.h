@@ -2,8 +2,9 @@
 /* centre.h - async and hybrid mode: groups of workers with their own models, and the centre
  * variable that they exchange with (EASGD)
  *
- * No lock: only the thread that makes steps uses it.  Called without any lock held.  Exchanges and
- * collectives take the locks of the communication thread and the phase; samples take their own.
+ * struct centre has no lock: only the thread that makes steps uses it.  The functions are called
+ * without any lock held.  Exchanges and collectives take the locks of the communication thread and
+ * the phase; functions of samples.h take their own lock.
  */
 #ifndef EDDIS_WORKER_CENTRE_H
 #define EDDIS_WORKER_CENTRE_H
@@ -31,23 +32,25 @@ struct centre {
                                 * this worker is no group root */
     smb_key key[SYNC_TYPES];
     struct command_exchange command;
-    int64_t timeout_ns; /* for a wait for the others' communication, not for their steps */
-    int64_t exchanges;  /* exchanges begun */
-    bool exchanging;    /* the last exchange is not done */
+    int64_t timeout_ns; /* longest wait for communication of other workers; not for their steps */
+    int64_t exchanges;  /* number of exchanges begun */
+    bool exchanging;    /* the newest exchange is not done */
     bool started;       /* the centre exists */
     enum centre_end end;
-    struct eddis_request *met; /* barrier of the start or of END_MET, after a timeout */
-    int64_t where[2];          /* { x, -x } of AT_CHECKPOINT or AT_END; minimum over all workers */
-    struct eddis_request *say; /* the all-reduce of `where`, after a timeout */
+    struct eddis_request *met; /* barrier of the start or of END_MET that timed out; NULL: none */
+    int64_t where[2];          /* { x, -x }, x AT_CHECKPOINT or AT_END; then the minimum over all
+                                * workers */
+    struct eddis_request *say; /* all-reduce of `where` that timed out; NULL: none */
     bool finished;             /* the parameters are the centre, and all workers have left it */
-    void *local;               /* own parameters from a checkpoint, to begin with; NULL: none */
-    int64_t due_before;     /* checkpoints that were due by samples when this generation began, */
-    int64_t planned_before; /* and those that plans had requested by then */
-    int64_t flagged;        /* steps flagged EDDIS_STEP_CHECKPOINT since then */
-    bool owed;              /* the last step was only for a checkpoint, which was not begun */
+    void *local;               /* own parameters from a checkpoint, with which this group begins;
+                                * NULL: none */
+    int64_t due_before;        /* checkpoints due by samples when this generation began */
+    int64_t planned_before;    /* checkpoints requested by plans when this generation began */
+    int64_t flagged;           /* steps of this generation that had EDDIS_STEP_CHECKPOINT */
+    bool owed; /* the previous step was only for a checkpoint, which has not begun */
 };
 
-/* Free what the centre owns here. */
+/* Free the memory that m owns. */
 void centre_close(struct centre *m);
 
 /* Create the centre and the shared counter of samples in the Soft Memory Box, and draw the first
@@ -58,14 +61,15 @@ int centre_commit(struct centre *m, struct eddis_error *err);
 /* Return the options for engine_new; they borrow the centre's values. */
 struct sync_models centre_setup(struct centre *m);
 
-/* Make room for halves.centre, which the next SYNC_ADOPT fills in for a checkpoint; the end of the
- * job does so itself.
+/* Allocate halves.centre, if there are 16-bit parameters, for the next SYNC_ADOPT to fill in for a
+ * checkpoint.  At the end of the job centre_finish allocates it.
  */
 int centre_halves_want(struct centre *m, struct eddis_error *err);
 
-/* Set the float32 numbers [halves.n] that the centre begins with, as far as the parameters still
- * equal their rounded values.  `kept` [halves.n] are the group's own numbers, copied; NULL: the
- * centre's.  centre_taken is taken; NULL: derive all from the parameters.
+/* Set the float32 numbers [halves.n] with which the centre begins, where the parameters still equal
+ * the rounded numbers.  Take ownership of centre_taken; NULL: derive all numbers from the
+ * parameters.  `kept` [halves.n] are the group's own numbers and are copied; NULL: they are the
+ * centre's.
  */
 void centre_halves_give(struct centre *m, float *centre_taken, const float *kept);
 
@@ -80,7 +84,7 @@ bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period);
  */
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
 
-/* Exchange with the centre now, for another reason than SYNC_STEP.  -ETIMEDOUT: repeat the call to
+/* Exchange with the centre now, for a reason other than SYNC_STEP.  -ETIMEDOUT: repeat the call to
  * continue.
  */
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
@@ -99,8 +103,8 @@ int centre_go_back(struct centre *m, struct eddis_error *err);
 int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
 /* Wait until no worker has steps left.  Return 0 if the parameters are the centre, or 1 if a worker
- * writes a checkpoint that this one must take part in.  -EINVAL: this worker did not take part
- * after the last 1.  -ETIMEDOUT: the next call continues.
+ * writes a checkpoint that this one must take part in.  -EINVAL: the previous call returned 1, and
+ * this worker has not taken part in that checkpoint.  -ETIMEDOUT: the next call continues.
  */
 int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 

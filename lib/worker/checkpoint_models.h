@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* checkpoint_models.h - the library's own part of a checkpoint: samples that are left, and in modes
+/* checkpoint_models.h - the library's own part of a checkpoint: samples not yet done, and in modes
  * with several models each group's model
  *
- * No lock: only the thread that makes steps uses it, without any lock held.
+ * No lock: only the thread that makes steps calls these functions, without any lock held.
  */
 #ifndef EDDIS_WORKER_CHECKPOINT_MODELS_H
 #define EDDIS_WORKER_CHECKPOINT_MODELS_H
@@ -11,14 +11,15 @@
 #include "lib/checkpoint/checkpoint.h"
 #include "plan_switch.h"
 
-/* The library's state for one checkpoint; only the step in sync mode by plan.  With several models
- * the parameters are the centre until checkpoint_models_release.
+/* The library's state for one checkpoint; in sync mode, if samples are taken by plan, only `step`.
+ * With several models the parameters are the centre until checkpoint_models_release.
  */
 struct checkpoint_models {
-    int64_t step; /* step; if samples are listed, the step of sync mode with as many samples done */
+    int64_t step; /* step of the checkpoint; if `listed`, the step at which sync mode has done as
+                   * many samples */
     void *local;  /* copy of this worker's parameters; NULL: they were the centre */
     size_t local_bytes;
-    bool listed;        /* the samples that are left are listed in `left` */
+    bool listed;        /* the samples not yet done are listed in `left` */
     struct range *left; /* [n_left] samples not done; on rank 0 only */
     size_t n_left;
 };
@@ -41,15 +42,16 @@ void checkpoint_models_release(struct centre *m, struct checkpoint_models *k);
 int checkpoint_models_check(const struct centre *m, const struct checkpoint *files,
                             struct eddis_error *err);
 
-/* Return 1 if this worker should take what its own rank has put: its group has the same members, or
- * with one model this rank existed.  Return 0 if not, or a failure.
+/* Return 1 if this worker should take what its own rank has put: its group has the same members as
+ * in the checkpoint, or, with one model, the checkpoint has a part of this rank.  Return 0 if not,
+ * or a negative error.
  */
 int checkpoint_models_own(const struct centre *m, const struct checkpoint *files,
                           struct eddis_error *err);
 
-/* Continue with the samples that are left, also from a later step.  Groups with the same members
- * continue with their own models.  *ret_done: samples of the job done before; 0 if the step implies
- * them.  Collective.
+/* Continue with the samples that the checkpoint has left to do, even if this job is at a later
+ * step.  Groups with the same members continue with their own models.  *ret_done: samples of the
+ * job done before the checkpoint; 0 if its step implies them.  Collective.
  */
 int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
                               const struct checkpoint *files, int64_t *ret_done,

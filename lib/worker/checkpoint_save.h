@@ -2,7 +2,7 @@
 /* checkpoint_save.h - which process may write checkpoints to a folder, and the checkpoint calls of
  * eddis.h
  *
- * No lock: only the thread that makes steps uses it, without any lock held.
+ * No lock: only the thread that makes steps calls these functions, without any lock held.
  */
 #ifndef EDDIS_WORKER_CHECKPOINT_SAVE_H
 #define EDDIS_WORKER_CHECKPOINT_SAVE_H
@@ -22,12 +22,13 @@ struct checkpoint_save {
     const struct board_area *area; /* NULL without eddis-run */
 
     int64_t farthest; /* highest step of committed checkpoints and of steps undone by going back */
-    char *fenced;     /* rank 0: the folder it has fenced to write checkpoints to; NULL: none yet */
+    char *fenced;     /* rank 0: folder in which it has set a fence, to write checkpoints there;
+                       * NULL: none yet */
     struct fence fence;
 };
 
 /* Fence the job's folder, as rank 0 of a restarted job, so that no older generation can complete a
- * checkpoint in it.  -ESTALE: this generation is the older one.
+ * checkpoint in it.  -ESTALE: a later generation has fenced the folder.
  */
 int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err);
 
@@ -39,18 +40,18 @@ struct eddis_checkpoint {
     struct checkpoint *files;   /* NULL: this worker passes (see checkpoint_save_pass) and does not
                                  * create the folder */
     bool whole;                 /* opened for reading */
-    enum eddis_phase before;    /* phase to return to */
+    enum eddis_phase before;    /* phase before the checkpoint, to which the worker returns */
     struct eddis_error failure; /* error of the first failed put; code 0: none failed */
-    struct checkpoint_models kept; /* the library's part, while it is written */
+    struct checkpoint_models kept; /* the library's part of a checkpoint being written */
 };
 
-/* Take part at an exit in a checkpoint that other workers write.  It lacks what this program would
- * put into it, so all discard it.  Collective.
+/* Take part, during an exit of the process, in a checkpoint that other workers write.  The
+ * checkpoint lacks what this program would put into it, so all workers discard it.  Collective.
  */
 int checkpoint_save_pass(struct eddis *e, struct eddis_error *err);
 
 /* Check that c is a checkpoint opened for reading (whole) or one being written (not whole).
- * -EINVAL: c is NULL, or of the other kind.
+ * -EINVAL: c is NULL, or not of the kind that `whole` says.
  */
 int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err);
 

@@ -3,9 +3,9 @@
  * thread
  *
  * Any thread may start requests and wait for them; only one thread at a time waits for a request.
- * `lock` guards the list of requests and their timed_out marks.  It is taken last, and no other
- * lock with it.  All functions are called without any lock held, since the communication thread
- * takes its own.
+ * `lock` guards the list of requests and their timed_out marks.  `lock` is taken last, and no other
+ * lock while it is held.  All functions are called without any lock held, since the communication
+ * thread takes its own.
  */
 #ifndef EDDIS_WORKER_COLLECTIVES_H
 #define EDDIS_WORKER_COLLECTIVES_H
@@ -27,9 +27,9 @@ struct collectives {
     struct comm_place place;        /* this rank among all ranks */
     const struct comm_place *group; /* borrowed; read when a request of scope EDDIS_GROUP starts */
     const struct node_numbers *numbers; /* borrowed */
-    int64_t timeout_ns;                 /* for the calls below without a timeout argument */
+    int64_t timeout_ns;                 /* timeout of the calls that have no timeout argument */
     pthread_mutex_t lock;
-    struct eddis_request *requests; /* not yet waited for */
+    struct eddis_request *requests; /* list of the requests not yet waited for */
 };
 
 /* Create the lock. */
@@ -38,7 +38,7 @@ void collectives_init(struct collectives *c);
 /* Destroy the lock and free the requests that nobody waited for. */
 void collectives_fini(struct collectives *c);
 
-/* Wait for a request and free it; after -ETIMEDOUT it is still under way. */
+/* Wait for a request and free it; after -ETIMEDOUT the request is still under way. */
 int collectives_wait(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
                      struct eddis_error *err);
 
@@ -73,7 +73,8 @@ int collectives_allgather(struct collectives *c, const void *in, void *out, size
 int collectives_barrier(struct collectives *c, struct eddis_error *err);
 
 /* Wait for all ranks, at most timeout_ns.  After -ETIMEDOUT call it again to continue: *under_way,
- * NULL at first, keeps the barrier meanwhile, separate from any of the program's.
+ * NULL before the first call, keeps the barrier between the calls, apart from any barrier of the
+ * program.
  */
 int collectives_barrier_until(struct collectives *c, struct eddis_request **under_way,
                               int64_t timeout_ns, struct eddis_error *err);
@@ -86,13 +87,15 @@ int collectives_least(struct collectives *c, int64_t *x, size_t n, struct eddis_
  */
 int collectives_agree(struct collectives *c, int rc, struct eddis_error *err);
 
-/* Run a collective of some ranks to its end; takes `taken`.  Error messages after a timeout call it
- * `what`.
+/* Run the collective `taken` of some ranks to its end, and take ownership of it.  what: its name in
+ * the error message after a timeout.
  */
 int collectives_run(struct collectives *c, const char *what, enum request_level level,
                     struct collective *taken, struct eddis_error *err);
 
-/* Start a request and return it in *ret.  Buffers are borrowed until it has been waited for. */
+/* Start a request and return it in *ret.  Buffers are borrowed until the request has been waited
+ * for.
+ */
 int collectives_start(struct collectives *c, const struct eddis_collective *k,
                       struct eddis_request **ret, struct eddis_error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* confirm.h - revalidate the network measurement of an earlier job
  *
- * The first ranks of the nodes send one message over the links that the area names, both ways, and
- * again if a speed differs.  Other ranks send nothing except small all-reduces that distribute the
- * result.
+ * The first ranks of the nodes send one message in both directions over each link that the area
+ * names, and once more if a speed differs from the earlier one.  Other ranks send nothing except
+ * small all-reduces that distribute the result.
  */
 #ifndef EDDIS_WORKER_CONFIRM_H
 #define EDDIS_WORKER_CONFIRM_H

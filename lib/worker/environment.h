@@ -9,11 +9,10 @@
 
 struct environment {
     const char *board_path; /* EDDIS_BOARD; NULL: not started by eddis-run */
-    bool watched; /* EDDIS_NODE_MARK: started by an agent, whose wrapper sees how this process ends
-                   */
+    bool watched; /* EDDIS_NODE_MARK is set: a wrapper of an agent sees how this process ends */
     bool mpi;     /* started by mpirun or srun --mpi */
-    int n_ranks;  /* 0: only MPI knows */
-    int local_rank, n_local; /* on this node */
+    int n_ranks;  /* 0: unknown, only MPI knows it */
+    int local_rank, n_local; /* rank among the ranks of this node, and their number */
     int slurm;               /* EDDIS_SLURM_PID: process that sends Slurm's signals; -1: none */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group.h - the ranks that train one model: all of them in sync mode
  *
- * No lock: after worker_open only eddis_commit changes it.  It finds the group if the mode was
- * "auto" until then, and adds measurements to the place.
+ * No lock: after worker_open only eddis_commit changes struct group.  It finds the group if the
+ * mode was "auto" until then, and adds measurements to `place`.
  */
 #ifndef EDDIS_WORKER_GROUP_H
 #define EDDIS_WORKER_GROUP_H
@@ -11,7 +11,7 @@
 #include "lib/comm/collective.h"
 
 struct group {
-    bool several; /* there are several models, one a group; false: sync mode */
+    bool several; /* each group has its own model; false: sync mode, one model */
     int number, n_groups;
     int *member; /* [place.n_ranks], in order of ranks */
     struct comm_place place;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leave.h - wait until all workers have come to the end of the job
  *
- * Called without any lock held, by eddis_close or by an exit of the process instead.
+ * The functions are called without any lock held: by eddis_close, or by an exit of the process that
+ * comes instead.
  */
 #ifndef EDDIS_WORKER_LEAVE_H
 #define EDDIS_WORKER_LEAVE_H
@@ -14,8 +15,8 @@ struct leave {
     struct collectives *all;
     struct shared_buffers *box;
     struct plan_switch *plan_switch;
-    bool tells;        /* print for whom it waits, since without eddis-run nobody else does */
-    int64_t report_ns; /* interval of these messages */
+    bool tells;        /* print the missing workers: without eddis-run nothing else shows them */
+    int64_t report_ns; /* interval of the messages about missing workers */
 };
 
 /* A call that may time out (-ETIMEDOUT). */
@@ -29,8 +30,8 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
 
 /* Wait for all requests, all workers and the Soft Memory Box.  It takes as long as the slowest
  * worker, which may evaluate or save for hours, so the wait has no deadline.  The board shows for
- * whom it waits, and timeouts.hang ends it.  Without eddis-run a message goes to standard error
- * every report_ns, and the launcher ends the wait if a worker dies.  Collective.
+ * whom the worker waits, and timeouts.hang ends the wait.  Without eddis-run a message goes to
+ * standard error every report_ns, and the launcher ends the wait if a worker dies.  Collective.
  */
 int leave_wait(const struct leave *l, struct eddis_error *err);
 

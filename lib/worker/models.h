@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* models.h - check whether the workers that train one model still have the same model
  *
- * What the program reports of its model after a step is compared in the next step's agreement;
- * after the last step in the meeting at the end.  If a model differs from the others, or all hold
- * NaN, all workers and the job fail at once.  Further training is worth nothing, and a checkpoint
- * of it would hide the fault.  Plain data, guarded by replan.lock.
+ * The sums that the program reports of its model after a step are compared in the next step's
+ * agreement, and those of the last step when the workers meet at the end.  If a model differs from
+ * the others, or all hold NaN, all workers and the job fail immediately: further training is worth
+ * nothing, and a checkpoint of such a model would hide the fault.  Plain data, guarded by the lock
+ * of struct plan_switch.
  */
 #ifndef EDDIS_WORKER_MODELS_H
 #define EDDIS_WORKER_MODELS_H
@@ -16,9 +17,9 @@
 struct models {
     int64_t every; /* steps between two comparisons; 0: none are made */
     int rank;
-    bool told; /* sums are reported and not sent yet */
+    bool told; /* the program has reported `sum`, and it is not sent yet */
     double sum[MODEL_SUMS];
-    struct model_check shown;
+    struct model_check shown; /* result that the board shows */
 };
 
 /* Check whether models are compared after this step (from 0): after the 1st, 2nd, 4th, 8th ... step
@@ -29,7 +30,9 @@ bool models_due(const struct models *m, int64_t step, bool last);
 /* Keep this worker's sums until they are sent. */
 void models_keep(struct models *m, const double sum[MODEL_SUMS]);
 
-/* Write the kept sums to *ret, once; if there are none, write sums of no worker. */
+/* Move the kept sums to *ret; if there are none, write the neutral value to *ret, the sums of no
+ * worker.
+ */
 void models_report(struct models *m, struct model_sums *ret);
 
 /* Judge the sums of all workers after so many steps.  -EPROTO: the models differ, or are not

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_memory.h - gradients in memory that the ranks of a node share
  *
- * Made once in eddis_commit, for the group of ranks that train one model.  If a rank cannot share
- * memory, all use messages.
+ * eddis_commit makes this memory, for the group of ranks that train one model.  If a rank cannot
+ * share memory, all use messages.
  *
- * No lock: the thread that commits makes it, and it does not change later.  Called without any lock
- * held.
+ * No lock: the thread that calls eddis_commit sets struct node_memory, which does not change later.
+ * The functions are called without any lock held.
  */
 #ifndef EDDIS_WORKER_NODE_MEMORY_H
 #define EDDIS_WORKER_NODE_MEMORY_H
@@ -18,12 +18,13 @@
 struct node_memory {
     struct collectives *all;            /* borrowed */
     const struct node_numbers *numbers; /* borrowed */
-    struct comm_place *group;  /* the ranks that train one model; borrowed, `nodes` is set there */
+    struct comm_place *group;  /* the ranks that train one model; borrowed; node_memory_open sets
+                                * its `nodes` */
     struct node_groups *nodes; /* NULL: messages only */
     struct comm_shm *node;
     size_t bytes;            /* size of each rank's arena; 0: messages only */
-    struct request *request; /* the request for sharing, until it is done */
-    struct eddis_error why;  /* why nothing could be shared; code 0: it could */
+    struct request *request; /* request that shares the memory; NULL when it is done */
+    struct eddis_error why;  /* why memory could not be shared; code 0: it is shared */
 };
 
 /* Memory that the gradients need. */
@@ -32,9 +33,9 @@ struct node_memory_size {
     int n_parameters;
 };
 
-/* Share memory for gradients of this size and set it in the group's place.  If that is impossible,
- * `why` has the reason and all use messages, or fail if `must` is set.  Any other failure is of the
- * communication.  Collective.
+/* Share memory for gradients of this size and set it in s->group.  If that is impossible, s->why
+ * has the reason and all ranks use messages, or fail if `must` is set.  Any other failure is one of
+ * the communication.  Collective.
  */
 int node_memory_open(struct node_memory *s, const struct node_memory_size *n, bool must,
                      struct eddis_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* node_numbers.h - which ranks are on one node
  *
- * No lock: it does not change after eddis_open.
+ * No lock: the numbers do not change after eddis_open.
  */
 #ifndef EDDIS_WORKER_NODE_NUMBERS_H
 #define EDDIS_WORKER_NODE_NUMBERS_H

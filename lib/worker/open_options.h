@@ -12,11 +12,11 @@
 int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
                       struct eddis_error *err);
 
-/* Return how many steps after the present one eddis_plan_step answers for. */
+/* Return how many steps ahead eddis_plan_step answers. */
 int open_options_ahead(const struct eddis_options *o);
 
 /* Compare options and data of all workers.  Collective, with the same result on all.  -EINVAL: a
- * worker has no data; -EPROTO: names the first difference and two workers that differ.
+ * worker has not set its data; -EPROTO: err names the first difference and two workers that differ.
  */
 int open_options_compare(struct collectives *all, const struct eddis_options *o,
                          struct eddis_error *err);

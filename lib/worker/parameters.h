@@ -2,7 +2,7 @@
 /* parameters.h - the layers and parameters that the program registers
  *
  * One thread fills the list until eddis_commit; it does not change later.  `announced`, `held` and
- * the mail belong to the step and are guarded by its announce_lock (step.h).
+ * `command` belong to the step and are guarded by its announce_lock (step.h).
  */
 #ifndef EDDIS_WORKER_PARAMETERS_H
 #define EDDIS_WORKER_PARAMETERS_H
@@ -18,7 +18,7 @@ struct parameter_layer {
     char *name;
     enum eddis_layer_kind kind;
     int set;
-    int newest; /* index of its last parameter; -1: none */
+    int newest; /* index of the layer's newest parameter; -1: none */
 };
 
 struct parameter {
@@ -28,14 +28,15 @@ struct parameter {
     enum eddis_dtype dtype;
     int n_dims;
     int64_t dims[EDDIS_MAX_DIMS];
-    size_t n;
+    size_t n; /* number of elements */
     void *value;
     void *result;            /* NULL: each announcement gives the place */
-    int slot;                /* the engine's number of its gradient; -1: it has none */
-    struct step_set *rounds; /* its set's state; NULL before eddis_commit */
+    int slot;                /* the engine's number of the parameter's gradient; -1: it has no
+                              * gradient */
+    struct step_set *rounds; /* state of the parameter's set; NULL before eddis_commit */
     bool factored;
     bool announced; /* announced in its set's present round */
-    bool held;      /* announced but pending, since an emulated device still computes */
+    bool held;      /* announced but not yet sent, since an emulated device still computes */
     struct command_announce command;
 };
 
@@ -43,7 +44,7 @@ struct parameters {
     struct parameter_layer *layer; /* [n_layers] */
     int n_layers;
     struct parameter *item; /* [n] */
-    int n, n_slots;         /* parameters, and those with a gradient */
+    int n, n_slots;         /* number of parameters, and of those with a gradient */
 };
 
 /* Mix everything about layers and parameters that must be equal on all workers into the hash h.
@@ -54,8 +55,8 @@ uint64_t parameters_hash(const struct parameters *all, uint64_t h);
 /* Mix a text, including its end, into the hash h.  Return the new hash. */
 uint64_t parameters_hash_text(uint64_t h, const char *s);
 
-/* Return the number of sets that the layers use, at least 1.  -EINVAL: one of several sets has no
- * parameter with a gradient.
+/* Return the number of sets that the layers use, at least 1.  -EINVAL: there are several sets, and
+ * one has no parameter with a gradient.
  */
 int parameters_sets(const struct parameters *all, struct eddis_error *err);
 

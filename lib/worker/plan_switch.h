@@ -2,8 +2,8 @@
 /* plan_switch.h - agree among all workers from which step a new plan version of the board applies
  *
  * One lock, `lock`, guards all but the first block of members.  The engine's hooks take it, in
- * whichever thread drives the engine.  With it held the locks of samples.h and of the phase may be
- * taken.
+ * whichever thread drives the engine.  While it is held, the locks of samples.h and of the phase
+ * may be taken.
  */
 #ifndef EDDIS_WORKER_REPLAN_H
 #define EDDIS_WORKER_REPLAN_H
@@ -15,7 +15,7 @@
 /* What a plan requests from the step on at which it begins. */
 struct plan_switch_event {
     int64_t step;
-    int64_t period;  /* period of averages from there on */
+    int64_t period;  /* steps between two averages of models from this step on */
     unsigned flags;  /* EDDIS_STEP_... */
     int checkpoints; /* checkpoints requested by the plans that take effect here */
 };
@@ -35,17 +35,19 @@ struct plan_switch {
      * one cannot fail later.
      */
     struct board_plan *plan; /* [BOARD_PLANS], plan v in v % BOARD_PLANS; NULL without a board */
-    int64_t *batch; /* [BOARD_PLANS, 2, n_ranks], the plans' batches and micro-batch sizes */
-    int64_t read;
-    bool stop;                       /* this worker has requested a stop of the job */
-    int64_t stop_at;                 /* last step, as agreed; INT64_MAX: no stop is agreed */
+    int64_t *batch;  /* [BOARD_PLANS, 2, n_ranks], the plans' batches and micro-batch sizes */
+    int64_t read;    /* newest version copied to `plan` */
+    bool stop;       /* this worker has requested a stop of the job */
+    int64_t stop_at; /* last step, as agreed; INT64_MAX: no stop is agreed */
     struct plan_switch_event *event; /* [n_events] in order of steps */
     int n_events;
     int64_t
         checkpoints; /* checkpoints requested by plans, up to the last step of plan_switch_flags */
     struct models models;       /* every and rank are set by eddis_commit */
-    struct eddis_error failure; /* to take a plan, or of the models' check; code 0: none */
-    int fd;                     /* eventfd, written when a plan was agreed; -1: not requested */
+    struct eddis_error failure; /* failure to read a plan, or of the comparison of models; code 0:
+                                 * none */
+    int fd;                     /* eventfd, written when the workers have agreed on a plan; -1: not
+                                 * requested */
 };
 
 /* Initialize without a plan. */
@@ -54,7 +56,8 @@ void plan_switch_init(struct plan_switch *r);
 /* Free everything and destroy the lock. */
 void plan_switch_fini(struct plan_switch *r);
 
-/* Agree on the version of the first plan, r->version; 0: the job's mode is still open.  Collective.
+/* Agree among all workers on the version of the first plan, and set r->version; 0: the job's mode
+ * is still open.  Collective.
  */
 int plan_switch_begin(struct plan_switch *r, struct collectives *all, struct eddis_error *err);
 
@@ -66,7 +69,7 @@ int plan_switch_open(struct plan_switch *r, int n_ranks, int64_t batch, struct e
 /* Replace the first plan by this version, which all workers have; before the first step. */
 int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_error *err);
 
-/* Fill in this worker's part of a step's trailer; a hook of the engine. */
+/* Write this worker's part of a step's trailer to *tail; a hook of the engine. */
 void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail);
 
 /* Apply the combined trailer of all workers: take a new plan, a stop, a range of samples and the
@@ -86,7 +89,9 @@ bool plan_switch_stops(struct plan_switch *r);
 /* Show on the board that this worker has found no step of the job left. */
 void plan_switch_show_trained(struct plan_switch *r);
 
-/* Show on the board whether this worker has ended its steps by itself and waits for the others. */
+/* Show on the board whether this worker has ended its steps by itself and waits for the other
+ * workers of its model.
+ */
 void plan_switch_show_ended(struct plan_switch *r, bool waits);
 
 /* Check whether the workers' models are compared after this step. */
@@ -107,18 +112,21 @@ int plan_switch_failure(struct plan_switch *r, struct eddis_error *err);
 /* Return the flags that plans have set for this step, and forget events up to it. */
 unsigned plan_switch_flags(struct plan_switch *r, int64_t step);
 
-/* Continue at this step, between two steps: the newest plan applies from there, and pending flags
- * become due there.
+/* Let training go on at this step, which may be an earlier one.  The newest plan applies from it
+ * on.  Flags and a stop that the workers have agreed on for steps not yet done become due at this
+ * step.  Call it between two steps.
  */
 void plan_switch_resume(struct plan_switch *r, int64_t step);
 
-/* Borrow a descriptor that becomes readable when a plan was agreed on, until plan_switch_fini. */
+/* Borrow, until plan_switch_fini, a descriptor that becomes readable when the workers agree on a
+ * plan.
+ */
 int plan_switch_fd(struct plan_switch *r, struct eddis_error *err);
 
 /* Return the newest agreed plan version. */
 int64_t plan_switch_version(struct plan_switch *r);
 
-/* Check whether this version is the newest agreed one with BOARD_FLAG_PASSING. */
+/* Check whether this version is the newest agreed version with BOARD_FLAG_PASSING. */
 bool plan_switch_is_passing(struct plan_switch *r, int64_t version);
 
 /* Return the steps between two averages of models under the plan that applies at this step; 0: the

@@ -12,27 +12,30 @@
 #include "lib/board/board.h"
 #include "lib/sync/comm_thread.h"
 
-/* The effect of an exit with status 0 on a worker that can leave at exit. */
+/* What an exit with status 0 does for a worker that has a function `leave`. */
 enum process_leave {
-    LEAVE_NOT,    /* the job ends with 1 */
-    LEAVE_FINISH, /* an orderly end if its steps are ended first, otherwise as LEAVE_NOT */
-    LEAVE_ORDER,  /* an orderly end */
+    LEAVE_NOT,    /* end the job with exit code 1 */
+    LEAVE_FINISH, /* leave the job in order if the worker's steps can end first, otherwise as
+                   * LEAVE_NOT */
+    LEAVE_ORDER,  /* leave the job in order */
 };
 
 /* An open worker, as the process sees it; a member of its struct eddis. */
 struct process_worker {
     struct process_worker *next;
     int fork_count;             /* process_forks() when it was opened */
-    struct comm_thread *thread; /* used to end all ranks; NULL: one rank */
+    struct comm_thread *thread; /* communication thread, used to end all ranks; NULL: there is one
+                                 * rank */
     /* Leave the job in order, in the thread that ends the process; NULL: an exit ends the job. */
     int (*leave)(struct process_worker *w, struct eddis_error *err);
-    /* Check whether its steps may end now, and end them with the calls of eddis.h before it leaves;
-     * NULL: they may not.
+    /* may_finish checks whether the worker's steps may end now; finish ends them, with the calls of
+     * eddis.h, before the worker leaves.  NULL: steps may not end at an exit.
      */
     bool (*may_finish)(struct process_worker *w);
     int (*finish)(struct process_worker *w, struct eddis_error *err);
     enum process_leave may_leave; /* set by process_may_leave */
-    bool left;                    /* an exit is leaving, or has left */
+    bool left;                    /* an exit of the process leaves the job for this worker, or has
+                                   * done so */
 };
 
 /* Return the number of forks between this process and the one that loaded the library. */
@@ -47,8 +50,8 @@ int process_check(const struct process_worker *w, struct eddis_error *err);
 bool process_has_left(const struct process_worker *w);
 
 /* Register a worker.  An exit of the process before process_remove then ends all ranks with its
- * exit status, or with 1 if that is 0, after process_last_words.  With status 0, workers that can
- * leave do so instead, if all open ones can.
+ * exit status, or with 1 if that is 0, after process_last_words.  If the status is 0 and all open
+ * workers can leave in order, they leave instead.
  */
 int process_add(struct process_worker *w, struct eddis_error *err);
 
@@ -63,20 +66,21 @@ void process_may_leave(struct process_worker *w, enum process_leave may);
  */
 void process_last_words(int code);
 
-/* Get a reference to the process's hub, which uses MPI; the first call creates it.  Block until all
- * ranks do so.  -EPERM: this is a child of the process that has it.
+/* Get a reference to the process's hub, which uses MPI.  The first call creates the hub, and blocks
+ * until all ranks have created theirs.  -EPERM: this process was forked by the one that has the
+ * hub.
  */
 int process_hub_take(struct comm_hub **ret, struct eddis_error *err);
 
-/* Give back the reference; orderly: the worker's part was closed in order.  After the last one the
- * hub is closed, unless MPI was started here: then the hub stays until the process exits, and
- * closes MPI too.  It skips MPI if that could wait forever: after a disorderly close, if the
- * process has failed, or under eddis-run, which handles mpirun's end.
+/* Give back the reference; orderly: the worker's part was closed in order.  When no reference is
+ * left, the hub is closed, unless libeddis has started MPI in this process: then hub and MPI stay
+ * until the process exits.  The exit does not close MPI if that could wait forever: after a
+ * disorderly close, if the process has failed, or under eddis-run, which handles mpirun's end.
  */
 void process_hub_put(bool orderly);
 
 /* Borrow this process's page of the board until process_board_put.  -EBUSY: another worker of this
- * process has it.  Otherwise fails as board_open.
+ * process has borrowed the page.  Otherwise fails as board_open.
  */
 int process_board_take(const char *path, int local_rank, struct board **ret,
                        struct eddis_error *err);
@@ -85,7 +89,7 @@ int process_board_take(const char *path, int local_rank, struct board **ret,
 void process_board_put(void);
 
 /* Borrow the page without a worker, as it is, and lock it against others until
- * process_board_unlock.  On failure, as above, nothing is locked.
+ * process_board_unlock.  On failure, as of process_board_take, nothing is locked.
  */
 int process_board_lock(const char *path, int local_rank, struct board **ret,
                        struct eddis_error *err);

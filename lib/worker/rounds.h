@@ -11,14 +11,15 @@
 /* Begin a round of the set unless one is open.  With announce_lock held. */
 void rounds_open(struct eddis *e, struct step_set *s);
 
-/* Return the set whose latest round is number `number` of the step; -1: none, as that set has begun
- * a later one.  With announce_lock held.
+/* Return the set whose latest round is number `number` of the step; -1: none, since the set of that
+ * round has begun a later round.  With announce_lock held.
  */
 int rounds_set(const struct step *s, int number);
 
 /* Wait until the emulated device's time is over, then send the pending announcements, in the order
- * in which their rounds began.  An emulated device has no gradient before that time; sent earlier,
- * communication would look hidden that is not on the real device.  -ETIMEDOUT at deadline_ns.
+ * in which their rounds began.  An emulated device has no gradient before that time; if it were
+ * sent earlier, communication would be hidden that is not hidden on the real device.  -ETIMEDOUT at
+ * deadline_ns.
  */
 int rounds_release(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 

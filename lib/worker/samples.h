@@ -14,9 +14,9 @@
  * back to a checkpoint: from then on only later answers count.
  *
  * One lock, `lock`, guards all but the first block of members; `changed` wakes all waiting threads.
- * It may be taken with the communication thread's and replan's locks held.  With it held only the
- * phase's lock is taken, and the communication thread is not called.  Only the thread that makes
- * steps writes `step`, so that thread may read it without the lock.
+ * It may be taken with the locks of the communication thread and of plan_switch.h held.  While it
+ * is held, only the phase's lock is taken, and the communication thread is not called.  Only the
+ * thread that makes steps writes `step`, so that thread may read it without the lock.
  */
 #ifndef EDDIS_WORKER_SAMPLES_H
 #define EDDIS_WORKER_SAMPLES_H
@@ -29,20 +29,21 @@
 
 #include <pthread.h>
 
-enum { SAMPLES_TOLD = 4 }; /* limit of ranges kept for members; a root asks for one a step */
+/* Most ranges that a root keeps for its members; it asks for one in each step */
+enum { SAMPLES_TOLD = 4 };
 
 /* This worker's state of the counter.  A group's root adds to the counter and sends the ranges to
  * the members, one range in each step's trailer.
  */
 struct samples_counter {
     smb_key key;
-    bool stop_sent;  /* the counter has the mark of a stop: set by this root, or read */
-    int64_t counted; /* alike: this worker's own counter */
-    struct range told[SAMPLES_TOLD]; /* [n_told] on the root: not yet sent to members */
+    bool stop_sent;  /* the counter has the mark of a stop, which this root has set or read */
+    int64_t counted; /* with the feed samples_alike: this worker's own counter */
+    struct range told[SAMPLES_TOLD]; /* [n_told] on the root: ranges not yet sent to members */
     int n_told;
     struct command_queue ask;
     bool asking; /* `ask` is under way */
-    bool busy;   /* a thread waits for its answer */
+    bool busy;   /* a thread waits for the answer to `ask` */
 };
 
 /* How the program identifies a step's samples: by their numbers, or only by their count. */
@@ -55,7 +56,7 @@ struct samples {
     const struct group *group;
     struct sampler_options order; /* samples and epochs may be given later */
     int64_t global_batch;         /* samples of every full step */
-    int read_ahead;               /* steps after the present one that are answered */
+    int read_ahead;               /* how many steps after the present one are answered */
     bool open; /* the mode is open until eddis_commit; requests before that get -EAGAIN */
 
     pthread_mutex_t lock;
@@ -68,13 +69,13 @@ struct samples {
     struct ranges *ranges;           /* ranges taken from the counter; NULL by plan */
     struct samples_counter counter;
     int64_t step;    /* the present step; between two steps the next one */
-    int64_t horizon; /* while held: the last step that may be answered */
+    int64_t horizon; /* if `held`: the last step that may be answered */
     bool over;       /* no step is left, even if one was answered before */
     bool spread;     /* the counter must be marked, to report a stop to the other groups */
     int64_t last;    /* last step that is answered; INT64_MAX: no stop is agreed */
     bool held;       /* agreement on a plan is under way that may divide later steps differently */
     bool frozen;     /* a checkpoint records the samples taken: none may be taken */
-    struct eddis_error failure; /* of the communication; code 0: none */
+    struct eddis_error failure; /* failure of the communication; code 0: none */
 };
 
 /* Create the lock; the caller sets the first block of members. */
@@ -107,7 +108,7 @@ void samples_close(struct samples *s);
  */
 void samples_fail(void *arg, const struct eddis_error *why);
 
-/* Begin by counter, with all samples; key: the shared counter.  Collective. */
+/* Begin to take samples by counter, with no sample done; key: the shared counter.  Collective. */
 int samples_start(struct samples *s, smb_key key, struct eddis_error *err);
 
 /* ---- steps ---- */
@@ -118,9 +119,9 @@ int samples_start(struct samples *s, smb_key key, struct eddis_error *err);
 int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error *err);
 
 /* Write the samples of any step that is not forgotten and at most read_ahead after the present one,
- * from any thread.  -EAGAIN if `open` is set, -EINVAL: before eddis_commit or without a data set.
- * -ENOBUFS: a step beyond read_ahead.  -ETIMEDOUT, with a timeout of 0 -EAGAIN: not known yet; the
- * counter's answer is kept for the next call.
+ * from any thread.  Before eddis_commit: -EAGAIN if `open` is set, otherwise -EINVAL, as without a
+ * data set.  -ENOBUFS: the step is beyond read_ahead.  -ETIMEDOUT, with a timeout of 0 -EAGAIN: not
+ * known yet; the counter's answer is kept for the next call.
  */
 int samples_peek(struct samples *s, int64_t step, int64_t timeout_ns, struct sampler_step *ret,
                  struct eddis_error *err);
@@ -129,12 +130,12 @@ int samples_peek(struct samples *s, int64_t step, int64_t timeout_ns, struct sam
  */
 int samples_has(struct samples *s, int64_t step, int64_t timeout_ns, struct eddis_error *err);
 
-/* Write how many samples each rank of the group takes at such a step, if known now, to ret [n of
- * the group].  Return the number of ranks, or 0 after the last step.
+/* Write how many samples each rank of the group takes at a step that samples_peek accepts, if that
+ * is known now, to ret [n of the group].  Return the number of ranks, or 0 after the last step.
  */
 int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_error *err);
 
-/* Note how the program identifies its samples.  -EINVAL: it has used the other way. */
+/* Note how the program identifies its samples.  -EINVAL: the program has used the other way. */
 int samples_use(struct samples *s, enum samples_use use, struct eddis_error *err);
 
 /* Take the samples of a later step from the counter while the present one computes, on a group's
@@ -148,7 +149,8 @@ bool samples_follow(struct samples *s);
 /* End the present step and go to the next. */
 void samples_finish(struct samples *s);
 
-/* End a step without samples.  Samples already taken for it move to the next step, or are left. */
+/* End a step without samples.  Samples already taken from the counter for it move to the next step.
+ */
 void samples_pass(struct samples *s);
 
 /* Make this step the last one, unless an earlier one is.  Samples taken for later steps count as
@@ -164,7 +166,7 @@ void samples_end(struct samples *s);
 void samples_spread_stop(struct samples *s);
 
 /* Report the stop of samples_spread_stop now, after the steps, unless that is done.  -ETIMEDOUT:
- * the counter has not answered until the deadline; the next call continues.
+ * the counter has not answered before the deadline; the next call continues.
  */
 int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
@@ -181,10 +183,10 @@ int64_t samples_hold(struct samples *s, int64_t ahead, bool hold);
 /* Allow steps after those of samples_hold again, and wake waiting threads. */
 void samples_release(struct samples *s);
 
-/* A plan of the driver, for the samples. */
+/* The part of a driver's plan that says which samples a worker gets. */
 struct samples_plan {
     int64_t version, from_step;
-    const int64_t *batch; /* [n_ranks] */
+    const int64_t *batch; /* [n_ranks] samples of each rank in a step */
     int64_t piece;        /* micro-batch size, as in sampler_set_piece */
 };
 
@@ -210,8 +212,8 @@ int samples_freeze(struct samples *s, struct eddis_error *err);
 /* Allow taking samples again after samples_freeze, and wake waiting threads. */
 void samples_thaw(struct samples *s);
 
-/* Return the ranges of samples left, in order, on rank 0 (the caller frees *ret), and none
- * elsewhere.  Collective; with a shared counter all must be frozen.
+/* Return the ranges of samples not yet done, in order, on rank 0 (the caller frees *ret), and none
+ * on other ranks.  Collective; with a shared counter all workers must have called samples_freeze.
  */
 int samples_left(struct samples *s, struct range **ret, size_t *ret_n, struct eddis_error *err);
 
@@ -221,12 +223,14 @@ int64_t samples_total(const struct samples *s);
 /* The position from which a restored worker continues. */
 struct samples_rest {
     int64_t step;
-    const struct range *left; /* [n_left], in order; NULL: by plan, from the step on */
+    const struct range *left; /* [n_left] samples not yet done, in order; NULL: by plan, all from
+                               * `step` on */
     size_t n_left;
 };
 
-/* Continue from there, whatever the present step is, with the newest plan; waiting readers check
- * again.  Called between two steps.  Collective with several models, which need a list.
+/* Continue from the position *rest, whatever the present step is, with the newest plan; waiting
+ * readers check again.  Called between two steps.  With several models collective, and rest->left
+ * must be set.
  */
 int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err);
 

@@ -9,15 +9,16 @@
 #include "samples.h"
 
 struct samples_feed {
-    const char *who; /* the agreeing workers, with a verb, for messages: "the workers have" */
+    const char *who; /* the workers that must agree, with a verb, for messages: "the workers
+                      * have" */
 
-    /* Write what this worker takes at a step.  Return 1, 0 after the last step, or -EAGAIN, without
-     * a message, if it is not known yet.
+    /* Write the samples that this worker takes at a step to *ret.  Return 1, 0 after the last step,
+     * or -EAGAIN, without a message, if the samples are not known yet.
      */
     int (*look)(struct samples *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
 
-    /* After -EAGAIN: get more information.  Return 1, 0 if another thread does it, or -EAGAIN at
-     * the deadline.  NULL: never called.
+    /* After -EAGAIN of look: wait for more information.  Return 1 if there is some, 0 if another
+     * thread gets it, or -EAGAIN at the deadline.  NULL: never called.
      */
     int (*more)(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 };
@@ -25,14 +26,15 @@ struct samples_feed {
 extern const struct samples_feed samples_by_counter;
 extern const struct samples_feed samples_alike;
 
-/* Create the ranges of the samples that are left [n_left], or of all if left is NULL, from this
- * step on.
+/* Create the ranges of the samples not yet done, rest->left [n_left], or of all samples if that is
+ * NULL, from rest->step on.
  */
 int samples_counter_ranges(const struct samples *s, const struct samples_rest *rest,
                            struct ranges **ret, struct eddis_error *err);
 
-/* Wait for an answer of the shared counter, requested now or before.  -EAGAIN, without a message:
- * none until the deadline; a later answer is kept for the next call.
+/* Send a request to the shared counter, unless one is under way, wait for its answer and add the
+ * range in it to s->ranges.  -EAGAIN, without a message: no answer before the deadline; a later
+ * answer is kept for the next call.
  */
 int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
@@ -44,8 +46,9 @@ int64_t samples_counter_at(int64_t value);
  */
 int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
-/* Prepare a request for the next range, unless enough is known, or one that marks a stop; the
- * caller then sends s->counter.ask.  Return 1 if there is something to send, 0, or a failure.
+/* Prepare a request for the next range, unless enough ranges are known, or a request that marks a
+ * stop; the caller then sends s->counter.ask.  Return 1 if there is something to send, 0, or a
+ * failure.
  */
 int samples_counter_ahead(struct samples *s, struct eddis_error *err);
 

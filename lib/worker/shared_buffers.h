@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shared_buffers.h - a worker's part of the Soft Memory Box, opened at its first use
  *
- * One thread of the program opens it; then any may make requests.  `lock` guards the list of
- * requests; it is taken last, and no other with it.  Called without any lock held.
+ * One thread of the program opens the box; then any thread may make requests.  `lock` guards the
+ * list of requests; it is taken last, and no other lock while it is held.  The functions are called
+ * without any lock held.
  */
 #ifndef EDDIS_WORKER_SHARED_BUFFERS_H
 #define EDDIS_WORKER_SHARED_BUFFERS_H
@@ -18,13 +19,13 @@ struct shared_buffers {
     struct smb *box;                    /* NULL before shared_buffers_open */
     struct command leave;
     pthread_mutex_t lock;
-    struct eddis_smb_request *requests; /* not yet waited for */
+    struct eddis_smb_request *requests; /* list of the requests not yet waited for */
 };
 
 /* Create the lock; shared_buffers_close destroys it. */
 void shared_buffers_init(struct shared_buffers *b);
 
-/* Open the box with n_servers servers (0: one a node), unless it is open.  Collective. */
+/* Open the box with n_servers servers (0: one on each node), unless it is open.  Collective. */
 int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);
 
 /* Make a request for the library itself, which waits COLLECTIVES_TIMEOUT_NS at most. */

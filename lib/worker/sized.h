@@ -9,8 +9,8 @@
 
 #include <stddef.h>
 
-/* Return 0, or -EINVAL if s is NULL or its size is not set; `what` names it in the message, such as
- * "step".
+/* Return 0, or -EINVAL if s is NULL or its size is not set; `what` is the name of s in the message,
+ * such as "step".
  */
 int sized_check(const void *s, const char *what, struct eddis_error *err);
 

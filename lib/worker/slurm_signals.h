@@ -2,9 +2,10 @@
 /* slurm_signals.h - handle the signals with which Slurm ends a job
  *
  * Before a job's end Slurm may send SIGTERM, or the SIGUSR1 that the user requested, to every
- * process of a step.  A worker would then die before it has saved.  The agent on its node gets the
- * signal too, and the job saves and ends in order, so the worker ignores it.  From any other
- * sender, such as eddis or the user, the same signal ends the worker at once, as usual.
+ * process of a step.  Without this module a worker would then die before it has saved.  The agent
+ * on its node gets the signal too, and the job saves and ends in order, so the worker ignores it.
+ * From any other sender, such as eddis or the user, the same signal ends the worker immediately, as
+ * usual.
  */
 #ifndef EDDIS_WORKER_SLURM_SIGNALS_H
 #define EDDIS_WORKER_SLURM_SIGNALS_H
@@ -16,13 +17,13 @@
  */
 void slurm_signals_start(pid_t sender);
 
-/* Do the same in a child process of a worker, for the rest of its life.  A runtime's handler of
- * SIGTERM is still called for other senders.
+/* Ignore SIGTERM and SIGUSR1 as slurm_signals_start does, but in a child process of a worker and
+ * for the rest of its life.  A runtime's handler of SIGTERM is still called for other senders.
  */
 void slurm_signals_take(pid_t sender);
 
-/* Restore the default action at the last call, unless the program has set another handler
- * meanwhile.
+/* Undo one slurm_signals_start.  When all are undone, restore the default actions, except where the
+ * program has set another handler meanwhile.
  */
 void slurm_signals_stop(void);
 

@@ -17,14 +17,15 @@
 
 struct engine;
 
-/* Measure the cost of all-reduces within the groups, in some tens of ms.  It may use arena_bytes of
- * this rank in the memory of its node; 0: none.  The same result on all ranks.  Collective.
+/* Measure the cost of all-reduces within the groups, in some tens of ms.  The measurement may use
+ * arena_bytes of this rank in the shared memory of its node; 0: none.  *ret is the same on all
+ * ranks.  Collective.
  */
 int tuning_measure(struct collectives *all, const struct comm_place *group, size_t arena_bytes,
                    struct tuner_result *ret, struct eddis_error *err);
 
-/* Read the choice's buckets of n parameters.  Return 1, or 0 if it leaves them to the bucket size.
- * -EINVAL: they are of another model.
+/* Read the choice's buckets of n parameters.  Return 1, or 0 if the choice leaves the buckets to
+ * the bucket size.  -EINVAL: its buckets are of another model.
  */
 int tuning_layout(const struct comm_choice *c, int n, struct bucket_layout *ret,
                   struct eddis_error *err);
@@ -49,7 +50,9 @@ struct tuning {
     int rank, n_parameters;
 };
 
-/* Publish the layout, on rank 0.  Called by the engine's hook, in whichever thread drives it. */
+/* Publish the layout on the board, on rank 0.  Called by the engine's hook, in whichever thread
+ * drives the engine.
+ */
 void tuning_laid_out(const struct tuning *t, const struct bucket_layout *l);
 
 #endif

@@ -4,8 +4,8 @@
  * A thread that waits for a collective or the box while another one computes delays nobody.  Such a
  * wait is neither shown nor counted.
  *
- * No state of its own.  Called without any lock: the locks of the communication thread and the
- * phase are taken inside.
+ * A waiter has no state of its own.  The functions are called without any lock held: they take the
+ * locks of the communication thread and the phase.
  */
 #ifndef EDDIS_WORKER_WAITER_H
 #define EDDIS_WORKER_WAITER_H
@@ -18,12 +18,14 @@ struct waiter {
     struct phase *phase;
 };
 
-/* Wait as comm_thread_wait.  After each second show on the board for which rank. */
+/* Wait as comm_thread_wait.  After each second of waiting show on the board for which rank this one
+ * waits.
+ */
 int waiter_wait(const struct waiter *w, struct comm_wait *what, int64_t deadline_ns,
                 struct eddis_error *err);
 
-/* Wait likewise; during training the time counts as waiting.  Outside training, as in a checkpoint,
- * time is not split into computing and waiting.
+/* Wait as waiter_wait does; during training the time counts as waiting.  Outside training, as in a
+ * checkpoint, time is not split into computing and waiting.
  */
 int waiter_wait_timed(const struct waiter *w, struct comm_wait *what, int64_t deadline_ns,
                       struct eddis_error *err);

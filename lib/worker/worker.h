@@ -5,9 +5,10 @@
  * of eddis.h use all of it.  Each module knows only itself and the pointers to others that worker.c
  * sets.  Locks, in the order in which they may be taken:
  *
- *     step.announce_lock > the communication thread's > replan.lock > samples.lock > phase.lock
+ *     step.announce_lock > the communication thread's > plan_switch.lock > samples.lock >
+ * phase.lock
  *
- * The communication thread is not called with one of the last three held.
+ * The communication thread is not called while one of the last three locks is held.
  */
 #ifndef EDDIS_WORKER_WORKER_H
 #define EDDIS_WORKER_WORKER_H
@@ -43,7 +44,7 @@ struct eddis {
     bool of_process;      /* the board belongs to the process */
     bool passes;          /* signals of Slurm are ignored, see slurm_signals.h */
     struct board *board;  /* NULL without eddis-run */
-    const struct board_area *area; /* its set-up; NULL without eddis-run */
+    const struct board_area *area; /* set-up of the board; NULL without eddis-run */
     char mode[16], algorithm[16];
     uint64_t seed;
 
@@ -55,7 +56,8 @@ struct eddis {
     struct node_numbers nodes;
     struct node_memory node_memory;
     struct network_check network; /* as measured by eddis_commit */
-    struct comm_limits limits;    /* set by eddis_commit; the places refer to them from then on */
+    struct comm_limits limits;    /* set by eddis_commit; each struct comm_place refers to them from
+                                   * then on */
     struct engine *engine;        /* NULL before eddis_commit */
     struct tuning tuning;
     struct shared_buffers box;
@@ -73,7 +75,7 @@ struct eddis {
 struct worker_setup {
     comm_thread_open_fn open_transport; /* NULL: one rank */
     void *open_arg;
-    bool mpi;        /* use the process's hub over MPI instead of these two */
+    bool mpi;        /* use the process's hub over MPI instead of open_transport and open_arg */
     bool of_process; /* the page of the board belongs to the process, which uses it for its other
                       * workers too */
     const char *board_path; /* NULL: without eddis-run */
@@ -102,11 +104,11 @@ int worker_settle(struct eddis *e, struct eddis_error *err);
 /* Return the program's description of a step. */
 struct eddis_step step_public(const struct eddis *e, const struct sampler_step *s);
 
-/* Check whether the steps ended because none is left, not because of a requested stop. */
+/* Check whether the steps have ended because none is left, not because of a requested stop. */
 bool step_none_left(const struct eddis *e);
 
-/* Note that there are no more steps, unless the job goes back.  none_left: all are done, which the
- * board then shows.
+/* Note that there are no more steps, unless the job goes back.  none_left: all steps are done,
+ * which the board then shows.
  */
 void step_over(struct eddis *e, bool none_left);
 
@@ -125,8 +127,8 @@ static inline int worker_check(const struct eddis *e, struct eddis_error *err)
     return process_check(e ? &e->process : NULL, err);
 }
 
-/* Check likewise for a call that writes a result (named `what`) to ret; -EINVAL also if ret is
- * NULL.
+/* Check e as worker_check does, for a call that writes a result to ret; -EINVAL also if ret is
+ * NULL.  what: name of the result in the message.
  */
 static inline int worker_check_ret(const struct eddis *e, const void *ret, const char *what,
                                    struct eddis_error *err)

@@ -11,12 +11,13 @@ struct job_key {
     const char *type;              /* for the manual: "whole number", "duration" */
     const char *initial;           /* default, for the manual */
     const char *help;              /* one line */
-    const char *later;             /* NULL, or the missing feature: the key is rejected by name */
-    const struct job_field *field; /* how to read it, and into which member; struct job_field */
+    const char *later;             /* feature that is not implemented: the key is rejected with its
+                                    * name; NULL: the key is accepted */
+    const struct job_field *field; /* how the key is read, and into which member */
 };
 
-/* Type of values: how one is read, written and freed.  The member is at base + field->offset; base
- * is the struct that the row's table describes.
+/* Type of values: how a value is read, written and freed.  The member is at base + field->offset;
+ * base is the struct that the row's table describes.
  */
 struct job_type {
     /* A flag's text is YAML (lists, maps), not the value itself. */
@@ -29,7 +30,7 @@ struct job_type {
     /* Append the member as YAML on one line. */
     void (*write)(const void *base, const struct job_key *key, struct strbuf *b);
 
-    /* Free the member.  NULL: it owns no memory. */
+    /* Free the member.  NULL: the member owns no memory. */
     void (*free)(void *base, const struct job_key *key);
 
     /* The form of a valid value for an error message: "a whole number from 1 to 9 or auto".  form
@@ -44,19 +45,25 @@ struct job_type {
 /* How one key is read and written; unused members are 0 */
 struct job_field {
     const struct job_type *type;
-    size_t offset;       /* of the member in the table's struct */
-    size_t count;        /* offset of the number of items, if the type needs one */
+    size_t offset;       /* offset of the member in the table's struct */
+    size_t count;        /* offset of the size_t that is the number of items, if the type needs
+                          * one */
     const char *value;   /* default as written in a file; NULL: set by job_read.c */
     const char *word;    /* a word allowed besides the type's values ("auto"), or NULL */
     bool keep_word;      /* the word of a path or text is stored as text, not as NULL */
     bool tilde;          /* a path may begin with "~", which ssh expands */
-    const char *instead; /* key that a flag of this key replaces */
-    int (*check)(const char *text, struct eddis_error *err); /* validates texts, list words */
-    int64_t min, max;     /* range: whole numbers, durations in ns, steps of periods ... */
-    int64_t least, most;  /* ... and ns of periods */
-    double low, high;     /* numbers */
-    const char *words[4]; /* choices, NULL-ended; for a whole number, the word for -1 ... */
-    /* ... or from another table: choice i, and choice i of a later version; NULL after the last */
+    const char *instead; /* other key of the same setting, which an option for this key resets to
+                          * its default */
+    int (*check)(const char *text, struct eddis_error *err); /* check of a text, or of each word of
+                                                              * a list; NULL: none */
+    int64_t min, max;     /* range of whole numbers, of durations in ns, and of the steps of
+                           * intervals */
+    int64_t least, most;  /* range of the ns of intervals */
+    double low, high;     /* range of numbers */
+    const char *words[4]; /* choices, NULL-ended; for a whole number: the word for -1 */
+    /* choices from another table: choice i, and choice i of a later version; both return NULL after
+     * the last
+     */
     const char *(*nth_word)(size_t i), *(*nth_soon)(size_t i);
 };
 
@@ -89,7 +96,7 @@ void job_pointer_free(void *base, const struct job_key *key);
 /* Free all members that the table's rows own. */
 void job_members_free(const struct job_table *t, void *base);
 
-/* Return -EINVAL: "'batch.min' is 'x'; write a whole number from ...". */
+/* Return -EINVAL with a message such as "'batch.min' is 'x'; write a whole number from ...". */
 int job_mistyped(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                  struct eddis_error *err);
 

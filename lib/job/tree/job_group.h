@@ -15,12 +15,12 @@ int job_group_read(const struct job_reader *r, const struct job_table *t, const 
 int job_unknown_key(const struct job_reader *r, const struct job_table *t, const char *group,
                     const struct job_node *n, struct eddis_error *err);
 
-/* Return -EINVAL for a key that waits for a later version, at line and column. */
+/* Return -EINVAL for a key, at line and column, that is reserved for a later version. */
 int job_refuse_later(const struct job_reader *r, const struct job_key *key, int line, int column,
                      struct eddis_error *err);
 
 /* Add an -EINVAL error to the list of the reader, unless a nested group has added it.  Return false
- * if reading must stop: no list, another error, or the list is full.
+ * if reading must stop: the reader has no list, rc is another error, or the list is full.
  */
 bool job_gather(const struct job_reader *r, int rc, const struct eddis_error *err);
 

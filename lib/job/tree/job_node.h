@@ -27,27 +27,29 @@ struct job_node {
     int line, column; /* from 1, columns in characters */
     bool quoted;      /* a scalar in quotes or a block: always text */
     char *text;       /* value of a scalar; UTF-8 without NUL bytes */
-    char *key;        /* in a map */
+    char *key;        /* key of this node, if its parent is a map; otherwise NULL */
     int key_line, key_column;
     struct job_node *first, *next;
     size_t n; /* number of children */
 };
 
-/* Errors of a file's keys.  Without valid YAML, and for contradicting values, only the first. */
+/* Errors in the keys of a file.  If the file is not valid YAML, or if values contradict each other,
+ * only the first error.
+ */
 enum { JOB_MAX_MISTAKES = 10 };
 struct job_mistakes {
     int n;
-    bool more; /* there are more errors */
+    bool more; /* there are more errors than fit in `text` */
     char text[JOB_MAX_MISTAKES][sizeof((struct eddis_error *)0)->text];
 };
 
 /* Source and destination of values */
 struct job_reader {
-    struct job *job;  /* its folder is the base of relative paths */
+    struct job *job;  /* the job that is read; its folder is the base of relative paths */
     void *base;       /* struct that the rows fill: the job, or one of its hosts */
     const char *file; /* for error messages */
     const char *flag; /* flag that gave the text, named instead of file and line; NULL: none */
-    struct job_origin *origin; /* where the origin of row i is recorded; NULL: nowhere */
+    struct job_origin *origin; /* array in which the origin of row i is recorded; NULL: nowhere */
     struct job_mistakes *all;  /* collects errors; NULL: reading stops at the first one */
 };
 

@@ -15,12 +15,12 @@
 
 /* Growing list of hosts; empty if zeroed */
 struct host_list {
-    struct job_host *at; /* owned; workers 0: no number was given */
+    struct job_host *at; /* owned; workers is 0 if no number was given */
     int *line, *column;  /* position of each in the text, from 1; owned */
     size_t n, cap;
 };
 
-/* Append the hosts of one word, found at line and column.  `count`: ":count" is allowed. */
+/* Append the hosts of one word, found at line and column.  count: the word may end in ":count". */
 int host_list_add(struct host_list *l, const char *word, bool count, int line, int column,
                   struct eddis_error *err);
 
@@ -33,13 +33,15 @@ int host_list_add_line(struct host_list *l, const char *words, struct eddis_erro
  */
 int host_list_add_up(struct host_list *l, struct eddis_error *err);
 
-/* Find the first repeated host: indices of its repetition and of the occurrence before it.  Both
- * -1: none is repeated.
+/* Find the first repeated host.  *ret_second is the index of its repetition, *ret_first that of the
+ * occurrence before.  Both -1: no host is repeated.
  */
 int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_second,
                     struct eddis_error *err);
 
-/* Parse a number of workers, 1 to 1024, from n characters.  Return false if it is none. */
+/* Parse a number of workers, 1 to 1024, from n characters.  Return false if they are not such a
+ * number.
+ */
 bool host_list_count(const char *s, size_t n, int64_t *ret);
 
 /* Free the hosts and positions; l is then empty. */

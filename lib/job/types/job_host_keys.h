@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_host_keys.h - the keys of one of `nodes` */
+/* job_host_keys.h - the keys of one entry of `nodes` */
 #ifndef EDDIS_JOB_TYPES_JOB_HOST_KEYS_H
 #define EDDIS_JOB_TYPES_JOB_HOST_KEYS_H
 

@@ -23,14 +23,14 @@ int job_check_prefix(const char *text, struct eddis_error *err);
 bool job_is_variable(const char *s);
 
 /* Check the name of a variable that a user sets for the workers: letters, digits and _, and none
- * that eddis sets itself.  -EINVAL: err states which.
+ * that eddis sets itself.  -EINVAL: err states which rule it breaks.
  */
 int job_check_variable(const char *name, struct eddis_error *err);
 
 /* Check a pattern of variables' names with * and ? (env_pass). */
 int job_check_pattern(const char *pattern, struct eddis_error *err);
 
-/* Check a text for a line "#SBATCH --option=text". */
+/* Check a text that becomes a part of a line "#SBATCH --option=text". */
 int job_check_slurm_text(const char *text, struct eddis_error *err);
 
 /* Check a whole option of sbatch (slurm.extra). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_types.h - the types of values of a job, and the fields of rows */
+/* job_types.h - the types of values in a job file, and macros for the fields of the table's rows */
 #ifndef EDDIS_JOB_TYPES_JOB_TYPES_H
 #define EDDIS_JOB_TYPES_JOB_TYPES_H
 
@@ -17,10 +17,12 @@ extern const struct job_type job_type_components;                             /*
 extern const struct job_type job_type_nodes, job_type_hostfile;               /* job_nodes.c */
 extern const struct job_type job_type_host, job_type_devices;                 /* job_host_keys.c */
 
-/* Members of a struct job_field: the type, and the member that is filled. */
+/* Set two members of a struct job_field: the type, and the offset of the member of struct `what`
+ * that the key fills.
+ */
 #define JOB_AT(what, kind, member) .type = &job_type_##kind, .offset = offsetof(struct what, member)
 
-/* Fields that are passed to sbatch. */
+/* Make the field of a key whose value is passed to sbatch. */
 #define JOB_SBATCH(what, member, w)                                                                \
     &(const struct job_field)                                                                      \
     {                                                                                              \
