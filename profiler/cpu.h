@@ -7,23 +7,24 @@
 
 #include <stdint.h>
 
-/* Cores to measure, also for probe_memory.h */
+/* Cores to measure, also used by probe_memory.h */
 struct cpu_task {
-    char cpus[256]; /* "": not bound */
+    char cpus[256]; /* list of processors to which the threads are bound; "": not bound */
     int threads;
-    const char *kernels; /* see blas_core.h; NULL: OpenBLAS's choice */
-    int64_t sweep_bytes; /* probe_memory.h: total of all threads */
+    const char *kernels; /* name of OpenBLAS's kernels, see blas_core.h; NULL: OpenBLAS chooses */
+    int64_t sweep_bytes; /* probe_memory.h: bytes to sweep, total of all threads */
 };
 
 enum { CPU_CORE_NAME = 64 };
 
-/* Get the name of the processor whose kernels OpenBLAS chooses.  An isolate_fn: no task ->
- * char[CPU_CORE_NAME].
+/* Write the name of the processor whose kernels OpenBLAS chooses to result. This is an isolate_fn:
+ * task is unused, result is char[CPU_CORE_NAME].
  */
 int cpu_core(const void *task, void *result, struct eddis_error *err);
 
-/* Measure a square product in OpenBLAS, as the best of 0.3 s.  An isolate_fn: struct cpu_task ->
- * double, single-precision operations per second.
+/* Measure products of square matrices in OpenBLAS for 0.3 s, and store the highest speed. This is
+ * an isolate_fn: task is a struct cpu_task, result a double, in single-precision operations per
+ * second.
  */
 int cpu_matrix(const void *task, void *result, struct eddis_error *err);
 

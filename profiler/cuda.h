@@ -15,20 +15,20 @@ struct cuda_list {
     int n;
 };
 
-/* List the GPUs, within the deadline.  Without a driver or GPU the list is empty; other errors are
- * noted in p.  Blocks.
+/* List the GPUs in *ret. Blocks at most until the deadline. Without a driver or GPU the list is
+ * empty; other errors are added to the note of p.
  */
 void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p);
 
 struct cuda_run; /* running measurements */
 
-/* Append the listed GPUs to p's devices and start measuring all of them in parallel.  Return NULL
- * without memory or without a GPU.
+/* Append the listed GPUs to p's devices, and start to measure all of them in parallel. Return the
+ * running measurements, for cuda_finish; NULL without memory or without a GPU.
  */
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p);
 
-/* Collect the measurements, within the deadline, and free r (NULL: nothing to do).  Those that
- * failed stay NAN and are noted.  Blocks.
+/* Wait for the measurements, at most until the deadline, store them in p, and free r (NULL: do
+ * nothing). Values of failed measurements stay NAN, and the reason is added to the note of p.
  */
 void cuda_finish(struct cuda_run *r, int64_t deadline_ns, struct node_profile *p);
 

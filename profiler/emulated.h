@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated.h - devices that a CPU emulates, instead of the real ones */
+/* emulated.h - replaces a node's devices by devices that a CPU emulates */
 #ifndef EDDIS_PROFILER_EMULATED_H
 #define EDDIS_PROFILER_EMULATED_H
 
@@ -7,8 +7,9 @@
 #include "lib/model/job.h"
 #include "lib/model/profile.h"
 
-/* Replace the node's devices by n emulated ones; n 0: keep them.  Their times are given, so all
- * measurements are NAN.  -EINVAL: too many, or invalid values; p is then unchanged.
+/* Replace the devices of p by n emulated devices; n 0: keep the devices. Times of emulated devices
+ * are given, so all their measurements are NAN. Return 0; -EINVAL: too many devices, or invalid
+ * values; p is then unchanged.
  */
 int emulated_apply(const struct job_emulated *list, int n, struct node_profile *p,
                    struct eddis_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* machine.h - identity of this machine: read in a few milliseconds, to decide whether an earlier
- * profile is still valid
+/* machine.h - reads, in a few milliseconds, the identity of this machine, to decide whether an
+ * earlier profile is still valid
  */
 #ifndef EDDIS_PROFILER_MACHINE_H
 #define EDDIS_PROFILER_MACHINE_H
@@ -12,22 +12,22 @@
 /* Identity of a machine; values that could not be read are "" */
 struct machine {
     char host[256];
-    char machine_id[64]; /* the same after a reboot; "": unknown */
+    char machine_id[64]; /* id of the machine, which does not change at a reboot; "": unknown */
     char kernel[96];
     char cpu_model[96];
-    char cpus[1024];    /* cores that this process may use */
-    char gpus[4096];    /* PCI addresses and ids of the kernel driver's GPUs, sorted */
-    char driver[160];   /* version line of the kernel's GPU driver; "": none */
+    char cpus[1024];  /* cores that this process may use */
+    char gpus[4096];  /* PCI addresses and ids of the GPUs that the kernel driver reports, sorted */
+    char driver[160]; /* version line of the kernel's GPU driver; "": none */
     char visible[1024]; /* CUDA_VISIBLE_DEVICES; "": unset, "-1": set but empty */
 };
 
-/* Describe this machine.  `visible` is CUDA_VISIBLE_DEVICES (NULL: unset). root is prepended to
- * every path: "" except in tests.
+/* Fill *ret with the identity of this machine. visible: value of CUDA_VISIBLE_DEVICES (NULL:
+ * unset). root is prepended to every path: "" except in tests.
  */
 void machine_read(const char *root, const char *visible, struct machine *ret);
 
-/* Write the version of the mpirun in PATH, "Open MPI 4.1.4"; "": it is not Open MPI, or there is
- * none.  Blocks for up to 2 s.
+/* Write the version of the mpirun in PATH, "Open MPI 4.1.4", to ret [size]; "": there is no mpirun,
+ * or it is not that of Open MPI. Blocks for up to 2 s.
  */
 void machine_mpi_version(char *ret, size_t size);
 

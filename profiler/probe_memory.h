@@ -7,13 +7,14 @@
 
 #include <stdint.h>
 
-/* Return how many bytes to sweep, so that caches do not serve them: four times the largest cache,
- * 64 MB to 2 GB, but at most an eighth of the free memory.
+/* Return how many bytes to sweep, so that they do not fit into the caches: four times the largest
+ * cache, at least 64 MB and at most 2 GB, but at most an eighth of the free memory.
  */
 int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes);
 
-/* Measure a sweep in which each thread reads and writes its own memory, as the best of 0.25 s.  An
- * isolate_fn: struct cpu_task (cpu.h) -> double, bytes read and written per second by all threads.
+/* Measure sweeps, in which each thread reads and writes its own memory, for 0.25 s, and store the
+ * highest speed. This is an isolate_fn: task is a struct cpu_task (cpu.h), result a double, in
+ * bytes read and written per second by all threads.
  */
 int probe_memory_sweep(const void *task, void *result, struct eddis_error *err);
 

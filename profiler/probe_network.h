@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe_network.h - latency and bandwidth between nodes, by messages between one rank on each
+/* probe_network.h - measures latency and bandwidth between nodes, by messages between one rank on
+ * each node
  *
- *     connect    every rank exchanges a few bytes with each partner, all in parallel; a partner
- *                that does not answer by the deadline makes the pair that failed
+ *     connect    every rank exchanges a few bytes with each partner, all in parallel; if a
+ *                partner does not answer by the deadline, this pair is reported as failed
  *     measure    in rounds (network_rounds.h): a few exchanges of small messages; some bursts to
- *                warm the connection up; then timed bursts of at least a third of the time, the
- *                best of which counts; the same in the other direction
+ *                warm the connection up; then timed bursts, which take at least a third of
+ *                stream_ns and of which the fastest counts; then the other direction
  *     allreduce  a number from each rank is added up, and every rank checks the sum
  *     gather     rank 0 receives the measurements of all ranks
  */
@@ -20,21 +21,22 @@
 enum { PROBE_NETWORK_ROOM = 8 << 20 };
 
 /* Time limits of a measurement. deadline_ns is clearly longer than connect_ns, so that a failed
- * connection is reported before the ranks that wait for one of its two.
+ * connection is reported before ranks that wait for a rank of this connection are.
  */
 struct probe_network_options {
-    int64_t connect_ns;  /* limit until all partners have answered once */
-    int64_t deadline_ns; /* limit for each answer of a later step */
+    int64_t connect_ns;  /* time limit until all partners have answered once */
+    int64_t deadline_ns; /* time limit for each answer in a later step */
     int64_t stream_ns;   /* approximate time of a bandwidth measurement, shared by time slots */
-    int64_t machine;     /* a number equal for nodes of one machine, and hardly for others */
+    /* number that is equal for nodes of one machine, and almost certainly different otherwise */
+    int64_t machine;
 };
 
 extern const struct probe_network_options network_defaults;
 
-/* Measure all pairs.  Collective; blocks within the deadlines. room [PROBE_NETWORK_ROOM] is used
- * for messages and borrowed until the transport is closed. *ret is made on every rank, with links
- * only on rank 0.  -ETIMEDOUT: a rank did not answer; *ret names the pair, and the transport can
- * only be aborted.
+/* Measure all pairs. Collective; blocks at most until the deadlines. room [PROBE_NETWORK_ROOM] is
+ * memory for messages, borrowed until the transport is closed. *ret is made on every rank, but has
+ * links only on rank 0. Return 0; -ETIMEDOUT: a rank did not answer; *ret names the pair, and the
+ * transport can only be aborted; or another negative errno.
  */
 int probe_network_measure(struct transport *t, const struct probe_network_options *o, void *room,
                           struct network **ret, struct eddis_error *err);

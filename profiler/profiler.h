@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiler.h - everything about this node, measured or from the cache
+/* profiler.h - makes the profile of this node, from measurements or from the cache
  *
  * First the cores (all NUMA nodes in parallel, as in training), then their memory, then the GPUs. A
- * failed measurement leaves NAN and a note.  A node with emulated devices has only these; nothing
- * of it is measured, loaded or stored.
+ * failed measurement leaves NAN and a note. If devices are emulated, the profile has only these,
+ * and nothing is measured, loaded or stored.
  */
 #ifndef EDDIS_PROFILER_PROFILER_H
 #define EDDIS_PROFILER_PROFILER_H
@@ -18,27 +18,30 @@
 /* Time limit of a profile, even if a measurement hangs; the agent allows 20 s. */
 #define PROFILER_MOST_NS (INT64_C(18) * 1000000000)
 
-/* What to measure */
+/* What to measure, and how */
 struct profiler_options {
-    const char *cache_dir;              /* NULL: no cache */
-    int64_t cache_ns;                   /* most age of an entry; 0: measure again and store it */
-    const char *visible;                /* CUDA_VISIBLE_DEVICES; NULL: unset */
-    const struct job_emulated *emulate; /* [n_emulate], instead of the real devices */
+    const char *cache_dir; /* folder of the cache; NULL: no cache */
+    int64_t cache_ns; /* maximum age of a cached profile; 0: always measure, and store the result */
+    const char *visible; /* value of CUDA_VISIBLE_DEVICES; NULL: unset */
+    /* [n_emulate] devices to emulate in place of the real devices */
+    const struct job_emulated *emulate;
     int n_emulate;
-    const char *job_id; /* this job; other jobs are noted; NULL: do not look */
-    bool kept_only;     /* measure nothing; -ENODATA if that would be needed */
+    /* id of this job; other jobs on the node are noted; NULL: do not search for jobs */
+    const char *job_id;
+    bool kept_only; /* do not measure; fail with -ENODATA if a measurement is needed */
 };
 
 /* Exit code of eddis-probe for -ENODATA */
 enum { PROFILER_EXIT_UNMEASURED = 3 };
 
-/* Profile this node.  Blocks for little more than PROFILER_MOST_NS; the caller must have no other
- * thread.  Fails only for bad options, without memory, and with -ENODATA for kept_only.
+/* Store the profile of this node in *ret. Blocks for little more than PROFILER_MOST_NS at most; the
+ * caller must have no other thread. Return 0, or a negative errno, which happens only for invalid
+ * options, for lack of memory, and with kept_only (-ENODATA).
  */
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err);
 
-/* Note in p if the machine was busy during the measurement just made. */
+/* If the machine was busy during the last measurement, add this to the note of p. */
 void profiler_note_busy(struct node_profile *p);
 
 #endif

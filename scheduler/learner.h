@@ -4,19 +4,20 @@
  * The learner begins with a model from another source. Each window of steps (step_window.h) is one
  * point: the work of a step and the worker's own time for it. The newest point determines the scale
  * of the model. The shape (constant relative to slope) is that of the first model until the points
- * span LEARNER_SPAN, or until closer points refute it. Then it is fitted to them. A probe's ratio
- * has no constant, so times are proportional to the batch at first.
+ * span LEARNER_SPAN, or until closer points refute that shape. Then the shape is fitted to the
+ * points. A probe measures only a ratio of speeds and no constant, so at first times are
+ * proportional to the batch.
  *
  * A later report of a window replaces the earlier one. A change of speed scales all older points,
- * so the shape stays until new points span enough. A change is believed after a window of
- * STEP_WINDOW_SURE points and two seconds. With fewer points, if one step in twenty takes three
- * times as long, three in a row occur every 8 000 steps, which changed the batches of two jobs in
- * three. And a worker that shares a core is slow whenever the others compute. After a speed that
- * lasted for long, 1.5 s are enough.
+ * so the shape stays until new points span enough. A change of speed is accepted when its window
+ * has STEP_WINDOW_SURE points and covers two seconds (1.5 s if the previous speed lasted for long).
+ * With a lower threshold noise would count as a change: if one step in twenty takes three times as
+ * long, three such steps in a row occur every 8 000 steps, which changed the batches of two jobs in
+ * three. And a worker that shares a core is slow whenever the other programs on the core compute.
  *
- * Own time is compute and the wait for input. One line fits both. Without read-ahead the two add
- * up, so their sum is a line. With read-ahead the wait is what the longer path takes in excess, so
- * the line is that of the longer path.
+ * Own time is the time to compute plus the wait for input; one line fits both. Without read-ahead
+ * the two add up, so their sum is linear in the batch. With read-ahead the wait is the time by
+ * which reading takes longer than computing, so own time is the line of the slower of the two.
  *
  * Pure; a learner is a value and may be copied.
  */
@@ -32,25 +33,29 @@
 
 enum { LEARNER_POINTS = 12 };
 
-#define LEARNER_SPAN       1.6 /* ratio of batches that separates the constant from the slope */
-#define LEARNER_LEAST_SPAN 1.2 /* ratio that does so if noise cannot explain the difference */
+#define LEARNER_SPAN 1.6 /* ratio of batches from which constant and slope are separated */
+/* ratio of batches that suffices if noise cannot explain the difference */
+#define LEARNER_LEAST_SPAN 1.2
 
 struct learner_point {
-    int64_t plan, since, points; /* as of struct step_metrics */
-    double work, own_s, input_s; /* of a step, medians */
-    double first_s; /* own_s when the window was first full, to detect a drift; 0: it is not full */
-    double noise;   /* relative noise of one step */
-    bool scaled;    /* measured at another speed, own_s converted to the present one */
+    /* plan version, first step and number of points, as in struct step_metrics */
+    int64_t plan, since, points;
+    double work, own_s, input_s; /* medians of a step: units of work, own time, wait for input */
+    /* own_s when the window became full, to detect a drift; 0: the window is not full */
+    double first_s;
+    double noise; /* relative noise of one step */
+    bool scaled;  /* measured at another speed; own_s is converted to the present speed */
 };
 
 /* How long the worker's speeds last. */
 struct learner_speeds {
-    int64_t plan, since;       /* of the newest window, believed or not */
-    double work, own_s;        /* of that window */
-    double lasted_s, before_s; /* duration of its speed: so far, and before its plan */
-    double life_s;             /* recent mean duration of speeds that have ended */
-    double worth_s;            /* duration from which it pays that plans follow a speed */
-    int ended;                 /* number of speeds that have ended; 0 again after a long one */
+    int64_t plan, since; /* plan version and first step of the newest window, accepted or not */
+    double work, own_s;  /* work and own time of a step in that window */
+    /* duration of that window's speed: so far, and before the window's plan */
+    double lasted_s, before_s;
+    double life_s;  /* recent mean duration of speeds that have ended */
+    double worth_s; /* duration that a speed must last for a new plan to gain more than it costs */
+    int ended; /* number of speeds that have ended; reset to 0 after a speed that lasted for long */
 };
 
 struct learner {
@@ -69,37 +74,41 @@ struct learner {
     struct learner_speeds speeds;
 };
 
-/* Initialize a learner with a first model in seconds. If its source is TIME_PROBE, only the ratios
- * of these numbers are meaningful.
+/* Initialize a learner with a first model in seconds. If the source is TIME_PROBE, only ratios
+ * between the models of workers are meaningful.
  */
 void learner_init(struct learner *l, const struct time_model *first, enum time_source source);
 
-/* Add a report of a window. A report that is older than the newest point or makes no sense is
- * ignored. Return whether it shows that the worker's speed has changed.
+/* Add a report of a window. Ignore a report that is older than the newest point or inconsistent.
+ * Return whether the report shows that the worker's speed has changed.
  */
 bool learner_take(struct learner *l, const struct step_metrics *f);
 
-/* Return the model of seconds for a batch: fixed_s >= 0, sample_s > 0. It is the first model until
- * steps are measured.
+/* Return the time model in seconds, with fixed_s >= 0 and sample_s > 0. Until steps are measured it
+ * is the first model.
  */
 struct time_model learner_model(const struct learner *l);
 
 /* Return the source of the model: TIME_MEASURED once steps are measured. */
 enum time_source learner_source(const struct learner *l);
 
-/* Check whether recent speeds end before a plan that follows them has gained more than it costs. */
+/* Check whether the worker's recent speeds were too short: each ended before a plan made for it
+ * could gain more than the change of plan costs.
+ */
 bool learner_is_unstable(const struct learner *l);
 
-/* Check whether a new speed has begun that is not believed yet. */
+/* Check whether the newest window shows a new speed that is not accepted yet. */
 bool learner_is_unsure(const struct learner *l);
 
-/* Return the model scaled to the newest window, believed or not. */
+/* Return the time model scaled to the speed of the newest window, accepted or not. */
 struct time_model learner_present(const struct learner *l);
 
-/* Return the relative standard error of the model at the newest batch; 0: it is the first model. */
+/* Return the relative standard error of the time model at the newest batch; 0 while it is the first
+ * model.
+ */
 double learner_error(const struct learner *l);
 
-/* Return the number of points in the newest believed window; 0: none. */
+/* Return the number of points in the newest accepted window; 0: no window is accepted yet. */
 int64_t learner_points(const struct learner *l);
 
 /* Return the fraction of the worker's own time spent waiting for input, 0 to 1. */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_model.h - learns from a worker's memory peaks how many samples fit
  *
- * A peak grows linearly with the samples that are held at once. Two batches that are MEMORY_SPAN
- * apart determine the line. Until then the whole peak counts as growing, which overestimates. So a
- * batch is predicted not to fit before it is tried, and each batch that was tried allows a larger
+ * A memory peak grows linearly with the samples that are held at the same time. Peaks of two
+ * batches with a ratio of at least MEMORY_SPAN determine the line. Before that the peak is assumed
+ * to be proportional to the samples, which overestimates larger batches. So a batch is predicted
+ * not to fit until nearly as many samples were tried, and each batch that was tried allows a larger
  * one.
  *
  *     fixed + sample * n <= limit
  *
- * If no line is known and the limit leaves room, a tenth more samples are tried.
+ * If no line is known and the limit is not reached, a tenth more samples are tried.
  *
- * Workers that share a limit, such as those of a node without devices, all grow by the same factor
- * until it is reached. A tenth of the limit stays free, since allocators keep memory that they
- * could return, and steps differ.
+ * If workers share a limit, as on a node without devices, their samples grow by the same factor
+ * until the limit is reached. A tenth of the limit stays free, since allocators keep memory that
+ * they could return, and steps differ.
  *
  * Pure; a learner is a value and may be copied.
  */
@@ -24,12 +25,13 @@
 
 enum { MEMORY_POINTS = 4 };
 
-#define MEMORY_SPAN  1.2 /* ratio of samples held at once that determines the line */
+/* least ratio of two numbers of samples from which the line is determined */
+#define MEMORY_SPAN  1.2
 #define MEMORY_SPARE 0.1 /* fraction of the limit that stays free */
-#define MEMORY_TRIED 1.1 /* factor on the samples that is tried to find the line */
+#define MEMORY_TRIED 1.1 /* factor by which the samples are increased to find the line */
 
 struct memory_point {
-    int64_t samples, bytes; /* samples held at once; peak memory with them */
+    int64_t samples, bytes; /* samples held at the same time; peak of memory with that many */
 };
 
 struct memory_learner {
@@ -37,23 +39,26 @@ struct memory_learner {
     int n;
 };
 
-/* Add the peak of steps that held so many samples at once. Fewer samples than before are ignored: a
- * process seldom returns memory that it has taken.
+/* Add the memory peak of steps that held so many samples at the same time. A peak with fewer
+ * samples than before is ignored, because a process seldom returns memory to the system.
  */
 void memory_take(struct memory_learner *m, int64_t samples, int64_t bytes);
 
-/* Check whether the line is known. */
+/* Check whether the recorded peaks determine a line, because two numbers of samples are MEMORY_SPAN
+ * apart.
+ */
 bool memory_is_line(const struct memory_learner *m);
 
 struct memory_worker {
     struct memory_learner learnt;
-    int64_t samples, bytes; /* held at once now, and the peak; 0: unknown */
-    int64_t limit_bytes;    /* for all workers that share it; 0: unknown */
-    int pool;               /* 0 to n - 1; workers that share a limit have the same */
+    /* samples held at the same time now, and their memory peak; 0: unknown */
+    int64_t samples, bytes;
+    int64_t limit_bytes; /* memory limit of all workers that share it together; 0: unknown */
+    int pool; /* number of the limit, 0 to n - 1; workers that share a limit have equal numbers */
 };
 
-/* Fill ret [n] with the most samples that each worker can hold at once, never fewer than now;
- * INT64_MAX: no bound is known. -ENOMEM.
+/* Fill ret [n] with the maximum samples that each worker can hold at the same time, never fewer
+ * than it holds now; INT64_MAX: no bound is known. Return 0 or -ENOMEM.
  */
 int memory_bounds(const struct memory_worker *w, int n, int64_t *ret);
 

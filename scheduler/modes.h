@@ -12,15 +12,17 @@
  *              The ring sends 2 (N - 1) / N G / L, with G - F / 2 instead of G if 16 bits are sent,
  *              plus the conversion.  Layers are assumed to compute in proportion to their bytes,
  *              so the largest layer of a convolutional network is ready late.
- *     hybrid   The same inside each group.  Every `period` steps the group's root exchanges models
- *              with the center, which is striped over the nodes (heterogeneity: SEASGD of
- * ShmCaffe): T = max(period * step, write + accumulate) + read + local update + broadcast The
- * broadcast to the group sends the parameters in their own format.  Reads and writes of different
- * groups share the links: a transfer takes 1 / (1 - load of the others) times as long, found by
- * iteration. async    Hybrid with every worker a group.
+ *     hybrid   Steps inside each group are as in sync.  Every `period` steps the group's root
+ *              exchanges models with the center variable, which is striped over the nodes
+ *              (heterogeneity: SEASGD of ShmCaffe):
+ *                  T = max(period * step, write + accumulate) + read + local update + broadcast
+ *              The broadcast to the group sends the parameters in their own format.  Reads and
+ *              writes of different groups share the links: a transfer takes
+ *              1 / (1 - load of the other groups) times as long, found by iteration.
+ *     async    As hybrid, with every worker as a group.
  *
- * If the model or L is unknown (0), exchanges cost nothing. No clock is read; equal input gives
- * equal output.
+ * If the size of the model or L is unknown (0), exchanges cost no time. No clock is read; equal
+ * input gives equal output.
  */
 #ifndef EDDIS_SCHEDULER_MODES_H
 #define EDDIS_SCHEDULER_MODES_H
@@ -35,52 +37,61 @@
 enum {
     MODES_PERIOD = 16,          /* period while the model's size is unknown */
     MODES_MAX_PERIOD = 1 << 14, /* longest period that eddis chooses */
-    MODES_LEAST_EXCHANGES = 4   /* exchanges of the whole job that a chosen period leaves */
+    MODES_LEAST_EXCHANGES =
+        4 /* least number of exchanges in the whole job with a period that eddis chooses */
 };
 
 struct modes_worker {
     struct time_model t;
     int64_t batch;
-    int node; /* from 0, below n_nodes */
+    int node; /* node of the worker, from 0, below n_nodes */
 };
 
 struct modes_setup {
-    const struct modes_worker *worker; /* [n] */
+    const struct modes_worker *worker; /* [n] workers by rank */
     int n, n_nodes;
     int64_t model_bytes, bucket_bytes;
     struct program
-        program; /* which of these bytes are sent, in which format; all 0: all are float32 */
-    int64_t n_gradients;           /* in buckets, used if bucket_bytes is 0; 0: unknown */
-    double latency_s, bytes_per_s; /* of a node's link */
-    int64_t steps;                 /* of the whole job; 0: unknown */
-    enum sync_wire wire;           /* of gradients between nodes; SYNC_WIRE_AUTO: float32 */
+        /* which bytes of the model are sent, and in which format; all members 0: all bytes are
+         * float32
+         */
+        program;
+    /* number of gradients sent in buckets, used if bucket_bytes is 0; 0: unknown */
+    int64_t n_gradients;
+    double latency_s, bytes_per_s; /* latency and bandwidth of a node's link */
+    int64_t steps;                 /* number of steps of the whole job; 0: unknown */
+    /* format in which nodes send gradients; SYNC_WIRE_AUTO: float32 */
+    enum sync_wire wire;
 };
 
-/* Predict the samples per second of synchronous training. */
+/* Predict the samples per second of synchronous training. Return 0. */
 double modes_sync(const struct modes_setup *s);
 
-/* Predict groups [n] that average models every `period` steps; group NULL: each worker is a group.
- * -ENOMEM.
+/* Predict the samples per second of groups that average models every `period` steps. group [n]: the
+ * group of each worker; NULL: each worker is a group. Return 0 or -ENOMEM.
  */
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
 
-/* Seconds of workers that train one model together. */
+/* Seconds that workers which train one model together spend */
 struct modes_time {
-    double compute_s;  /* of a step: compute of the slowest member */
-    double exposed_s;  /* of a step: communication of gradients that compute does not hide */
-    double exchange_s; /* of an exchange of models: the part that steps do not hide */
-    int nodes;         /* number of nodes that they run on */
+    double compute_s; /* in a step: computing by the slowest member */
+    /* in a step: communication of gradients that is not hidden behind computing */
+    double exposed_s;
+    double exchange_s; /* in an exchange of models: the part that is not hidden behind steps */
+    int nodes;         /* number of nodes on which these workers run */
 };
 
-/* Fill ret [at most n] with the times of these groups, in their order; period 0: without exchanges.
- * Return how many there are, or -ENOMEM.
+/* Fill ret [at most n] with the times of the groups in `group` [n] (see modes_elastic), in the
+ * order of their numbers; period 0: without exchanges of models. Return the number of groups, or
+ * -ENOMEM.
  */
 int modes_times(const struct modes_setup *s, const int *group, int64_t period,
                 struct modes_time *ret, struct eddis_error *err);
 
-/* Find the shortest period at which exchanges of models cost at most 1.5 % of the time, or the
- * longest that leaves the job MODES_LEAST_EXCHANGES. -ENOMEM.
+/* Find the shortest period at which exchanges of models cost at most 1.5 % of the time, or, if it
+ * is shorter, the longest period that leaves the job MODES_LEAST_EXCHANGES exchanges. Store the
+ * period in *ret. Return 0 or -ENOMEM.
  */
 int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
                  struct eddis_error *err);

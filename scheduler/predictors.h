@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* predictors.h - predicts how fast each algorithm of lib/model/algorithm is for a plan's workers
  *
- * The table has one row per algorithm, with the name of its row there; a test compares the two
- * tables.
+ * The table of predictors has one row for each algorithm, with the algorithm's name; a test
+ * compares it with the table in lib/model/algorithm.
  */
 #ifndef EDDIS_SCHEDULER_PREDICTORS_H
 #define EDDIS_SCHEDULER_PREDICTORS_H
@@ -13,18 +13,24 @@
 
 struct predictor_input {
     struct modes_setup setup;
-    const int *group; /* [setup.n] groups of workers, for grouped algorithms */
+    const int *group; /* [setup.n] group of each worker, for algorithms that have groups */
     int n_groups;
-    const struct sync_options *wish; /* of the job; its wire may be that which the job began with */
+    /* the job's options; after a restart, with the wire format that the job began with */
+    const struct sync_options *wish;
 };
 
 struct prediction {
-    const int *group;            /* borrowed [n]; NULL: each worker is a group, or there are none */
-    int writers;                 /* number of models; 0: all workers train one */
-    struct sync_options options; /* the job's, with open ones filled in */
-    int64_t free_period;         /* period that a longer job would use; 0: the same */
+    /* [n] group of each worker, borrowed; NULL: each worker is a group, or there are no groups */
+    const int *group;
+    /* number of models that are trained; 0: all workers train one model */
+    int writers;
+    /* the job's options, with values for those that the job leaves open */
+    struct sync_options options;
+    /* period that would be chosen for a longer job; 0: the same as for this job */
+    int64_t free_period;
     double samples_per_s;
-    double wire_gain; /* speedup of a 16-bit wire format that eddis chose; 0: it did not */
+    /* speedup by a 16-bit wire format that eddis chose; 0: eddis chose no such format */
+    double wire_gain;
 };
 
 struct predictor {
@@ -33,11 +39,12 @@ struct predictor {
                    struct eddis_error *err);
 };
 
-/* Borrow the rows of the table. Return their number. */
+/* Borrow the rows of the table of predictors in *ret. Return the number of rows. */
 size_t predictors(const struct predictor **ret);
 
-/* Predict the algorithm. If the wire format is open, choose bfloat16 between nodes if it is
- * ALGORITHM_MARGIN ahead. -ENOTSUP: no predictor.
+/* Predict the speed of algorithm a, and fill *ret. If the job leaves the wire format open, and
+ * bfloat16 between nodes is predicted to be faster by ALGORITHM_MARGIN, choose bfloat16. -ENOTSUP:
+ * the algorithm has no predictor.
  */
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,
                    struct prediction *ret, struct eddis_error *err);

@@ -15,13 +15,15 @@ struct replan_member {
     int64_t held;                  /* batch in the last plan that held for long, or in the first */
     int64_t plan, first, steps; /* reported version; first step under these batches, steps since */
     double exposed_s;
-    double rest_s; /* of a step without its own time: communication, and waiting for others */
-    struct replan_exposed mark, last; /* reports between which exposed communication is counted */
-    bool marked;                      /* mark is set */
+    /* time of a step without own time: communication, and waiting for other workers */
+    double rest_s;
+    /* first and last report between which exposed communication is counted */
+    struct replan_exposed mark, last;
+    bool marked; /* `mark` is set */
     int node, group;
 };
 
-/* Sums over the members of a group; scratch. */
+/* Sums over the members of a group; scratch memory */
 struct replan_group {
     double samples, step_s;
     int fastest;  /* rank; -1: it has no members */
@@ -29,12 +31,12 @@ struct replan_group {
 };
 
 struct replan {
-    struct replan_setup set; /* without its workers */
+    struct replan_setup set; /* the setup, without its array of workers */
     const struct algorithm *algorithm;
-    struct replan_member *member; /* [n] */
+    struct replan_member *member; /* [n] workers by rank */
     int n;
     int64_t total, period;
-    int64_t since; /* the first version with the present batches */
+    int64_t since; /* the first plan version with the present batches */
     bool agreed;
     bool fresh;           /* measurements have come since the last decision */
     bool weigh;           /* the period is still to be weighed for this plan and network */
@@ -47,14 +49,17 @@ struct replan {
     bool of_moment;              /* the plan in force was made from the speeds of one moment */
     double *past;                /* [n_past][n] seconds per sample at past moments, newest last */
     int n_past;
-    double past_s; /* when the next moment is to be recorded */
-    double sure_s; /* when no worker last had a speed not yet believed; NAN: never */
+    double past_s; /* time at which the next moment is to be recorded */
+    double sure_s; /* last time at which every worker's speed was an accepted one; NAN: never */
     double scale;  /* logarithm of the factor on the network's times that the last steps suggest */
     int refits;
-    int64_t predicted;          /* steps of the plan in force when replan_predicts was true */
-    int64_t alone_since;        /* steps of it since which a worker alone is faster; 0: none is */
-    int in_vain;                /* contradictions in a row that no network explained */
-    struct split_worker *split; /* [n], as all members below; scratch */
+    /* steps of the plan in force when replan_predicts last returned true */
+    int64_t predicted;
+    /* step of the plan in force since which one worker alone would be faster; 0: none would */
+    int64_t alone_since;
+    /* number of consecutive contradictions that no scaling of the network explains */
+    int in_vain;
+    struct split_worker *split; /* scratch memory, like all members below, each [n] */
     struct modes_worker *worker;
     struct modes_time *time;
     struct replan_group *sum;
@@ -62,14 +67,14 @@ struct replan {
     int *group;
 };
 
-enum { REBALANCE_PAST = 16 }; /* moments that are kept, one gap_s apart */
+enum { REBALANCE_PAST = 16 }; /* number of past moments that are kept, gap_s apart */
 
 static inline int64_t at_most(int64_t x, int64_t max)
 {
     return x < max ? x : max;
 }
 
-/* Check whether workers, or groups of them, train models of their own. */
+/* Check whether the workers, or groups of workers, train models of their own. */
 static inline bool trains_several(const struct replan *r)
 {
     return r->algorithm->traits & ALGORITHM_SEVERAL;
@@ -86,17 +91,17 @@ int replan_outside(const struct replan *r, batch_fn batch);
 /* Fill r->split with the present models and bounds. */
 void replan_fill(struct replan *r);
 
-/* Compute the best split in r->best; half: only half of the way to it. -ERANGE: the bounds allow
- * none.
+/* Compute the best split into r->best; half: change each batch only half of the way to it. -ERANGE:
+ * the bounds allow no split.
  */
 int replan_solve(struct replan *r, bool half);
 
 /* The functions below read r->split, as filled, and r->best. */
 
-/* Return the rank of the worker with the longest own time. */
+/* Return the rank of the worker with the longest own time for these batches. */
 int replan_slowest(const struct replan *r, batch_fn batch);
 
-/* Return the longest own time of a step, in seconds. */
+/* Return the longest own time of a step with these batches, in seconds. */
 double replan_longest_s(const struct replan *r, batch_fn batch);
 
 /* Return the relative change of the step's own time that noise may explain. */
@@ -111,38 +116,41 @@ bool replan_is_hopeless(const struct replan *r);
 /* Check whether the split in r->best is worth a change, and fill ret->gain and ret->wanted. */
 bool replan_is_worth(const struct replan *r, struct replan_proposal *ret);
 
-/* Check whether some worker's speeds do not last. */
+/* Check whether the speeds of some worker do not last (learner_is_unstable). */
 bool replan_is_unstable(const struct replan *r);
 
-/* Record the present speeds as a past moment. */
+/* Record the workers' present speeds as a past moment. */
 void replan_note_past(struct replan *r);
 
-/* Compute the best split for the mean past speeds in r->best. Check whether it would have been
- * better than the present one over the past moments. Fill ret->gain and ret->wanted.
+/* Compute into r->best the split that is best for the mean of the past speeds. Check whether it
+ * would have been better than the present split over the past moments, and fill ret->gain and
+ * ret->wanted.
  */
 bool replan_is_better_by_past(struct replan *r, struct replan_proposal *ret);
 
-/* Check whether the plan that held for long would have been as good as the present one over the
- * past moments. Copy its batches to r->best and fill ret->gain.
+/* Check whether the last plan that held for long would have been as good as the present plan over
+ * the past moments. Copy its batches to r->best, and fill ret->gain.
  */
 bool replan_was_better_by_past(struct replan *r, struct replan_proposal *ret);
 
-/* Return the number of steps under the plan that all workers have reported; -1: a worker has
- * reported none.
+/* Return the smallest number of steps under the present plan that a worker with samples has
+ * reported; -1: a worker has reported none.
  */
 int64_t replan_steps(const struct replan *r);
 
 /* Return the input of modes.h for these batches over this network; it borrows r's scratch. */
 struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct modes_setup *n);
 
-/* Borrow the groups for modes.h; NULL: each worker is one. */
+/* Borrow the group of each worker, for modes.h; NULL: each worker is a group. */
 const int *replan_groups(const struct replan *r);
 
-/* Return the best period for these batches; 0: keep the present one. Reads r->split too. */
+/* Return the best period for these batches; 0: keep the present period. The function also reads
+ * r->split.
+ */
 int64_t replan_better_period(struct replan *r, batch_fn batch);
 
-/* Check whether the present batches need another period, once for each plan and network, and fill
- * *ret.
+/* Check whether the present batches need another period, and fill *ret. The check is done only once
+ * for each plan and network; further calls return false.
  */
 bool replan_decide_period(struct replan *r, struct replan_proposal *ret);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* split.h - computes the integer batch sizes with the smallest largest finish time
+/* split.h - computes integer batch sizes that minimize the time of the worker that finishes last
  *
  * Give the next grain of samples to the worker that would finish earliest with it: this is optimal
  * for any non-decreasing t_i (Ibaraki and Katoh 1988; Beaumont et al. 2001, Alg. 3.1). The same
@@ -16,12 +16,13 @@
 
 struct split_worker {
     struct time_model t;
-    int64_t min, max; /* samples; max INT64_MAX: no bound.  min <= max */
+    int64_t min, max; /* least and most samples, min <= max; max INT64_MAX: no upper bound */
 };
 
-/* Write the batch of each of n workers to ret [n]. The batches add up to total exactly, min <= b <=
- * max, and b - min is a multiple of grain, except for one worker if total does not divide. -ERANGE:
- * the bounds cannot hold total; err names the bound.
+/* Write the batch b of each of n workers to ret [n]. The batches add up to total exactly, and min
+ * <= b <= max for each worker. b - min is a multiple of grain, except for one worker if total is no
+ * such sum. -ERANGE: total is less than the sum of min or more than the sum of max; err names the
+ * bound.
  */
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err);

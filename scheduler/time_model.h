@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* time_model.h - how long a worker takes for a batch: t(b) = fixed_s + sample_s * b
+/* time_model.h - time models: how long a worker needs for a batch b, t(b) = fixed_s + sample_s * b
  *
  * The affine form is that of LB-BSP (SoCC 2020), Pollux (OSDI 2021) and Cannikin (Middleware 2024).
  * A worker with b = 0 takes no time: it only joins the collectives.
@@ -14,17 +14,17 @@
 #include <stdint.h>
 
 struct time_model {
-    double fixed_s;  /* >= 0 */
-    double sample_s; /* > 0 */
+    double fixed_s;  /* time that does not depend on the batch, >= 0 */
+    double sample_s; /* time for each sample, > 0 */
 };
 
-/* Return the seconds for b samples; 0 for none. */
+/* Return the seconds that a worker needs for b samples; 0 if b is 0. */
 double time_model_s(const struct time_model *m, int64_t b);
 
-/* Compute a device's model from its profile. Emulated devices give it exactly, in seconds. For real
- * ones the speeds of a matrix product and a memory sweep are applied to a reference sample. Then
- * only ratios between devices have a meaning, and *ret_relative is true. -ENODATA: not measured;
- * -EINVAL: an emulated device without a speed.
+/* Compute a device's time model from its profile. For an emulated device it is exact, in seconds.
+ * For a real device the measured speeds of a matrix product and a memory sweep are applied to a
+ * reference sample; then only ratios between devices have a meaning, and *ret_relative is true.
+ * -ENODATA: the device is not measured; -EINVAL: an emulated device has no speed.
  */
 int time_model_of_device(const struct device *d, struct time_model *ret, bool *ret_relative,
                          struct eddis_error *err);

@@ -3,7 +3,7 @@
  *
  *     driver.c        opens and closes everything
  *     driver_loop.c   waits for signals, requests, files and time
- *     dispatch.c      passes events and actions to the modules they are for
+ *     dispatch.c      passes events and actions to the modules that handle them
  *
  * A module (`subject` in names) is registration, check, network_choice, planning, launching, logs
  * or reporting; see subject.h.
@@ -29,9 +29,9 @@ struct driver {
     struct job_run run;
     struct request_queue *request_queue;
     struct listeners listeners;
-    int signals; /* signalfd */
+    int signals; /* signalfd for the signals that the driver handles */
     struct slurm_query slurm;
-    bool looking; /* a search for the requested checkpoint runs */
+    bool looking; /* a search for the checkpoint that a user requested is in progress */
     struct registration registration;
     struct network_choice network;
     struct planning planning;
@@ -46,7 +46,7 @@ struct driver {
 /* Run the event loop until the job is over. */
 void driver_loop(struct driver *d);
 
-/* Handle all signals that have arrived: pause, continue, or stop the job. */
+/* Handle all signals that have arrived: signals pause, continue or stop the job. */
 void driver_take_signals(struct driver *d);
 
 /* dispatch.c */
@@ -54,22 +54,24 @@ void driver_take_signals(struct driver *d);
 /* Return the entry points of a module of the driver; NULL: SUBJECT_NONE. */
 const struct subject_ops *dispatch_ops(enum subject s);
 
-/* Handle one HTTP request and free it, now or once it has been answered. */
+/* Handle one HTTP request, and free it now or after it has been answered. */
 void dispatch_item(struct driver *d, struct request_item *i);
 
-/* Advance the starts of agents, and handle those that have failed or ended. */
+/* Advance the starting of agents, and handle agents whose start has failed or whose process has
+ * ended.
+ */
 void dispatch_starts(struct driver *d);
 
-/* Handle file operations that have ended, and answer the reports that waited for them. */
+/* Handle file operations that are done, and answer the reports that waited for these operations. */
 void dispatch_files(struct driver *d);
 
-/* Stop the job in order because of a signal or a request (sig 0), as state_signal does. */
+/* Stop the job orderly because of signal sig, or of a request (sig 0), as state_signal does. */
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns);
 
 /* Carry out all actions that the state machine has queued. */
 void dispatch_actions(struct driver *d);
 
-/* Call every module's tick and the state machine's, then update the metrics. */
+/* Call `tick` of every module, then that of the state machine, then update the metrics. */
 void dispatch_tick(struct driver *d, int64_t now_ns);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "guard_peer.h"
 
-/* Send a datagram about a rejected peer to the agent's socket `path`.  Never wait: if the agent is
- * busy, or there were many datagrams in this second, a later one counts this rejection, too.
+/* Send a datagram about a rejected peer to the agent's socket `path`. The call never waits: if the
+ * agent is busy, or many datagrams were sent in this second, a later datagram counts this
+ * rejection, too.
  */
 void guard_report(const char *path, const union guard_address *peer);
 

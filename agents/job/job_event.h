@@ -21,7 +21,7 @@ enum job_event {
     JOB_EVENT_PLAN_PUBLISHED,
     JOB_EVENT_PLAN_AGREED,
     JOB_EVENT_MODE,      /* the training mode that was chosen, and why */
-    JOB_EVENT_REPLANNED, /* why another plan was published */
+    JOB_EVENT_REPLANNED, /* the reason why another plan was published */
     JOB_EVENT_STRAGGLER, /* a worker has become slow; printed to the user, too */
     JOB_EVENT_STRAGGLER_OVER,
     JOB_EVENT_COMMUNICATION,

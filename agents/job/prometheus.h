@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prometheus.h - a job's metrics in Prometheus' text format (GET /metrics)
  *
- * Labels are job, rank and node only; never a command line or a variable of the user's.
+ * The only labels are job, rank and node; no label contains a command line or an environment
+ * variable.
  */
 #ifndef EDDIS_AGENTS_JOB_PROMETHEUS_H
 #define EDDIS_AGENTS_JOB_PROMETHEUS_H
@@ -13,7 +14,7 @@
 #define PROMETHEUS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
 /* Return the metrics as text, which the caller frees; NULL without memory. refused: number of
- * requests without a valid token.  Unknown values are left out.
+ * requests without a valid token. The text has no line for an unknown value.
  */
 char *prometheus_text(const struct job_status *s, int64_t refused);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_fetch.h - gets a job's status from its driver while that lives, else from its folder */
+/* status_fetch.h - gets a job's status from its driver while the driver runs, otherwise from its
+ * folder
+ */
 #ifndef EDDIS_AGENTS_JOB_STATUS_FETCH_H
 #define EDDIS_AGENTS_JOB_STATUS_FETCH_H
 
@@ -8,38 +10,39 @@
 #include "job_folder.h"
 #include "status_json.h"
 
-/* Read a job's status from its folder: summary.json, or the last complete line of metrics.jsonl. A
- * job that has not ended by these is "lost". The caller frees it with job_status_fini. -EINVAL: the
- * files are damaged.
+/* Read a job's status from its folder into *ret: from summary.json, or from the last complete line
+ * of metrics.jsonl. If these files do not say that the job has ended, its state is "lost". The
+ * caller frees *ret with job_status_fini. -EINVAL: the files are damaged.
  */
 int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
-/* Ask the driver for the job's status, or read the files if it is gone. Block for some seconds at
- * most. Return 1 if the driver answered; 0 if the status is from files; 2 if it is from files
- * although the driver lives, and err says why it did not answer.
+/* Ask the driver for the job's status, or read the status from files if the driver has ended. The
+ * call blocks for at most some seconds. Return 1 if the driver answered; 0 if the status is from
+ * files; 2 if it is from files although the driver runs, and err says why the driver did not
+ * answer.
  */
 int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
-/* Read a job's status without asking the driver, for a list: as status_from_files, but a job whose
- * driver lives is not lost.
+/* Read a job's status from its folder without asking the driver, for a list of jobs: as
+ * status_from_files, but a job whose driver runs is not "lost". Returns as status_from_files.
  */
 int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
-/* Read the last status in the folder of a job whose driver lives but does not answer, with the last
- * row of each worker.
+/* Read the last status from the folder of a job whose driver runs but does not answer. The status
+ * includes the latest known row of each worker. Returns as status_from_files.
  */
 int status_last(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
-/* Return the age of a status in seconds, 0 if unknown. */
+/* Return the age of a status in seconds, 0 if the age is unknown. */
 double status_age_s(const struct job_status *s);
 
-/* Fail with -EAGAIN if the driver's process is stopped, as by Ctrl-Z, so that no caller waits for
- * its answer.
+/* Return -EAGAIN, with err, if the driver's process is stopped, as by Ctrl-Z, so that no caller
+ * waits for its answer; otherwise 0.
  */
 int status_driver_stopped(const struct job_driver *d, struct eddis_error *err);
 
-/* Find the newest job that has started workers, or whose driver lives; if there is none, the newest
- * job. -ENOENT: there are no jobs.
+/* Find the newest job that has started workers or whose driver runs, and fill *ret; if no job is of
+ * this kind, find the newest job. -ENOENT: there are no jobs.
  */
 int status_newest(struct job_folder *ret, struct eddis_error *err);
 

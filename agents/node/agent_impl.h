@@ -5,9 +5,9 @@
  *     agent_orders.c  asks for orders and carries them out
  *     agent_events.c  handles children and wrappers, and reports to the driver
  *
- * Each file calls only those below it.  Log and events (event_sender.h), lease and supervisor
- * (watchdog.h) and the ranks' logs (agent_logs.h) are modules of their own that do not use struct
- * agent.
+ * Each file calls only files below it in this list. Log and events (event_sender.h), lease and
+ * supervisor (watchdog.h) and the ranks' logs (agent_logs.h) are separate modules that do not use
+ * struct agent.
  */
 #ifndef EDDIS_AGENTS_NODE_AGENT_IMPL_H
 #define EDDIS_AGENTS_NODE_AGENT_IMPL_H
@@ -39,46 +39,48 @@ struct agent {
     struct agent_config *agent_config;
     struct folders folders;
     struct event_sender event_sender;
-    struct session_log session_log; /* sentences before it has registered */
+    struct session_log session_log; /* messages before the agent has registered */
     int cores;                      /* cores that this process may use */
     const struct openmpi *mpi;
-    char mpi_version[OPENMPI_VERSION]; /* "": none was found */
-    char mpi_guard[PATH_MAX];          /* path of the library that its daemons load; "": none */
-    bool mpi_guarded;                  /* mpirun was seen to load that library */
-    bool mpi_v4_only;                  /* as in struct hello; false: there is no IPv6 */
+    char mpi_version[OPENMPI_VERSION]; /* version of Open MPI; "": none was found */
+    char mpi_guard[PATH_MAX]; /* path of the library that Open MPI's daemons load; "": none */
+    bool mpi_guarded;         /* mpirun was seen to load the library mpi_guard */
+    bool mpi_v4_only;         /* as in struct hello; always false if this node has no IPv6 */
 
     struct watchdog life;
     struct agent_logs logs;
 
     struct file_thread *files; /* thread for operations that a file system may block */
-    bool looking;              /* a search for the newest checkpoint is under way */
-    int64_t look_ns;           /* since this time */
+    bool looking;              /* a search for the newest checkpoint is in progress */
+    int64_t look_ns;           /* start of the search */
 
-    int events;  /* epoll of all descriptors below, and of the wrappers' pidfds */
-    int signals; /* signalfd */
+    int events;  /* epoll descriptor for all descriptors below and the wrappers' pidfds */
+    int signals; /* signalfd for the signals that the agent handles */
     int sender;  /* pid of the sender of Slurm's signals to this step; -1: not a Slurm step */
-    bool told_term, told_usr1; /* in a step: that signal was reported to the driver */
+    /* in a Slurm step: SIGTERM, or SIGUSR1, was reported to the driver */
+    bool told_term, told_usr1;
 
     struct http_client *http;
     struct outputs *outputs; /* the ranks' output for the next report */
-    bool registered, asking; /* asking: a request for orders, or to register, is under way */
-    int64_t ask_ns;          /* time of the next request after a failure */
-    uint64_t chance;         /* random state of that pause */
-    int64_t after;           /* number of the last order taken */
+    /* the agent has registered; a request for orders, or to register, is pending */
+    bool registered, asking;
+    int64_t ask_ns;  /* earliest time of the next request, after a failure */
+    uint64_t chance; /* random state for the pause before this request */
+    int64_t after;   /* number of the last order received */
 
     struct probe probe;
     int64_t probe_order;           /* generation of the order to profile */
-    struct generation *generation; /* NULL: none */
+    struct generation *generation; /* the present generation; NULL: none */
     int64_t check_order;           /* generation of the order to check; -1: none */
-    int64_t check_until_ns;        /* a file that is not visible by then is missing */
+    int64_t check_until_ns;        /* time at which a file that is not visible counts as missing */
     struct stop stop;
     int64_t stop_generation; /* generation of the order to stop */
 
     int64_t progress_ns;              /* time of the next report of progress */
     struct progress *progress;        /* [BOARD_MAX_LOCAL] */
-    bool progress_due;                /* report at once, without waiting for progress_ns */
-    struct report_limit report_limit; /* rate limit of reports at once */
-    bool bye;                         /* leave once nothing is left */
+    bool progress_due;                /* report now, without waiting for progress_ns */
+    struct report_limit report_limit; /* rate limit of reports that do not wait for progress_ns */
+    bool bye; /* the agent leaves when no process or file of the job remains */
     bool over;
     int exit_code;
 };
@@ -91,7 +93,7 @@ static inline void agent_end(struct agent *a, int code)
     a->over = true;
 }
 
-/* Wake the loop if fd is readable; ignore fd -1.  Return 0 or -errno. */
+/* Let the loop wake when fd becomes readable; ignore fd -1. Return 0 or -errno. */
 static inline int agent_watch_fd(const struct agent *a, int fd)
 {
     struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
@@ -100,32 +102,37 @@ static inline int agent_watch_fd(const struct agent *a, int fd)
 }
 
 /* agent_orders.c */
-/* Ask the driver for the next order, or to register, unless a request is under way. */
+/* Send the driver a request for the next order, or to register, unless a request is pending. */
 void agent_ask(struct agent *a, int64_t now_ns);
-/* Advance the stop under way; report to the driver once nothing is left of the generation. */
+/* If a stop is in progress, send the signals that are due; when no process or file of the
+ * generation remains, report this to the driver.
+ */
 void agent_step_stop(struct agent *a, int64_t now_ns);
-/* Check whether all nodes' files in the shared folder are visible; report that, or a failure after
- * a time.
+/* Check whether all nodes' files in the shared folder are visible; if so, or if the time limit has
+ * passed, report the result to the driver.
  */
 void agent_step_check(struct agent *a, int64_t now_ns);
-/* Stop the ranks' processes during a pause; called again for those that have started since. */
+/* Stop (SIGSTOP) the ranks' processes for a pause; called repeatedly during the pause, for
+ * processes that have started since.
+ */
 void agent_hold(struct agent *a);
 
 /* agent_events.c */
 /* Handle the messages that the wrappers have sent: starts, ends and output of ranks. */
 void agent_read_messages(struct agent *a);
-/* Report the daemons that mpirun wants on other nodes to the driver. */
+/* Report to the driver the daemons that mpirun wants on other nodes. */
 void agent_read_relays(struct agent *a);
 /* Reap all ended children and handle their ends. */
 void agent_reap(struct agent *a);
-/* Find out where the ranks' programs stand, with py-spy, and report it to the driver. */
+/* Find the code location of each rank's program with py-spy, and report it to the driver. */
 void agent_look_at_stacks(struct agent *a, int64_t now_ns);
-/* Report the end of ranks whose wrapper is gone and has not reported it. */
+/* Report the end of ranks whose wrapper has died without a report. */
 void agent_look_at_wrappers(struct agent *a);
 /* Collect progress and events if a report is due, and send them to the driver. */
 void agent_report(struct agent *a, int64_t now_ns);
-/* Report to the driver that nothing is left, and wait a short time for its answer.  A silent driver
- * will notice the end of the session, or our silence.
+/* Report to the driver that no process or file of the job remains, and wait a short time for the
+ * answer. A driver that does not answer will notice the end of the session, or the silence of the
+ * agent.
  */
 void agent_leave(struct agent *a);
 

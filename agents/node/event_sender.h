@@ -21,12 +21,12 @@ struct event_sender {
  */
 void event_sender_send(const struct event_sender *v, const struct event *e, int64_t at_ns);
 
-/* Log a sentence about a generation and queue it for the driver to print for people. */
+/* Log a sentence about a generation, and queue it for the driver, which prints it for the user. */
 void event_sender_note(const struct event_sender *v, int64_t generation, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Log and report why an order of that generation could not be carried out; type: EVENT_FAILED or
- * EVENT_UNSETTLED.
+/* Log, and report to the driver, why an order of this generation could not be carried out; type:
+ * EVENT_FAILED or EVENT_UNSETTLED.
  */
 void event_sender_failed(const struct event_sender *v, enum event_type type, int64_t generation,
                          const struct eddis_error *why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* joining.h - gets an agent's configuration with an invitation that all nodes share */
+/* joining.h - requests an agent's configuration with an invitation that several nodes share */
 #ifndef EDDIS_AGENTS_NODE_JOINING_H
 #define EDDIS_AGENTS_NODE_JOINING_H
 
@@ -14,9 +14,10 @@
 int joining_client(char *const *url, const char *token, const char *pin, int64_t lease_ns,
                    struct http_client **ret, struct eddis_error *err);
 
-/* Ask the driver for the configuration of this node, for a lease at most, with heartbeats to the
- * supervisor. invitation [n] is JSON text; copies of it are wiped. *ret is JSON text of *ret_n
- * bytes; the caller wipes and frees it. -EACCES: the driver rejects the node.
+/* Request from the driver the configuration of `node`. Block for at most a lease, with heartbeats
+ * to the supervisor. invitation [n] is JSON text; the function wipes its copies of the text. On
+ * success *ret is JSON text of *ret_n bytes, which the caller wipes and frees. Return 0, -EACCES if
+ * the driver rejects the node, or another negative errno.
  */
 int joining_ask(const char *invitation, size_t n, const char *node, struct tick_page *page,
                 char **ret, size_t *ret_n, struct eddis_error *err);

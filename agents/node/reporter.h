@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reporter.h - sends events, progress, output and logs to the driver in reports
  *
- * One report is under way at a time.  Events wait in order until a report with them was answered.
- * A report without an answer is sent again with the same number and the events' new ages.  Progress
- * is not queued: an older state of a worker is of no use.  Output of ranks is added to any report,
- * and causes a report of its own at most ten times a second.
+ * Only one report is pending at a time. Events wait in order until the report that contains them
+ * was answered. A report without an answer is sent again with the same number and the present ages
+ * of its events. Progress is not queued, because an older state of a worker is useless. Output of
+ * ranks is added to any report, and causes a report of its own at most ten times a second.
  */
 #ifndef EDDIS_AGENTS_NODE_REPORTER_H
 #define EDDIS_AGENTS_NODE_REPORTER_H
@@ -20,28 +20,31 @@
 
 struct reporter;
 
-/* Called when the driver has answered, which renews the lease. */
+/* Type of the function called when the driver has answered, which renews the lease */
 typedef void (*reporter_heard_fn)(void *ctx);
 
-/* Take output from o from now on; o is the caller's and must live as long as r. hurry: do not wait
- * for the next tenth of a second, because this is the end.
+/* From now on take the ranks' output from o, which the caller owns and which must exist as long as
+ * r. report_limit: if true, as at the agent's end, do not limit the rate of reports for output.
  */
 void reporter_take_output(struct reporter *r, struct outputs *o, bool report_limit);
 
-/* Take chunks of logs from s in the same way, one per report. */
+/* From now on take chunks of logs from s, one for each report. The caller owns s, which must exist
+ * as long as r.
+ */
 void reporter_take_logs(struct reporter *r, struct log_send *s);
 
-/* Make a reporter for agent number `agent`; http, ctx are borrowed.  The time limits of a report
- * and the pause before a repetition are parts of lease_ns.  Return 0 or -ENOMEM.
+/* Create a reporter for agent number `agent` in *ret; http and ctx are borrowed. The time limit of
+ * a report and the pause before a repetition are fractions of lease_ns. Return 0 or -ENOMEM.
  */
 int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporter_heard_fn heard,
                   void *ctx, struct reporter **ret, struct eddis_error *err);
 
-/* Queue an event that happened at at_ns; its texts are copied (NULL: ""). */
+/* Queue an event that happened at at_ns; its texts are copied (NULL: ""). Return 0 or -ENOMEM. */
 int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struct eddis_error *err);
 
-/* Send what is queued, with the progress of n workers (copied; n may be 0).  Do nothing if a report
- * is under way, a repetition is not yet due, or there is nothing to send.
+/* Send a report with the queued events, output and logs and with the progress of n workers (copied;
+ * n may be 0). Do nothing if a report is pending, a repetition is not due yet, or there is nothing
+ * to send. Return 0 or a negative errno.
  */
 int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
                   struct eddis_error *err);
@@ -49,19 +52,19 @@ int reporter_send(struct reporter *r, const struct progress *worker, int n, int6
 /* Make the next reporter_send send a report even if there is nothing to send. */
 void reporter_beat(struct reporter *r);
 
-/* Check whether reporter_send would take progress now. */
+/* Check whether reporter_send would send progress now. */
 bool reporter_idle(const struct reporter *r);
 
-/* Return when to call reporter_send again; CLOCK_NEVER: nothing is queued. */
+/* Return the time at which to call reporter_send again; CLOCK_NEVER: nothing is queued. */
 int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns);
 
 /* Check whether the last report was not answered, or was rejected. */
 bool reporter_failed(const struct reporter *r);
 
-/* Check whether all events and output have arrived. */
+/* Check whether all queued events and output have arrived at the driver. */
 bool reporter_empty(const struct reporter *r);
 
-/* Free a reporter, after its client; accept NULL. */
+/* Free a reporter; its HTTP client must have been closed. Accepts NULL. */
 void reporter_close(struct reporter *r);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session_log.h - messages on standard error before the agent reaches the driver over HTTP
  *
- * The driver reads them through the agent's session (ssh), which may be lost at any time and is not
- * needed once the agent has registered: then standard output and error go to its log.  Only the
- * reason for ending after the loss of the driver is written to the session once more.
+ * The driver reads these messages through the agent's session (ssh). The session may be lost at any
+ * time, and is not needed after the agent has registered: then standard output and error are
+ * redirected to the agent's log. Only if the agent ends because the driver is lost, it writes the
+ * reason to the session once more.
  */
 #ifndef EDDIS_AGENTS_NODE_SESSION_LOG_H
 #define EDDIS_AGENTS_NODE_SESSION_LOG_H
@@ -14,7 +15,7 @@
 struct session_log {
     int64_t next_ns; /* earliest time of the next message */
     bool over;
-    int fd; /* the session's standard error, once over is set; 0: none */
+    int fd; /* standard error of the session, if `over` is set; 0: none */
 };
 
 /* Write "eddis-agent 0.1.0 started". */
@@ -24,7 +25,7 @@ void session_log_begin(void);
 void session_log_say(struct session_log *e, int64_t now_ns, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Redirect standard output and error to log_fd, because the driver now hears the agent over HTTP.
+/* Redirect standard output and error to log_fd, because the driver now receives messages over HTTP.
  */
 void session_log_end(struct session_log *e, int log_fd);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watchdog.h - an agent's watchdog: driver and supervisor must each be heard within a lease
+/* watchdog.h - an agent's watchdog: detects that the driver or the supervisor was silent for a
+ * lease
  *
- * The silence of both is counted in the agent's own checks: see tick.h.
+ * The silence of driver and supervisor is counted in the agent's own checks: see tick.h.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCHDOG_H
 #define EDDIS_AGENTS_NODE_WATCHDOG_H
@@ -20,44 +21,47 @@ struct watchdog {
     struct tick_page *page; /* shared with the supervisor */
     struct tick_watch watch;
     pid_t keeper;
-    int keeper_fd; /* readable when the supervisor ends; -1: none */
+    int keeper_fd; /* descriptor that is readable when the supervisor has ended; -1: none */
     bool keeper_lost;
-    int64_t silence_ns; /* counted since the driver was last heard */
-    int64_t heard_ns;   /* when the driver was last heard; 0: never */
-    int64_t beat_ns;    /* time of the next heartbeat; 0: at once, for the first */
+    int64_t silence_ns; /* silence of the driver counted so far */
+    int64_t heard_ns;   /* time of the driver's last answer; 0: none */
+    int64_t beat_ns;    /* time of the next heartbeat; 0: the first heartbeat is due now */
     bool paused;        /* the driver has announced that it will be silent */
-    int session;        /* borrowed; shows meanwhile that the driver's process lives ... */
-    int driver;         /* ... and this connection, owned, that its machine is up; 0: none */
-    bool met;           /* that connection was established: a rejected one shows nothing */
+    /* during a pause: borrowed descriptor that shows that the driver's process exists ... */
+    int session;
+    int driver; /* ... and owned connection that shows that the driver's machine is up; 0: none */
+    bool met;   /* the connection `driver` was established: a rejected connection shows nothing */
 };
 
-/* Record the supervisor, which is this process's parent, and open a descriptor that shows its end.
- */
+/* Record the supervisor, which is the parent of this process, and open its pidfd. */
 void watchdog_find_keeper(struct watchdog *l);
 
 /* Check whether the supervisor is still this process's parent. */
 bool watchdog_has_keeper(const struct watchdog *l);
 
-/* Record that the driver has answered; ctx is a struct lifeline. */
+/* Record that the driver has answered; ctx is a struct watchdog. */
 void watchdog_heard(void *ctx);
 
 /* Check whether the driver has been silent for longer than the lease. */
 bool watchdog_is_cut(const struct watchdog *l);
 
 /* Begin a pause: the driver's silence does not count while the other end of `session`, a borrowed
- * pipe or socket, is open.  A session over a network does not show that the driver's machine is
- * gone. `driver` does, a connection from http_client_hold, taken over; negative: none.
+ * pipe or socket, is open. A session over a network does not show whether the driver's machine is
+ * gone; `driver`, a connection from http_client_hold, does. The function takes over `driver`;
+ * negative: none.
  */
 void watchdog_pause(struct watchdog *l, int session, int driver);
 /* End a pause: the driver's silence counts again, from now. */
 void watchdog_go_on(struct watchdog *l);
 
-/* Renew this process's heartbeat, check driver and supervisor, and set beat_ns.  Return flags of
- * those lost.
+/* Send a heartbeat to the supervisor, check driver and supervisor, and set beat_ns. Return
+ * LIFELINE_DRIVER if the driver is lost, LIFELINE_KEEPER if the supervisor is lost, both combined,
+ * or 0.
  */
 int watchdog_heartbeat(struct watchdog *l, int64_t now_ns);
 
-/* Let the supervisor notice this process's end, or kill a supervisor that was lost; call it last.
+/* Continue (SIGCONT) the supervisor, so that it notices this process's end; if the supervisor was
+ * lost, leave and remove the control group, and kill the supervisor. To be called last.
  */
 void watchdog_end(struct watchdog *l);
 

@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LOG_ANSWER_MOST = 256 << 10 }; /* most bytes of text in one answer */
+enum { LOG_ANSWER_MOST = 256 << 10 }; /* maximum bytes of text in one answer */
 
 /* A part of a rank's log. */
 struct log_answer {
     int rank;
-    int64_t offset, end; /* where the text begins and ends in the log file, bytes */
-    char *text;          /* owned; zero bytes of the file are written as '?' */
+    int64_t offset, end; /* offsets in the log file at which the text begins and ends, in bytes */
+    char *text;          /* owned; zero bytes of the file are replaced by '?' */
 };
 
 /* Return the answer as JSON, which the caller frees; NULL without memory. */
@@ -29,9 +29,9 @@ char *log_answer_text(const struct log_answer *a);
  */
 int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct eddis_error *err);
 
-/* Read at most LOG_ANSWER_MOST bytes of a regular file from a->offset, and set a's offset, end and
- * text (owned by the caller).  A negative offset counts from the end of the file; one beyond the
- * end means the end.  Return 0 or a negative errno.
+/* Read at most LOG_ANSWER_MOST bytes of a regular file from a->offset on, and set a->offset, a->end
+ * and a->text, which the caller frees. A negative offset counts from the end of the file; an offset
+ * beyond the end means the end. Return 0 or a negative errno.
  */
 int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err);
 

@@ -13,11 +13,11 @@
 
 /* One address of a node's network interface. */
 struct node_address {
-    char interface[16]; /* its name on this node; other nodes may use other names */
-    char address[46];   /* "10.1.0.7", "fd00::7" */
+    char interface[16]; /* name of the interface on this node; it may differ on other nodes */
+    char address[46];   /* the address as text, "10.1.0.7", "fd00::7" */
     int prefix;         /* length of the network prefix, bits */
     int64_t speed_mbit; /* link speed reported by the kernel, Mbit/s; 0: unknown */
-    bool is_virtual;    /* a bridge, a tunnel or a container's interface */
+    bool is_virtual;    /* the interface is a bridge, a tunnel or a container's interface */
 };
 
 /* Registration of an agent. */
@@ -26,12 +26,14 @@ struct hello {
     char host[256];
     char eddis_version[16];
     char mpi_version[64];
-    char machine[BOOT_ID_CHARS]; /* equal on nodes of one machine, which share its cores; "":
-                                  * unknown */
-    bool mpi_guarded;  /* the guard (agents/guard) protects the ports of its mpirun and daemon */
-    bool mpi_v4_only;  /* its Open MPI was built without IPv6 */
-    bool shared_logs;  /* logs are in the driver's own folder: the driver need not fetch them */
-    char log_dir[512]; /* folder of the logs; "": its path does not fit */
+    /* id of the machine: equal on nodes that share its cores; "": unknown */
+    char machine[BOOT_ID_CHARS];
+    /* the guard (agents/guard) protects the ports of this node's mpirun and MPI daemon */
+    bool mpi_guarded;
+    bool mpi_v4_only; /* Open MPI on this node was built without IPv6 */
+    /* logs are in the driver's own folder, so that the driver need not fetch them */
+    bool shared_logs;
+    char log_dir[512]; /* folder of the logs; "": the path does not fit */
     struct node_address address[PROTOCOL_MAX_ADDRESSES];
     int n_addresses;
 };

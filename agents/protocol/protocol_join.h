@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* protocol_join.h - how an agent that was started together with others gets its configuration
+/* protocol_join.h - how an agent that was started together with other agents gets its configuration
  *
- * srun writes the same text to the standard input of all its tasks.  So the text is no agent
+ * srun writes the same text to the standard input of all its tasks. So the text is no agent
  * configuration but an *invitation*: the driver's addresses, its key, and a secret that the agents
- * of this start share.  With it each agent requests the configuration of its own node:
+ * of this start share. With this secret each agent requests the configuration of its own node:
  *
  *   join       POST /v1/join   struct join   -> 200 configuration | 403, 409 rejected
  *
- * The secret is valid for this request only, and once for each node name.  It expires when all
- * agents have registered or timeouts.launch has passed.  Each agent draws a nonce.  A repeated
- * request with the same nonce, whose answer was lost, gets the same answer.  A request with another
- * nonce for a name already served comes from another process and is rejected.
+ * The secret is valid only for the request "join", and only once for each node name. The secret
+ * expires when all agents have registered or timeouts.launch has passed. Each agent draws a nonce.
+ * If an agent lost the answer and repeats the request with the same nonce, it gets the same answer.
+ * A request with another nonce, for a node name that has had its answer, comes from another process
+ * and is rejected.
  */
 #ifndef EDDIS_AGENTS_PROTOCOL_PROTOCOL_JOIN_H
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_JOIN_H
@@ -27,7 +28,7 @@ enum { PROTOCOL_NONCE = 32 }; /* digits of a nonce */
 struct invitation {
     char **url;                  /* the driver's addresses, NULL-ended */
     char pin[PROTOCOL_PIN];      /* hash of the driver's public key, "sha256//..." */
-    char secret[PROTOCOL_TOKEN]; /* shared by the agents of this start; wiped after use */
+    char secret[PROTOCOL_TOKEN]; /* secret that the agents of this start share; wiped after use */
     int64_t lease_ns;
 };
 

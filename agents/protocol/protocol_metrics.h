@@ -6,7 +6,8 @@
 #include "lib/base/fields.h"
 #include "lib/model/step_window.h"
 
-/* The members of struct step_metrics; the object is absent if there are no measurements (plan 0).
+/* Fields of the JSON object for a struct step_metrics; a report has no such object if there are no
+ * measurements (plan 0)
  */
 extern const struct fields step_metrics_table;
 

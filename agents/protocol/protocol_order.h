@@ -21,25 +21,26 @@ struct plan;
 struct relay {
     char host[256];      /* mpirun's name for the node: order_node.host */
     char space[256];     /* mpirun's name for its job: digits in Open MPI 4, a name in 5 */
-    int daemon, daemons; /* number of this daemon, from 1; how many there are, with mpirun itself */
-    char *uri;           /* address of mpirun itself */
-    char *nodes;         /* list of nodes in mpirun's short form; "": mpirun sent none */
+    int daemon, daemons; /* number of this daemon, from 1; number of daemons including mpirun */
+    char *uri;           /* address at which the daemon connects to mpirun */
+    char *nodes;         /* list of nodes in mpirun's short form; "": mpirun sent no list */
 };
 
 /* ---- orders: driver to agent ---- */
 
 /* Types of orders, see protocol.h. */
 enum order_type {
-    ORDER_NONE, /* nothing new: the lease is renewed */
+    ORDER_NONE, /* no order: the lease is renewed */
     ORDER_PROFILE,
     ORDER_PREPARE,
     ORDER_CHECK,
     ORDER_START,
     ORDER_RELAY,
-    ORDER_SETTLE, /* mode and first plan of a generation that was prepared with plan version 0 */
+    /* contains mode and first plan of a generation that was prepared with plan version 0 */
+    ORDER_SETTLE,
     ORDER_REBALANCE,
     ORDER_SIGNAL,
-    ORDER_LOOK, /* report the line or collective operation in which each rank is */
+    ORDER_LOOK, /* report the code line or collective operation at which each rank is */
     ORDER_STOP,
     ORDER_LOGS,
     ORDER_PAUSE, /* the driver is about to be stopped, for example by Ctrl-Z */
@@ -51,17 +52,19 @@ extern const char *const order_type_names[]; /* by enum order_type */
 
 /* Sequence of signals with which a node is stopped; agents/node/stop.c has the exact table. */
 enum stop_ladder {
-    STOP_ORDERLY, /* TERM to the ranks, wait grace_ns, then as STOP_FAILURE */
-    STOP_FAILURE, /* KILL to mpirun, TERM to the ranks, 1 s, KILL: all have ended within 3 s */
-    STOP_KILL,    /* KILL to all at once */
+    STOP_ORDERLY, /* send TERM to the ranks, wait grace_ns, then as STOP_FAILURE */
+    /* send KILL to mpirun and TERM to the ranks, wait 1 s, send KILL: all have ended within 3 s */
+    STOP_FAILURE,
+    STOP_KILL, /* send KILL to mpirun and all ranks immediately */
 };
 
 /* One rank of the node. */
 struct order_rank {
     int rank, local_rank;
-    char device_id[64]; /* as profiled: "numa:0", "GPU-...", "emulated:1" */
-    char cpus[256];     /* list of cores, "0-3,8"; "": not bound */
-    int64_t batch;      /* samples a step */
+    /* id of the rank's device, as profiled: "numa:0", "GPU-...", "emulated:1" */
+    char device_id[64];
+    char cpus[256]; /* list of cores, "0-3,8"; "": not bound */
+    int64_t batch;  /* samples a step */
     double weight;
     double fixed_s, sample_s; /* step time of an emulated device: fixed_s + samples * sample_s;
                                * 0: a real device */
@@ -71,13 +74,13 @@ struct order_rank {
 struct order_node {
     int agent;
     char host[256];   /* the node's name for mpirun */
-    char address[46]; /* on the network of the generation; "" if there is one node */
+    char address[46]; /* address on the network of the generation; "": there is one node */
     int n_ranks;
 };
 
-/* An order.  Each group of members is used only by the orders named above it. */
+/* An order. The comment above each group of members names the orders that use the group. */
 struct order {
-    int64_t number; /* from 1, one sequence per agent; 0 with ORDER_NONE */
+    int64_t number; /* number of the order, from 1 for each agent; 0 with ORDER_NONE */
     enum order_type type;
     int64_t generation;
     /* profile */
@@ -86,31 +89,40 @@ struct order {
     bool probe;              /* the ranks measure the network instead of training */
     struct order_node *node; /* [n_nodes] sorted by first rank; mpirun runs on the first */
     int n_nodes;
-    char network[64];                /* "10.1.0.0/24"; "" if there is one node */
-    char share[PROTOCOL_MARKER + 1]; /* name of a file that each node leaves in the checkpoint
-                                      * folder and looks for on ORDER_CHECK; "": no check */
-    char mpi_secret[PROTOCOL_MPI_SECRET + 1]; /* authenticates mpirun's daemons to each other
-                                               * (agents/guard/guard.h); "": none */
-    int n_ranks;                              /* of the job */
-    struct order_rank *rank;                  /* [n_local] ranks of this node */
+    char network[64]; /* network between the nodes, "10.1.0.0/24"; "": there is one node */
+    /* name of the files that the nodes write to the checkpoint folder and, on ORDER_CHECK, search
+     * there; "": no check
+     */
+    char share[PROTOCOL_MARKER + 1];
+    /* secret by which mpirun's daemons authenticate each other (agents/guard/guard.h); "": none */
+    char mpi_secret[PROTOCOL_MPI_SECRET + 1];
+    int n_ranks;             /* number of ranks of the job */
+    struct order_rank *rank; /* [n_local] ranks of this node */
     int n_local;
-    int64_t open_ns;              /* as in struct board_area, if plan->version is 0 */
-    struct comm_choice *choice;   /* of a plan that is replayed; NULL: the workers measure */
+    int64_t open_ns; /* as in struct board_area, if plan->version is 0 */
+    /* communication settings of a plan that is replayed; NULL: the workers measure them */
+    struct comm_choice *choice;
     struct network_checks checks; /* links that this node measures again; turns 0: none */
     uint64_t seed;
     int64_t bucket_bytes, warmup_steps, checkpoint_every, checkpoint_keep, check_models;
     bool emulated;
-    bool resume;            /* start from the configuration's resume_from; generations after the
-                             * first start from the newest whole checkpoint in checkpoint_dir */
-    bool resume_begun;      /* there is none yet: use resume_from in a later generation too */
-    int64_t report_at_step; /* report once every worker has done so many steps; 0: only as usual */
+    /* the first generation starts from resume_from of the agent configuration; later generations
+     * start from the newest complete checkpoint in checkpoint_dir
+     */
+    bool resume;
+    /* no checkpoint was written in checkpoint_dir yet: a later generation, too, starts from
+     * resume_from
+     */
+    bool resume_begun;
+    /* step count that all workers must reach for an additional report; 0: none */
+    int64_t report_at_step;
     /* prepare and settle */
     char mode[16], algorithm[16];
     struct sync_options options;
     int *group; /* [n_plan] group of each rank, from 0 */
     /* prepare, settle and rebalance */
     struct board_plan *plan; /* version, flags, period, batches of all ranks; NULL otherwise */
-    int n_plan;              /* ranks in plan->batch */
+    int n_plan;              /* number of ranks in plan->batch */
     /* relay */
     struct relay relay;
     /* stop */
@@ -131,7 +143,8 @@ struct board_plan *order_plan(const struct plan *p, int64_t version, int64_t fla
  */
 struct board_plan *order_plan_new(int n_ranks);
 
-/* Return the order as JSON, which the caller frees; NULL without memory.  It contains the secret.
+/* Return the order, with its secret, as JSON, which the caller wipes and frees; NULL without
+ * memory.
  */
 char *order_text(const struct order *o);
 

@@ -6,11 +6,11 @@
 #include "lib/base/fields.h"
 #include "protocol.h"
 
-/* Its members; what is read is checked with relay_check. */
+/* Fields of the JSON object for a struct relay; a reader must check the result with relay_check */
 extern const struct fields relay_table;
 
-/* Check that the parts of a relay are present, consistent, and made of allowed characters only.
- * Nothing may pass that a shell or mpirun would take for an option or a command.  Return 0 or
+/* Check that the parts of a relay are present, consistent, and made of allowed characters only. A
+ * text that a shell or mpirun could interpret as an option or a command is rejected. Return 0 or
  * -EINVAL.
  */
 int relay_check(const void *relay, struct eddis_error *err);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* timing.h - every time limit that depends on the lease, and the relations between these limits
  *
- * The lease (timeouts.lease) is the time for which an agent runs on without an answer from the
- * driver.  When it is over the node's ranks are dead.  So every wait at one end must be over, or
- * known to have failed, at a moment on which the other end can rely:
+ * The lease (timeouts.lease) is the time for which an agent continues without an answer from the
+ * driver. When the lease is over, the node's ranks are dead. So driver and agent must each be able
+ * to rely on the time at which a wait of the other is over or has failed:
  *
  *     driver heard     poll answered                       lease over      node lost
  *     |--- poll 1/3 ---|-------------------------------------|--- 1/2 -------|
  *     supervisor and agent check each other every 1/8 -------|
  *
- * An agent sends a report every heartbeat.  If it gets no answer it repeats the report over a new
- * connection.  So a job survives an interruption of the network for TIMING_OUTAGE_1000 thousandths
- * of the lease, wherever it begins.  The line shows the worst case for an agent whose driver has
- * several addresses:
+ * An agent sends a report every heartbeat. If it gets no answer it repeats the report over a new
+ * connection. So a job survives an interruption of the network for TIMING_OUTAGE_1000 thousandths
+ * of the lease, whenever the interruption begins. This is the worst case, for an agent whose driver
+ * has several addresses:
  *
  *     heard  network lost                        network back              heard again   over
  *     |-1/8--|-------------- 6/10 ---------------|-1/10-|-1/10-|-1/40-|-------|------------|
@@ -30,28 +30,34 @@
 
 #include <stdint.h>
 
-#define TIMING_LEAST_LEASE_NS (100 * CLOCK_MS) /* limits that supervisor and agent accept */
+/* Shortest and longest lease that supervisor and agent accept */
+#define TIMING_LEAST_LEASE_NS (100 * CLOCK_MS)
 #define TIMING_MOST_LEASE_NS  (86400 * CLOCK_S)
 
-/* Divisors of the lease, unless the comment names another unit.  For a divisor n, "a part" below
- * is lease / n.
+/* Divisors of the lease, unless the comment names another unit. In the comment of a divisor n, "a
+ * part" is lease / n.
  */
 enum {
-    TIMING_POLLS = 3,         /* the driver answers a poll without an order after a part */
-    TIMING_ANSWERS = 4,       /* any other request, or the answer to a poll, takes at most a part */
+    TIMING_POLLS = 3, /* if there is no order, the driver answers a poll after a part */
+    /* a request other than a poll, or the answer to a poll, takes at most a part */
+    TIMING_ANSWERS = 4,
     TIMING_CONNECTS = 10,     /* a connection is established within a part */
     TIMING_PAUSES_ASKED = 40, /* an unanswered request is repeated after at most a part */
-    TIMING_OUTAGE_1000 = 600, /* longest network outage a job survives, thousandths of the lease */
-    TIMING_TICKS = 8,         /* supervisor and agent send a heartbeat to each other in each part */
-    TIMING_TICKS_COUNTED = 2, /* most heartbeat intervals of silence counted by one check */
-    TIMING_PAUSES = 3,        /* a driver that did not run for a part was itself stopped */
-    TIMING_FAREWELLS = 2,     /* the last message of an agent may take a part */
-    TIMING_MARGINS = 2,       /* a silent agent has surely ended a part after its lease */
-    TIMING_FROZEN_LOOKS = 4,  /* one check of a stopped process counts for at most such a part of
-                               * timing_frozen_ns */
-    TIMING_TCP_PROBES = 4,    /* an idle TCP connection is probed once in each part */
-    TIMING_MPI_ALIVE = 2,     /* an idle connection of Open MPI is first probed after a part ... */
-    TIMING_MPI_PROBES = 5,    /* ... and then this often within a part */
+    /* longest network outage that a job survives, in thousandths of the lease */
+    TIMING_OUTAGE_1000 = 600,
+    /* supervisor and agent send each other a heartbeat once in each part */
+    TIMING_TICKS = 8,
+    TIMING_TICKS_COUNTED = 2, /* maximum heartbeat intervals of silence that one check counts */
+    /* a driver that did not run for a part counts as having been stopped itself */
+    TIMING_PAUSES = 3,
+    TIMING_FAREWELLS = 2, /* the last message of an agent may take a part */
+    /* a silent agent has certainly ended a part after the end of its lease */
+    TIMING_MARGINS = 2,
+    /* divisor of timing_frozen_ns: one check of a stopped process counts for at most a part */
+    TIMING_FROZEN_LOOKS = 4,
+    TIMING_TCP_PROBES = 4, /* an idle TCP connection is probed once in each part */
+    TIMING_MPI_ALIVE = 2,  /* an idle connection of Open MPI is first probed after a part ... */
+    TIMING_MPI_PROBES = 5, /* ... and then this many times within a part */
 };
 
 _Static_assert(TIMING_POLLS >= 3, "two thirds of a lease are left to hear of a poll's answer");
@@ -88,26 +94,28 @@ int64_t timing_least_ns(int64_t x, int64_t y);
 /* Return how long the driver holds a poll for which there is no order. */
 int64_t timing_poll_ns(int64_t lease_ns);
 
-/* Return the silence of an agent after which its ranks are surely dead, whatever node_lost is set
- * to.
+/* Return the silence of an agent after which its ranks are certainly dead, independent of
+ * node_lost.
  */
 int64_t timing_surely_over_ns(int64_t lease_ns);
 
-/* Return the longest gap between two rounds of the driver's loop, beyond its own sleep, that does
- * not count as a pause of the driver (such as SIGSTOP).
+/* Return the longest time between two turns of the driver's loop, without its own sleep, that does
+ * not count as a pause of the driver (as by SIGSTOP).
  */
 int64_t timing_pause_ns(int64_t lease_ns);
 
-/* Return how long after a pause of the driver the end of an agent is attributed to that pause. */
+/* Return the time after a pause of the driver during which the end of an agent is attributed to the
+ * pause.
+ */
 int64_t timing_pause_blamed_ns(int64_t lease_ns);
 
-/* Return how long agents may take to end by themselves once the driver is silent: their lease, and
- * more_ns for cleaning up.
+/* Return how long agents may take to end by themselves after the driver became silent: their lease,
+ * plus more_ns for cleaning up.
  */
 int64_t timing_all_over_ns(int64_t lease_ns, int64_t more_ns);
 
 /* Return how long a driver may take to stop: the ranks' grace period, one lease for agents that do
- * not answer, and one for cleaning up after these.
+ * not answer, and one lease for cleaning up after these agents.
  */
 int64_t timing_stop_ns(int64_t lease_ns, int64_t grace_ns);
 
@@ -119,30 +127,31 @@ int64_t timing_request_ns(int64_t lease_ns);
 /* Return how long a poll may take. */
 int64_t timing_poll_request_ns(int64_t lease_ns);
 
-/* Return how long connecting for any of these requests may take. */
+/* Return how long connecting to the driver for a request or a poll may take. */
 int64_t timing_connect_ns(int64_t lease_ns);
 
-/* Return the pause before an unanswered request is repeated.  It is drawn by the random number
- * `chance` between half of the longest pause and all of it, so that agents do not return all at
- * once.
+/* Return the pause before an unanswered request is repeated: between half of the longest pause and
+ * the longest pause, by the random number `chance`, so that agents do not all return at the same
+ * time.
  */
 int64_t timing_retry_ns(int64_t lease_ns, uint64_t chance);
 
-/* Return the time between two heartbeats, and two checks, of supervisor and agent. */
+/* Return the interval of the heartbeats, and of the checks, of supervisor and agent. */
 int64_t timing_tick_ns(int64_t lease_ns);
 
-/* Return the silence to count for a check that comes since_ns after the previous one: at most
- * TIMING_TICKS_COUNTED intervals of tick_ns, since a watcher may have been stopped itself.
+/* Return the silence to count for a check that comes since_ns after the previous check: at most
+ * TIMING_TICKS_COUNTED intervals of tick_ns, since the checking process may have been stopped
+ * itself.
  */
 int64_t timing_silence_ns(int64_t since_ns, int64_t tick_ns);
 
-/* Return how long an agent that leaves waits for the answer to its last message. */
+/* Return how long an ending agent waits for the answer to its last message. */
 int64_t timing_farewell_ns(int64_t lease_ns);
 
 /* Return how long a process may be stopped (SIGSTOP) before the agent kills it. */
 int64_t timing_frozen_ns(int64_t lease_ns);
 
-/* Return the most that one check adds to the time for which a process counts as stopped. */
+/* Return the maximum time that one check adds to the time for which a process counts as stopped. */
 int64_t timing_frozen_look_ns(int64_t frozen_ns);
 
 /* ---- connections ---- */
@@ -158,7 +167,7 @@ int timing_tcp_probe_s(int64_t lease_ns);
 /* Return the seconds before the first keepalive probe of an idle connection of Open MPI. */
 int64_t timing_mpi_alive_s(int64_t lease_ns);
 
-/* Return the seconds between two such probes. */
+/* Return the seconds between two keepalive probes of a connection of Open MPI. */
 int64_t timing_mpi_probe_s(int64_t lease_ns);
 
 #endif

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_detach.h - eddis-run --detach: a job that goes on without its terminal
+/* run_detach.h - eddis-run --detach: a job that continues without its terminal
  *
  * The process forks before it has a thread. The parent waits until the child reports that the
  * workers are up, and passes signals on. The child has its own session, so that it survives its
- * terminal; from then on its output goes to a file.
+ * terminal; after the report its output goes to a file.
  */
 #ifndef EDDIS_CMD_RUN_RUN_DETACH_H
 #define EDDIS_CMD_RUN_RUN_DETACH_H
 
 #include "lib/base/error.h"
 
-/* Fork. Return 1 in the child, with the descriptor for run_detach_up in *ret_up; and 0 in the
- * parent, with its exit code in *ret_code: 0 once the workers are up, else the job's own code.
- * Block in the parent.
+/* Fork. In the child return 1, with the descriptor for run_detach_up in *ret_up. In the parent
+ * block until the workers are up or the job has ended, and return 0, with the parent's exit code in
+ * *ret_code: 0 if the workers are up, otherwise the exit code of the job. Return a negative errno
+ * if the process cannot fork.
  */
 int run_detach(int *ret_up, int *ret_code, struct eddis_error *err);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_slurm.h - eddis-run --slurm: has Slurm run a job, and follows it as if it ran here */
+/* run_slurm.h - eddis-run --slurm: submits a job to Slurm, and follows it as if it ran on this
+ * machine
+ */
 #ifndef EDDIS_CMD_RUN_RUN_SLURM_H
 #define EDDIS_CMD_RUN_RUN_SLURM_H
 
@@ -8,16 +10,16 @@
 
 #include <stdbool.h>
 
-/* Check that sbatch's options make one job on this cluster, since only such a job can be followed.
- * -EINVAL: they do not.
+/* Check that sbatch's options describe one job on this cluster, since only such a job can be
+ * followed. Return 0 or -EINVAL.
  */
 int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err);
 
-/* Submit the job and follow it to its end. Print its output, if its file can be read here, and on
- * standard error why it waits, unless quiet. The first SIGINT or SIGTERM cancels a pending job, or
- * asks a running one to save and end; the second cancels it. Block. Return the job's exit code; on
- * failure it was not submitted, or, with -ETIMEDOUT, may have been. Call it before any thread
- * exists.
+/* Submit the job, and block until it has ended. Print its output, if the output file can be read on
+ * this machine, and, unless quiet, print on standard error why the job waits. The first SIGINT or
+ * SIGTERM cancels a pending job, or asks a running job to save and end; the second cancels the job.
+ * Return the job's exit code; a negative errno: the job was not submitted, or, with -ETIMEDOUT, may
+ * have been submitted. To be called before any thread exists.
  */
 int run_slurm(const struct sbatch_ask *a, bool quiet, struct eddis_error *err);
 

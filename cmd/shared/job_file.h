@@ -6,12 +6,12 @@
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 
-/* Read and check a job's file as job_read does. If it has several mistakes, print all but the last
- * to standard error, prefixed with `program`, and return the last one in err.
+/* Read and check a job's file as job_read does. If the file has several mistakes, print all but the
+ * last to standard error, prefixed with `program`, and store the last in err. Returns as job_read.
  */
 int job_file_read(const char *program, const char *path, struct job **ret, struct eddis_error *err);
 
-/* Fail with -ENOENT: there is no such file. The error also names what to do. */
+/* Return -ENOENT, and write to err that the file `path` does not exist, and what to do. */
 int job_file_missing(const char *path, struct eddis_error *err);
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* number.h - formats numbers for people; every program uses it, so that they agree */
+/* number.h - formats numbers for the user; all programs use these functions, so that numbers look
+ * alike
+ */
 #ifndef EDDIS_CMD_SHARED_NUMBER_H
 #define EDDIS_CMD_SHARED_NUMBER_H
 
 #include <stdint.h>
 
-/* Each writes to ret, which has NUMBER_SIZE bytes or more, and returns it. NAN and infinity give
- * "-". */
+/* Size of ret, to which each of the functions writes, and which it returns. NAN and infinity give
+ * "-".
+ */
 enum { NUMBER_SIZE = 48 };
 
-/* Format x with three significant digits, two below 1, in groups: "22 400", "9 310", "97.3",
- * "0.52", "0.0051". Below 0.0001 use a power of ten: "5e-05".
+/* Format x with three significant digits (below 1: with two), in groups: "22 400", "9 310", "97.3",
+ * "0.52", "0.0051"; below 0.0001 with a power of ten: "5e-05".
  */
 char *number_rate(double x, char *ret);
 
@@ -23,8 +26,8 @@ char *number_times(double x, double other, char *ret);
 /* Format a size as "23 GB" or "512 MB", where 1 GB is 1e9 bytes; "-" if negative. */
 char *number_bytes(double bytes, char *ret);
 
-/* Format a duration in its largest unit, rounded down: "now" below a second, "45 s", "12 min", "2
- * h", "3 d".
+/* Format a duration in its largest unit, rounded down: "45 s", "12 min", "2 h", "3 d"; "now" below
+ * a second.
  */
 char *number_age(int64_t seconds, char *ret);
 

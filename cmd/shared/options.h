@@ -6,10 +6,10 @@
  *         { "dry-run", 0, NULL, "print the plan and stop" },
  *     };
  *
- * The same table prints --help and suggests the nearest name for an unknown option. Accepted are
- * --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -vq, '_' for '-' in a name, and -np for a name of
- * two letters, as mpirun has it. Names cannot be abbreviated: a script must keep its meaning when
- * options are added. "--" ends the options.
+ * From the same table --help is printed, and the nearest name is suggested for an unknown option.
+ * Accepted forms are --name VALUE, --name=VALUE, -n VALUE, -nVALUE, -vq, '_' for '-' in a name,
+ * and, as in mpirun, -np for a name of two letters. Names cannot be abbreviated: a script must keep
+ * its meaning when options are added. "--" ends the options.
  */
 #ifndef EDDIS_CMD_SHARED_OPTIONS_H
 #define EDDIS_CMD_SHARED_OPTIONS_H
@@ -24,24 +24,25 @@
 struct option_row {
     const char *name;     /* "dry-run" */
     char letter;          /* short form; 0: none */
-    const char *argument; /* its name in --help, "FILE"; NULL: takes none */
+    const char *argument; /* name of the argument in --help, "FILE"; NULL: the option takes none */
     const char *help;     /* one line, lower case, no full stop */
 };
 
-/* An option of another launcher, with the advice that the error gives. */
+/* An option of another launcher, with the advice that the error gives */
 struct option_foreign {
-    const char *name; /* "nproc-per-node", or its letter */
-    const char *said; /* "did you mean \"-n\"?" */
+    const char *name; /* long name, "nproc-per-node", or letter of the option */
+    const char *said; /* advice, "did you mean \"-n\"?" */
 };
 
 /* All options of a program. */
 struct option_table {
-    const char *program;    /* "eddis-run" */
-    const char *summary;    /* one line */
-    const char *const *use; /* what may follow the program's name, one line each, NULL-ended */
+    const char *program; /* name of the program, "eddis-run" */
+    const char *summary; /* what the program does, one line */
+    /* usage: texts that may follow the program's name, one line each, NULL-ended */
+    const char *const *use;
     const struct option_row *row;
     size_t n;
-    const struct option_foreign *foreign; /* [n_foreign] */
+    const struct option_foreign *foreign; /* [n_foreign] options of other launchers */
     size_t n_foreign;
     const char *footer; /* text after the options, printed unchanged; NULL: none */
 };
@@ -52,28 +53,29 @@ struct option_switch {
     bool *flag;
 };
 
-/* State of parsing. Zero-initialize it and set table, argc and argv; parsing starts at argv[1]. */
+/* State of parsing. Zero-initialize it, and set table, argc and argv; parsing starts at argv[1] */
 struct options {
     const struct option_table *table;
     int argc;
     char **argv;
-    int at;      /* words parsed, without the program's name */
-    int cluster; /* letters of "-vq" that were parsed */
-    bool behind; /* "--" was parsed: only words follow */
+    int at;      /* number of words parsed, without the program's name */
+    int cluster; /* number of letters parsed in a word such as "-vq" */
+    bool behind; /* "--" was parsed: only words follow, no options */
 };
 
 /* One parsed option or word. */
 struct options_item {
     const struct option_row *row; /* NULL: a word that is not an option */
-    const char *value; /* the argument, or the word; NULL: an option without an argument */
+    /* argument of the option, or the word; NULL: an option without an argument */
+    const char *value;
 };
 
-/* Parse the next option or word. Return 1, or 0 at the end. -EINVAL: the error names the option and
- * what was probably meant. The value points into argv.
+/* Parse the next option or word into *ret, whose value points into argv. Return 1, or 0 at the end
+ * of argv; -EINVAL: err names the wrong option, and the option that was probably meant.
  */
 int options_next(struct options *o, struct options_item *ret, struct eddis_error *err);
 
-/* Check whether the item is the option of this long name. */
+/* Check whether the item is the option with this long name. */
 bool options_is(const struct options_item *i, const char *name);
 
 /* Set the flag of the one of n switches that has this name. Return false if none has it. */
@@ -85,13 +87,14 @@ void options_about(const struct option_table *t, bool version);
 /* Print usage, summary, options and footer. */
 void options_help(const struct option_table *t, FILE *out);
 
-/* Print "<program>: <error>". Remove control characters, since the error may contain text from a
- * foreign file.
+/* Print "<program>: <error>". Control characters are removed, since the error may contain text from
+ * files.
  */
 void options_complain(const char *program, const struct eddis_error *err, FILE *out);
 
-/* Flush standard output at a program's end. Return 0 if everything was written, or if the reader
- * has closed the pipe, since it has read what it wanted; else an error for the program to print.
+/* Flush standard output at a program's end. Return 0 if all was written, or if the reader has
+ * closed the pipe, which is no error; otherwise a negative errno, with err for the program to
+ * print.
  */
 int options_flush(struct eddis_error *err);
 

@@ -15,23 +15,27 @@ struct rank_list {
     struct {
         int first, last;
     } range[RANK_LIST_RANGES];
-    int n; /* ranges; 0: every rank */
+    int n; /* number of ranges; 0: the set has every rank */
 };
 
-/* Parse "0,5-7". -EINVAL: err says what is wrong; -E2BIG: too many ranges. */
+/* Parse text like "0,5-7" into *ret. Return 0; -EINVAL: the text is malformed, and err says how;
+ * -E2BIG: too many ranges.
+ */
 int rank_list_parse(const char *text, struct rank_list *ret, struct eddis_error *err);
 
 /* Check whether the set has this rank; an empty list has every rank. */
 bool rank_list_has(const struct rank_list *l, int rank);
 
-/* Check that the set has only ranks below n_ranks. -ERANGE: err names one that does not exist. */
+/* Check that the set has only ranks below n_ranks. Return 0, or -ERANGE if not; err names a rank
+ * that does not exist.
+ */
 int rank_list_check(const struct rank_list *l, int n_ranks, struct eddis_error *err);
 
 /* Return how many ranks below n_ranks the set has. */
 int rank_list_count(const struct rank_list *l, int n_ranks);
 
-/* Write the ranks whose bits are set (bit r % 8 of byte r / 8) to ret [size] as "0,5-7"; if not all
- * fit, end in "...".
+/* Write the ranks whose bits are set (bit r % 8 of byte r / 8) to ret [size] as "0,5-7"; if ret is
+ * too small for all ranks, the text ends in "...".
  */
 void rank_list_text(const unsigned char *bits, int n_ranks, char *ret, size_t size);
 

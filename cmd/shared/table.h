@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table.h - rows of text in aligned columns
  *
- * Zero-initialize it, set column and n_columns, add the cells row by row, print it, and free it
- * with table_fini. Cells are UTF-8. Control characters in them become '?', since names may come
- * from other machines.
+ * To use a table, zero-initialize it, set column and n_columns, add the cells row by row, print the
+ * table, and free it with table_fini. Cells are UTF-8. Control characters in them become '?', since
+ * names may come from other machines.
  */
 #ifndef EDDIS_CMD_SHARED_TABLE_H
 #define EDDIS_CMD_SHARED_TABLE_H
@@ -22,7 +22,7 @@ struct table_column {
     bool right; /* align to the right, for numbers */
 };
 
-/* A table; zero-initialize it, then set column and n_columns. */
+/* A table; zero-initialize it, then set column and n_columns */
 struct table {
     const struct table_column *column; /* borrowed */
     size_t n_columns;                  /* at most TABLE_MAX_COLUMNS */
@@ -36,8 +36,8 @@ void table_add(struct table *t, const char *fmt, ...) __attribute__((format(prin
 /* Append titles and rows. Each line begins with `indent` blanks and has none at its end. */
 void table_print(const struct table *t, int indent, struct strbuf *b);
 
-/* Hide columns until a line has at most `columns` characters, or no title in drop [n_drop] is left.
- * They are hidden in the order of drop.
+/* Hide the columns with the titles in drop [n_drop], in this order, until a line has at most
+ * `columns` characters or all of them are hidden.
  */
 void table_fit(struct table *t, int indent, int columns, const char *const *drop, size_t n_drop);
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* Print the jobs to standard output as a table JOBID NAME STATE TIME NODES, or as one JSON
- * document.
+ * document. Return 0 or a negative errno.
  */
 int status_list(bool json, struct eddis_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_logs.h - prints what a rank has printed: eddis-status JOB --logs 3 */
+/* status_logs.h - prints the log of a rank: eddis-status JOB --logs 3 */
 #ifndef EDDIS_CMD_STATUS_STATUS_LOGS_H
 #define EDDIS_CMD_STATUS_STATUS_LOGS_H
 
@@ -12,14 +12,14 @@
 /* What to print, and how. */
 struct status_logs {
     int rank;
-    int64_t lines; /* last lines, within the last 256 KB */
-    bool follow;   /* go on until the job has ended */
-    bool plain;    /* for a terminal: without control characters */
+    int64_t lines; /* number of last lines to print, within the last 256 KB */
+    bool follow;   /* continue to print new lines until the job has ended */
+    bool plain;    /* remove control characters, for a terminal */
     int64_t interval_ns;
 };
 
-/* Print the end of a rank's log to standard output: from the driver of a running job, else from the
- * job's folder. -ENOENT: there is no log.
+/* Print the end of a rank's log to standard output. The log comes from the driver if the job runs,
+ * otherwise from the job's folder. Return 0; -ENOENT: there is no log; or another negative errno.
  */
 int status_logs_print(const struct job_folder *f, const struct status_logs *o,
                       struct eddis_error *err);

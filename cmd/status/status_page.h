@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_page.h - a job's status as a page of text: the job, its workers, and which are slow and
- * why
+/* status_page.h - a job's status as a page of text: the job, its workers, and which workers are
+ * slow and why
  *
- * The page is made first and printed later, so that the live view can cut it to its window and
- * color a worker's line by the worker's status. Control characters are removed from all foreign
- * text.
+ * The page is first made and later printed, so that the live view can cut it to its window and
+ * color a worker's line by the worker's status. Control characters are removed from all text that
+ * does not come from eddis.
  */
 #ifndef EDDIS_CMD_STATUS_STATUS_PAGE_H
 #define EDDIS_CMD_STATUS_STATUS_PAGE_H
@@ -17,13 +17,13 @@
 /* A finished page. */
 struct status_page {
     char *text; /* lines that end in '\n' */
-    int first;  /* number of the first worker's line in the text, from 0 */
+    int first;  /* index of the first worker's line in the text, from 0 */
     int n_workers;
 };
 
-/* Make the page for a status. ascii: use no other characters of our own. columns: width of the
- * window, for which the bar is shortened and columns are left out; 0: no limit. Free it with
- * status_page_fini. -ENOMEM: no memory.
+/* Make the page for a status in *ret, which the caller frees with status_page_fini. ascii: eddis's
+ * own text uses only ASCII characters. columns: width of the window, to which the bar is shortened
+ * and for which table columns are left out; 0: no limit. Return 0 or -ENOMEM.
  */
 int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
                      struct eddis_error *err);
@@ -35,15 +35,17 @@ void status_page_fini(struct status_page *p);
 struct status_print {
     FILE *out;
     bool color;
-    int rows, columns; /* size of the window; 0: no limit */
+    int rows, columns; /* size of the window in characters; 0: no limit */
     bool window;       /* clear the rest of each line */
 };
 
-/* Print the page made for s, cut to the window. Return the number of lines. */
+/* Print the page that was made for s, cut to the window. Return the number of lines printed. */
 int status_page_print(const struct status_page *p, const struct job_status *s,
                       const struct status_print *o);
 
-/* Mark of a worker's line: it is slower than it should be, or has been killed or lost. */
+/* Mark of a worker's line: SLOW: the worker is slower than it should be; GONE: it was killed or
+ * lost
+ */
 enum status_mark { STATUS_PLAIN, STATUS_SLOW, STATUS_GONE };
 
 /* Return the mark of a worker's line. */

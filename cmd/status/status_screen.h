@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status_screen.h - the terminal's alternate screen, which is left whatever happens
+/* status_screen.h - the terminal's alternate screen, which is left even if the program crashes
  *
- * There is one for each process. It is left by screen_leave, or by the handlers of fatal signals if
- * the program crashes.
+ * A process has at most one alternate screen. The screen is left by screen_leave, or by the
+ * handlers of fatal signals if the program crashes.
  */
 #ifndef EDDIS_CMD_STATUS_STATUS_SCREEN_H
 #define EDDIS_CMD_STATUS_STATUS_SCREEN_H
 
-/* Show the alternate screen on standard output and hide the cursor. If standard input is a terminal
- * too, keys are read one by one and not echoed.
+/* Show the alternate screen on standard output, and hide the cursor. If standard input is a
+ * terminal, too, switch it to reading keys one by one without echo.
  */
 void screen_enter(void);
 
@@ -16,7 +16,9 @@ void screen_enter(void);
  */
 void screen_leave(void);
 
-/* Write the size of the terminal's window; 24 rows of 80 columns if unknown. */
+/* Store the size of the terminal's window in *ret_rows and *ret_columns; 24 and 80 if it is
+ * unknown.
+ */
 void screen_size(int *ret_rows, int *ret_columns);
 
 #endif

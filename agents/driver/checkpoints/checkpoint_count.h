@@ -13,8 +13,8 @@ struct checkpoint_count {
     int64_t written, failed;
 };
 
-/* Add rank 0's new checkpoints, written and failed, to the job's status; ignore other ranks.
- * Report to the user the first failure after a success, and the first success after a failure.
+/* Add rank 0's new checkpoints, written and failed, to the job's status; ignore other ranks. Report
+ * to the user a failure that follows a success, and a success that follows a failure.
  */
 void checkpoint_count_take(struct checkpoint_count *c, struct job_run *r, const struct progress *p);
 

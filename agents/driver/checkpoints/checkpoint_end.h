@@ -8,13 +8,16 @@
 #include <stdbool.h>
 
 /* Start removing the checkpoint that ranks were writing when they were stopped, if the checkpoint
- * folder is the job's own and visible from this machine.  A later generation would do it, but there
- * is none.  *ret_over becomes true when that has been done or has failed, which is reported: in
- * file_thread_turn of run->looks, or at once if there is nothing to do.
+ * folder is the job's own and visible from this machine. (During the job the next generation
+ * removes such a checkpoint.) *ret_over is set to true when the removal is done or has failed:
+ * later, in file_thread_turn of run->looks, or before the return if there is nothing to remove. A
+ * failure is reported to the user.
  */
 void checkpoint_end(struct job_run *run, bool *ret_over);
 
-/* Report that a partly written checkpoint may remain because the folder does not answer in time. */
+/* Tell the user that a partly written checkpoint may remain, because the folder does not respond in
+ * time.
+ */
 void checkpoint_end_give_up(struct job_run *run);
 
 #endif

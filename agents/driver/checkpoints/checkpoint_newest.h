@@ -9,17 +9,22 @@
 
 /* The result of a search for checkpoints. */
 struct checkpoint_found {
-    int64_t step;          /* step of the newest one; -1: the job has written none */
-    int64_t begun_step;    /* if step is -1: of the one that the job started from; -1: none */
-    char resume[PATH_MAX]; /* argument of --resume for that checkpoint: the job's id if that is
-                            * enough to find it, otherwise its path; "": none */
+    int64_t step; /* step of the newest checkpoint that the job has written; -1: none */
+    /* if step is -1: step of the checkpoint that the job started from; -1: none */
+    int64_t begun_step;
+    /* argument of --resume for this checkpoint: the job's id if it suffices to find the checkpoint,
+     * otherwise a path; "": none
+     */
+    char resume[PATH_MAX];
 };
 
-/* Called on the driver's thread with the result, which is borrowed during the call. */
+/* Type of the function that gets the result *f, on the driver's thread; *f is valid only during the
+ * call.
+ */
 typedef void checkpoint_newest_fn(void *ctx, const struct checkpoint_found *f);
 
-/* Start a search for the newest checkpoint and pass the result to tell(ctx, ...) on this thread. It
- * is called in a later file_thread_turn of run->looks, or at once if there is nothing to search.
+/* Start a search for the newest checkpoint. The result is passed to tell(ctx, ...) on this thread:
+ * in a later file_thread_turn of run->looks, or before the return if there is nothing to search.
  */
 void checkpoint_newest(struct job_run *run, checkpoint_newest_fn *tell, void *ctx);
 

@@ -2,10 +2,10 @@
 /* journal.h - write the driver's files into the job's folder
  *
  * events.jsonl has one line per event, numbered from 1; the latest ones are also kept in memory for
- * GET /v1/events?after=.  A thread (lib/base/file_thread.h) writes everything in the order given,
- * so that a folder that does not answer blocks nobody: data waits in memory.  Only lines of
- * metrics.jsonl are dropped, and counted, if too many wait.  No failure here ends a job: it is
- * remembered and reported once when it begins and once at the end.
+ * GET /v1/events?after=. A thread (lib/base/file_thread.h) writes all files in the order of the
+ * calls. If the file system does not respond, data waits in memory and no call blocks; only lines
+ * of metrics.jsonl are dropped, and counted, if too many wait. No write error ends a job: the first
+ * error is reported when it happens, and again at the end of the job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_CORE_JOURNAL_H
 #define EDDIS_AGENTS_DRIVER_CORE_JOURNAL_H
@@ -22,37 +22,38 @@
 
 enum { JOURNAL_KEPT = 512, JOURNAL_METRICS = 30 /* metrics lines that may wait */ };
 
-/* The files of one job and the lines waiting for them. */
+/* The files of one job, and the lines that wait to be written */
 struct journal {
-    const struct job_folder *folder; /* borrowed, like files; NULL: nothing is written */
-    struct file_thread *files;       /* the thread that writes */
-    char *line[JOURNAL_KEPT];        /* event n in slot n % JOURNAL_KEPT */
-    int64_t n_events;                /* events so far */
-    struct metrics_rows rows;        /* chooses the workers in metrics.jsonl */
-    int metrics_waiting;             /* lines of metrics.jsonl that wait */
-    int64_t metrics_left_out;        /* lines dropped because too many waited */
-    struct eddis_error trouble;      /* the first write error */
-    char missing[256];               /* names of incomplete files: "events.jsonl, summary.json" */
+    /* folder of the job; borrowed, as files is; NULL: nothing is written */
+    const struct job_folder *folder;
+    struct file_thread *files;  /* the thread that writes */
+    char *line[JOURNAL_KEPT];   /* latest events: event n is in element n % JOURNAL_KEPT */
+    int64_t n_events;           /* number of events so far */
+    struct metrics_rows rows;   /* choice of the workers for each line of metrics.jsonl */
+    int metrics_waiting;        /* number of lines of metrics.jsonl that wait */
+    int64_t metrics_left_out;   /* number of lines dropped because too many waited */
+    struct eddis_error trouble; /* the first write error */
+    char missing[256];          /* names of incomplete files: "events.jsonl, summary.json" */
 };
 
-/* Append an event to events.jsonl and to the events in memory.  node, rank and text may be NULL, -1
- * and "".
+/* Append an event to events.jsonl and to the events in memory. node NULL: no node; rank -1: no
+ * rank; text "": no text.
  */
 void journal_event(struct journal *r, enum job_event type, const char *node, int rank,
                    const char *text);
 
-/* Return {"events": [...], "schema_version": 1} with the events in memory whose number is above
- * after.  The caller frees it; NULL: no memory.
+/* Return {"events": [...], "schema_version": 1} as text, with the events in memory whose number is
+ * greater than `after`. The caller frees the text; NULL without memory.
  */
 char *journal_events_text(const struct journal *r, int64_t after);
 
-/* Append a line to the file of this name in the job's folder.  A NULL line counts as lost for lack
- * of memory.
+/* Append a line to the file of this name in the job's folder. line NULL: there was no memory for
+ * the line, and the file counts as incomplete.
  */
 void journal_line(struct journal *r, const char *name, const char *line);
 
-/* Replace the file of this name in the job's folder by text.  A NULL text counts as lost for lack
- * of memory.
+/* Replace the file of this name in the job's folder by text. text NULL: there was no memory for the
+ * text, and the file counts as incomplete.
  */
 void journal_file(struct journal *r, const char *name, const char *text);
 
@@ -68,11 +69,11 @@ void journal_summary(struct journal *r, const struct job_status *s);
 /* Reserve disk space in the job's folder for the summary. */
 void journal_reserve(struct journal *r);
 
-/* Delete a file in the job's folder once everything queued before has been written. */
+/* Delete a file in the job's folder after everything that is already queued has been written. */
 void journal_remove(struct journal *r, const char *name);
 
-/* Record every file that still waits to be written as incomplete.  Return 0 if none does, otherwise
- * the first error.
+/* Stop waiting for the writer: record every file with data that is not written yet as incomplete.
+ * Return 0 if all is written, otherwise the first error.
  */
 int journal_give_up(struct journal *r);
 

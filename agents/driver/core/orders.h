@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orders.h - orders to one agent, which fetches them in order by long poll
+/* orders.h - orders to one agent, which fetches them one after another by long polls
  *
- * Orders are numbered from 1 and kept until the agent asks for what comes after them, so that a
- * lost reply is sent again.  A poll without news is answered after a third of the lease.
+ * Orders have numbers from 1. Each order is kept until the agent polls for a later order, so that
+ * the order can be sent again if the reply was lost. If there is no new order, a poll is answered
+ * after a third of the lease.
  */
 #ifndef EDDIS_AGENTS_DRIVER_CORE_ORDERS_H
 #define EDDIS_AGENTS_DRIVER_CORE_ORDERS_H
@@ -17,22 +18,23 @@ enum { ORDERS_KEPT = 64 };
 
 /* The order queue of one agent. */
 struct orders {
-    char *text[ORDERS_KEPT]; /* order number first + i, JSON */
+    char *text[ORDERS_KEPT]; /* [n] orders as JSON; element i is order number first + i */
     int n;
-    int64_t first;                        /* number of the oldest order in the queue */
-    struct http_exchange *poll;           /* pending poll; NULL: none */
-    int64_t poll_after, poll_deadline_ns; /* number it continues after; its deadline */
+    int64_t first;              /* number of the oldest order in the queue */
+    struct http_exchange *poll; /* pending poll; NULL: none */
+    /* order number after which the pending poll continues; deadline of the poll */
+    int64_t poll_after, poll_deadline_ns;
 };
 
-/* struct orders is initialised by zeroing it and setting first to 1. */
+/* To initialize a struct orders, set it to zero and `first` to 1. */
 
-/* Give order the next number and queue it for its agent, or send it if the agent is waiting.
- * Return -EOVERFLOW if the agent has not fetched ORDERS_KEPT orders.
+/* Give the order the next number, and queue it for the agent, or send it if a poll is pending.
+ * Return 0, -EOVERFLOW if ORDERS_KEPT orders wait for the agent, or another negative errno.
  */
 int orders_add(struct orders *o, struct order *order, struct eddis_error *err);
 
-/* Handle an agent's poll x for the order after number `after`: reply now if there is one, otherwise
- * by deadline_ns.  Orders up to `after` are freed.
+/* Handle an agent's poll x for the order after number `after`: reply now if this order exists,
+ * otherwise when it is added, at the latest at deadline_ns. Free the orders up to number `after`.
  */
 void orders_poll(struct orders *o, int64_t after, struct http_exchange *x, int64_t deadline_ns);
 

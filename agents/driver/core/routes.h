@@ -18,7 +18,7 @@ enum subject {
     SUBJECTS,
 };
 
-/* The modules that handle an event or action, in order. */
+/* The modules that handle an event or action, in the order in which they are called */
 struct route {
     enum subject to[4];
 };

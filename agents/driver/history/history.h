@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* history.h - the history of a job's program, its workers and their network, as input for a plan
  *
- * It starts with what earlier jobs of the program measured and is updated by this job.
+ * The history begins with what earlier jobs of the program measured, and is updated by this job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_HISTORY_HISTORY_H
 #define EDDIS_AGENTS_DRIVER_HISTORY_HISTORY_H
@@ -13,40 +13,41 @@
 struct history {
     struct job_run *run;               /* borrowed */
     const struct run_network *network; /* the network that the plan uses; borrowed */
-    char algorithm[16];                /* algorithm of the last plan that was launched; "": none */
-    enum sync_wire wire;               /* wire format of that plan; SYNC_WIRE_AUTO: none */
-    struct past_model model;           /* the program's model, as reported last */
-    struct past_times times;           /* the workers' times per batch, in seconds */
-    struct past_memory memory;         /* the workers' limits by memory */
-    bool memory_kept;                  /* the cache has an entry of it for the next job */
-    bool loaded;                       /* the cache has been read */
+    char algorithm[16];        /* algorithm of the last launched plan; "": no plan was launched */
+    enum sync_wire wire;       /* wire format of the last launched plan; SYNC_WIRE_AUTO: none */
+    struct past_model model;   /* the program's model, as last reported */
+    struct past_times times;   /* the workers' times per batch, in seconds */
+    struct past_memory memory; /* the workers' limits by memory */
+    bool memory_kept; /* the cache has an entry with these memory limits for the next job */
+    bool loaded;      /* the cache has been read */
 };
 
-/* Fill *ret with the history of the program and its network for the planner; it borrows from *k.
+/* Fill *ret with the history of the program and its network, for the planner; *ret borrows from *k.
  * The first call reads the cache.
  */
 void history_fill(struct history *k, struct planner_history *ret);
 
-/* Record the size of the model and the traits of the program, also for the next job.  If the size
- * differs from the history, forget the history of the workers.  Return whether anything is new.
+/* Record the size of the model and the traits of the program, also in the cache for the next job.
+ * If the size differs from the recorded size, discard the workers' times and memory limits. Return
+ * whether size or traits have changed.
  */
 bool history_model(struct history *k, int64_t bytes, const struct program *p);
 
-/* Record how many gradients the workers' buckets hold, also for the next job; 0: unknown. */
+/* Record how many gradients the workers' buckets hold, also in the cache for the next job; 0:
+ * unknown.
+ */
 void history_gradients(struct history *k, int64_t n);
 
-/* Record how many samples the job trains, also for the next job; 0: unknown.  Return whether it is
- * new.
+/* Record how many samples the job trains, also in the cache for the next job; 0: unknown. Return
+ * whether the number has changed.
  */
 bool history_samples(struct history *k, int64_t n);
 
-/* Store the workers' times for the next job. */
+/* Store the workers' times in the cache for the next job. */
 void history_keep_times(struct history *k);
 
-/* Store the workers' memory limits for the next job. */
+/* Store the workers' memory limits in the cache for the next job. */
 void history_keep_memory(struct history *k);
-
-/* Free the history. */
 
 /* Free the history of the program. */
 void history_fini(struct history *k);

@@ -10,8 +10,8 @@
  *     times     the version of eddis, the command and its folder
  *     memory    the same as times
  *
- * A file that others could have written is ignored.  The cache only saves time, so nobody waits for
- * a file system that does not answer: it then counts as empty (-ETIMEDOUT).
+ * A file that another user could have written is ignored. The cache only saves time, so no call
+ * waits long for a file system that does not respond: the cache then counts as empty (-ETIMEDOUT).
  */
 #ifndef EDDIS_AGENTS_DRIVER_HISTORY_JOB_CACHE_H
 #define EDDIS_AGENTS_DRIVER_HISTORY_JOB_CACHE_H
@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-/* Names an entry: its kind, and a key of any length. */
+/* Identifies an entry: its kind, and a key of any length */
 struct job_cache_entry {
     const char *kind, *key;
 };
@@ -32,13 +32,13 @@ struct job_cache_entry {
 int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
                    char **ret);
 
-/* Replace what the cache holds for this key by text, a JSON object: atomically, mode 0600.  Blocks
- * for half a second at most.
+/* Replace the cache's entry e by text, a JSON object: atomically, in a file of mode 0600. Return 0
+ * or a negative errno. Blocks for at most half a second.
  */
 int job_cache_store(struct file_thread *looks, const struct job_cache_entry *e, const char *text,
                     struct eddis_error *err);
 
-/* Delete what the cache holds for this key, without waiting. */
+/* Delete the cache's entry e. The call does not wait for the deletion. */
 void job_cache_drop(struct file_thread *looks, const struct job_cache_entry *e);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log_readers.h - people's requests for parts of ranks' logs while the job runs */
+/* log_readers.h - users' requests for parts of ranks' logs while the job runs */
 #ifndef EDDIS_AGENTS_DRIVER_LOGS_LOG_READERS_H
 #define EDDIS_AGENTS_DRIVER_LOGS_LOG_READERS_H
 
@@ -13,22 +13,24 @@ struct log_readers;
  */
 struct log_readers *log_readers_new(struct job_run *run);
 
-/* Answer a person's request for a part of a rank's log, at once or when its node has sent it.
- * While the job ends, nodes are no longer asked and the request is rejected.
+/* Answer a user's request for a part of a rank's log, now or when the rank's node has sent the
+ * part. ending: the job ends; nodes are no longer asked then, and the request is rejected.
  */
 void log_readers_add(struct log_readers *s, const struct request_item *i, bool ending,
                      int64_t now_ns);
 
-/* Add a log chunk that an agent sent to the person's request that waits for it, if any. */
+/* Append the log chunk p, which an agent has sent, to the answer of the request that waits for it.
+ * If no request waits for it, do nothing.
+ */
 void log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p);
 
 /* Answer the person's request that waits for the log that an agent has sent to its end, if any. */
 void log_readers_end(struct log_readers *s, int agent, const struct event *e);
 
-/* Reject people's requests for logs whose deadline has passed. */
+/* Reject the requests for logs whose deadline has passed. */
 void log_readers_tick(struct log_readers *s, int64_t now_ns);
 
-/* Reject all people's requests for logs.  Accepts NULL. */
+/* Reject all pending requests for logs. Accepts NULL. */
 void log_readers_shut(struct log_readers *s);
 
 #endif

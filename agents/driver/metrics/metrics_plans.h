@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics_plans.h - measure what each plan of a job achieved
+/* metrics_plans.h - compute the rates that the plans of a job achieved
  *
- * Computed from the workers' sums at the steps from which plans hold, so that the result does not
- * depend on when a report was sent.  If a worker switches plans twice between two reports, its
- * steps after the first switch are left out.  A plan's rate is the sum over workers of samples
- * divided by step time under that plan; unknown until every worker has done a step.  Its ideal is
- * the sum, over the same steps, of samples divided by computing and input time, or of the model's
- * speed for emulated devices; before that, the plan's expectation.
+ * The rates are computed from the workers' sums at the steps at which plans take effect, so that
+ * they do not depend on when a report was sent. If a worker changes plans twice between two
+ * reports, its steps after the first change are left out. A plan's rate is the sum over workers of
+ * samples divided by step time under this plan; it is unknown until every worker has done a step. A
+ * plan's ideal is the sum, over the same steps, of samples divided by computing and input time, or
+ * of the model's speed for emulated devices. Before steps are measured, the ideal is that of the
+ * plan's time models.
  *
- * The equal split of --measure-equal is not listed here; its rate is measured separately.
+ * The equal split of --measure-equal is not in the list of plans; its rate is computed in
+ * metrics.h.
  */
 #ifndef EDDIS_AGENTS_DRIVER_METRICS_METRICS_PLANS_H
 #define EDDIS_AGENTS_DRIVER_METRICS_METRICS_PLANS_H
@@ -24,7 +26,9 @@ void metrics_plans_refine(struct metrics *f);
 /* Remove the newest listed plan, which never took effect. */
 void metrics_plans_drop(struct metrics *f);
 
-/* Add a worker's report p to the result of the plan that it uses; w->last is the report before. */
+/* Add a worker's report p to the result of the plan that the worker uses; w->last is the worker's
+ * previous report.
+ */
 void metrics_plans_progress(struct metrics *f, struct metrics_worker *w, const struct progress *p);
 
 /* Complete the results of the present generation's plans. */

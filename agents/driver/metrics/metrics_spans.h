@@ -5,20 +5,20 @@
 
 #include "metrics.h"
 
-/* Chooses the marks *from and *to between which a worker's steps count. */
+/* Type of a function that stores in *from and *to the marks between which a worker's steps count */
 typedef void (*metrics_spans_fn)(const struct metrics_worker *w, struct metrics_mark *from,
                                  struct metrics_mark *to);
 
-/* Choose all steps of the worker. */
+/* Choose the marks around all steps of the worker. */
 void metrics_spans_all(const struct metrics_worker *w, struct metrics_mark *from,
                        struct metrics_mark *to);
 
-/* Choose the worker's steps under the real plan; none before it has begun. */
+/* Choose the marks around the worker's steps under the real plan; no steps if it has not begun. */
 void metrics_spans_real(const struct metrics_worker *w, struct metrics_mark *from,
                         struct metrics_mark *to);
 
-/* Choose the worker's steps under the equal split before the real plan.  Its slow first steps are
- * left out if enough follow and the real plan has begun.
+/* Choose the marks around the worker's steps under the equal split before the real plan. The slow
+ * first steps are left out if enough steps follow and the real plan has begun.
  */
 void metrics_spans_equal(const struct metrics_worker *w, struct metrics_mark *from,
                          struct metrics_mark *to);
@@ -26,8 +26,8 @@ void metrics_spans_equal(const struct metrics_worker *w, struct metrics_mark *fr
 /* Return a worker's present steps, samples and step times as a mark. */
 struct metrics_mark metrics_spans_mark(const struct progress *p);
 
-/* Check whether steps come from the workers' output or from reported step numbers alone.  Then some
- * workers may report none.
+/* Check whether steps come from the workers' output or from reported step numbers alone, in which
+ * case some workers may report no steps.
  */
 bool metrics_spans_reported(const struct metrics *f);
 
@@ -36,19 +36,21 @@ bool metrics_spans_reported(const struct metrics *f);
  */
 bool metrics_spans_here(const struct metrics *f, int64_t *samples, int64_t *longest_ns);
 
-/* Return samples per second; NAN if ns is 0. */
+/* Return the rate of `samples` in ns, in samples per second; NAN if ns is 0. */
 double metrics_spans_per_s(int64_t samples, int64_t ns);
 
-/* Return a worker's samples per second of computing and input time between two marks; NAN: no such
- * time is known.
+/* Return a worker's samples divided by its computing and input time between two marks, in samples
+ * per second; NAN: this time is unknown.
  */
 double metrics_spans_own_speed(const struct metrics_mark *from, const struct metrics_mark *to);
 
-/* Return the samples per second of all workers over the longest step time; NAN: unknown. */
+/* Return the samples of all workers between the marks, divided by the longest total step time of a
+ * worker, in samples per second; NAN: unknown.
+ */
 double metrics_spans_rate(const struct metrics *f, metrics_spans_fn marks);
 
-/* Return the sum of every worker's samples divided by its own step time; NAN: unknown.  Use it if
- * the workers' marks are steps apart.
+/* Return the sum over workers of the worker's samples divided by its own step time; NAN: unknown.
+ * To be used if the workers' marks are not at the same step.
  */
 double metrics_spans_rates(const struct metrics *f, metrics_spans_fn marks);
 

@@ -16,22 +16,23 @@
 
 /* The candidates and the network in use. */
 struct network_choice {
-    struct job_run *run;        /* borrowed */
-    struct run_network used;    /* the network in use, lent to planning and launching */
-    struct networks candidates; /* best first; the first `next` ones have been tried */
-    int next;                   /* number of candidates that have been tried */
-    char *key;                  /* cache key of the chosen network */
-    bool dropped;               /* its cache entry was deleted because the network has changed */
-    struct parts heard;         /* parts of the probe's results received so far */
-    char why[512]; /* why networks failed: "10.1.0.0/24: c01 got no answer from c02; ..." */
+    struct job_run *run;     /* borrowed */
+    struct run_network used; /* the network in use, lent to planning and launching */
+    /* candidates, best first; the first `next` of them have been tried */
+    struct networks candidates;
+    int next;     /* number of candidates that have been tried */
+    char *key;    /* cache key of the chosen network */
+    bool dropped; /* the cache entry of the network was deleted, because the network has changed */
+    struct parts heard; /* parts of the probe's results received so far */
+    char why[512];      /* why networks failed: "10.1.0.0/24: c01 got no answer from c02; ..." */
 };
 
-/* Entry points for events (results of the probe, revalidation by the ranks) and actions (choose a
- * network, forget it, store its measurement for the next job).
+/* Entry points for events (results of the probe, of a check by the ranks) and actions (choose a
+ * network, forget the network, store its measurement for the next job)
  */
 extern const struct subject_ops network_choice_ops;
 
-/* Free everything in *c, which must have been zeroed except for run. */
+/* Free the members of *c, which must have been zeroed except for run before its first use. */
 void network_choice_fini(struct network_choice *c);
 
 #endif

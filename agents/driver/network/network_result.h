@@ -5,8 +5,9 @@
 
 #include "agents/driver/core/job_run.h"
 
-/* Parse the probe's results (lib/model/network.h) and store them in *used.  Return true if the
- * network works; otherwise report the failure to the state machine.
+/* Parse the probe's results (lib/model/network.h) and store them in *used. Return true if the
+ * network works. Otherwise, also if the text cannot be parsed, report the failure to the state
+ * machine and return false.
  */
 bool network_result_take(struct job_run *r, const char *text, struct run_network *used);
 

@@ -6,16 +6,15 @@
 #include "agents/driver/core/job_run.h"
 #include "listeners.h"
 
-/* Make the configuration of an agent as JSON text in *ret.  It holds the agent's token, so the
- * caller wipes and frees it.  The agent connects to the addresses of l; log_marker names a file in
- * the log folder.
+/* Make the configuration of an agent as JSON text in *ret. The text contains the agent's token, so
+ * the caller wipes and frees it. The agent will connect to the addresses of l; log_marker: name of
+ * the file by which the agent detects a shared log folder. Return 0 or a negative errno.
  */
 int agent_config_make(const struct job_run *r, int agent, const struct listeners *l,
                       const char *log_marker, char **ret, struct eddis_error *err);
 
-/* Return the path that the program reads its data from, so that a node can check it: the last
- * --data argument of the command, if that file is readable here.  The caller frees it; NULL:
- * unknown.
+/* Return the path of the program's data, for nodes to check: the last --data argument of the
+ * command, if this file is readable on this machine. The caller frees the path. NULL: unknown.
  */
 char *agent_config_data_path(const struct job *job);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check.h - results of `eddis-run --check` for every node
  *
- * A job ends with the first node that fails.  A check goes on until every node has answered, so
- * that the user sees all faults at once.  Except for check_report, these functions do nothing in a
+ * A job ends when the first node fails. A check continues until every node has answered, so that
+ * the user sees all faults together. Except for check_report, these functions do nothing in a
  * normal job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_CHECK_H
@@ -11,19 +11,21 @@
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/core/subject.h"
 
-/* Entry point for failure events, whose text becomes the node's trouble.  self is the struct
- * job_run.
+/* Entry point for failure events, whose text becomes `trouble` of the node's agent; self is the
+ * struct job_run
  */
 extern const struct subject_ops check_ops;
 
-/* In a check, store why the agent's node cannot be used, unless a reason is stored already. */
+/* In a check, store text as the reason why the agent's node cannot be used, unless a reason is
+ * stored already.
+ */
 void check_trouble(struct job_run *r, int agent, const char *text);
 
-/* Return true if this is a check and some nodes have neither registered nor failed. */
+/* Check whether the job is a check and some node has neither registered nor failed. */
 bool check_waits(const struct job_run *r);
 
-/* In a check, handle that one more node has answered.  Once all have, report the nodes that failed
- * to the state machine.
+/* In a check, act on the answer of a further node: if all nodes have answered, report those that
+ * failed to the state machine.
  */
 void check_heard(struct job_run *r, int64_t now_ns);
 

@@ -6,15 +6,15 @@
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/core/subject.h"
 
-/* What the orders are made from; everything is borrowed. */
+/* The data from which orders are made; all borrowed */
 struct launch_orders {
     struct job_run *run; /* the job */
     const struct run_plans *plans;
     const struct run_network *network;
 };
 
-/* Entry points for events (mpirun wants a daemon on a node, a node did not learn its sync mode) and
- * actions (profile, prepare, check, start, signal, inspect, stop).
+/* Entry points for events (mpirun wants a daemon on a node, ORDER_SETTLE failed on a node) and
+ * actions (profile, prepare, check, start, signal, inspect, stop)
  */
 extern const struct subject_ops launch_orders_ops;
 

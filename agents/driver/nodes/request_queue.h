@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* request_queue.h - request queue from the HTTP server's threads to the driver's thread
  *
- * The server's handler checks the sender's rights, parses the request and queues it here; the
- * driver's loop takes it and replies.  Thus all decisions and replies are made on one thread, and
- * this queue's lock is the only one.
+ * The server's handler checks the sender's rights, parses the request and queues it; the driver's
+ * loop takes the request from the queue and replies. So all decisions and replies are made on one
+ * thread, and the queue's lock is the only lock.
  */
 #ifndef EDDIS_AGENTS_DRIVER_NODES_REQUEST_QUEUE_H
 #define EDDIS_AGENTS_DRIVER_NODES_REQUEST_QUEUE_H
@@ -15,19 +15,19 @@
 
 #include <stdint.h>
 
-/* Numbers of people's tokens.  The tokens of agents have the agents' numbers; higher numbers belong
- * to the nodes that are about to join.
+/* Numbers of the tokens of people. The token of an agent has the agent's number; higher numbers are
+ * those of join secrets.
  */
 enum request_person {
-    REQUEST_READER, /* may read */
-    REQUEST_OWNER,  /* may also stop the job */
+    REQUEST_READER, /* token that permits reading */
+    REQUEST_OWNER,  /* token that permits reading and stopping the job */
     N_REQUEST_PERSONS,
 };
 
 /* The kinds of requests. */
 enum request_type {
     REQUEST_HELLO,
-    REQUEST_JOIN, /* agent is a token number above those of the agents */
+    REQUEST_JOIN, /* `agent` is the number of a join secret's token */
     REQUEST_POLL,
     REQUEST_REPORT,
     REQUEST_STOP, /* from the owner */
@@ -44,26 +44,26 @@ enum request_type {
 struct request_item {
     struct request_item *next;
     enum request_type type;
-    int agent;                  /* the sender, if an agent; see REQUEST_JOIN */
+    int agent;                  /* number of the agent that sent the request; see REQUEST_JOIN */
     char peer[HTTP_PEER_CHARS]; /* address of the sender */
-    int64_t after;              /* number that the query asks to continue after */
+    int64_t after;              /* number after which the sender wants orders, events or log text */
     int rank;                   /* the log's rank (REQUEST_LOGS) */
     struct hello hello;
     struct join join;
     struct report *report;   /* owned */
-    struct http_exchange *x; /* the consumer must reply to it */
+    struct http_exchange *x; /* exchange to which the consumer must reply */
 };
 
 struct request_queue;
 
-/* Make an empty queue for requests of n_agents agents. */
+/* Create an empty queue for requests of n_agents agents in *ret. Return 0 or a negative errno. */
 int request_queue_open(int n_agents, struct request_queue **ret, struct eddis_error *err);
 
-/* Return a descriptor that is readable if requests may have arrived.  Borrowed. */
+/* Return a descriptor, borrowed, that is readable if requests may have arrived. */
 int request_queue_fd(const struct request_queue *b);
 
-/* Take the oldest request; NULL: none.  The caller replies to it and frees it with
- * request_item_free.
+/* Take the oldest request from the queue; NULL: the queue is empty. The caller replies to the
+ * request, and frees it with request_item_free.
  */
 struct request_item *request_queue_take(struct request_queue *b);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_watch.h - compare the plan in force with the workers' measurements: re-plan if it pays, and
- * report slow workers and a changed network
+/* plan_watch.h - compare the plan in force with the workers' measurements: re-plan if this promises
+ * a gain, and report slow workers and a changed network
  */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_PLAN_WATCH_H
 #define EDDIS_AGENTS_DRIVER_PLAN_PLAN_WATCH_H
@@ -12,7 +12,7 @@
 #include "replanner.h"
 #include "straggling.h"
 
-/* What watches the plan of a generation. */
+/* The watch on the plan of a generation */
 struct plan_watch {
     struct job_run *run; /* borrowed, like the next three members */
     struct history *history;
@@ -22,34 +22,36 @@ struct plan_watch {
     struct straggling straggle; /* finds slow workers */
     struct memory_watch memory; /* limits workers by memory */
     bool length_known;          /* the program of this generation has reported the job's length */
-    int64_t replan_ns;          /* when the next re-plan may be decided */
-    bool alone_reported;        /* reported that one worker alone would be faster */
-    int told;                   /* re-plans reported to the user, in all generations */
-    int networks_reported;      /* changed networks reported to the user, in all generations */
-    double network_bytes_per_s; /* bandwidth of the last one; 0: none */
+    int64_t replan_ns;          /* time from which the next re-plan may be decided */
+    bool alone_reported;        /* the user was told that one worker alone would be faster */
+    int told;                   /* number of re-plans reported to the user, in all generations */
+    int networks_reported; /* number of network changes reported to the user, in all generations */
+    double network_bytes_per_s; /* bandwidth in the last reported network change; 0: none */
 };
 
-/* Start watching the published plan of a generation, or of a sync mode that was decided. */
+/* Start watching the published plan of a generation, or the plan of a newly chosen sync mode.
+ * Return 0 or a negative errno.
+ */
 int plan_watch_begin(struct plan_watch *w, struct eddis_error *err);
 
-/* Handle a worker's progress: the plan version it uses, its steps, memory, speed and model. */
+/* Handle a worker's progress: plan version, steps, memory, speed and model. */
 void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t now_ns);
 
-/* Publish a checkpoint, or a new plan if the latest reports make it worthwhile, and report slow
- * workers.
+/* Publish the request for a checkpoint if it is due, or a new plan if the latest reports show that
+ * it is worth the change. Report slow workers.
  */
 void plan_watch_stepped(struct plan_watch *w, int64_t now_ns);
 
-/* Record the size of the model and the traits of the program for re-planning. */
+/* Record the size of the model and the traits of the program, for re-planning. */
 void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p);
 
 /* Update re-planning with the present history, for example after a change of the network. */
 void plan_watch_network(struct plan_watch *w);
 
-/* Store what the generation measured in the history, for the next generation and the next job. */
+/* Store the generation's measurements in the history, for the next generation and the next job. */
 void plan_watch_keep(struct plan_watch *w);
 
-/* Stop watching the generation's plan and free everything. */
+/* Stop watching the generation's plan, and free the watch's members. */
 void plan_watch_end(struct plan_watch *w);
 
 #endif

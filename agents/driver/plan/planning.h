@@ -10,15 +10,16 @@
 #include "plan_versions.h"
 #include "plan_watch.h"
 
-/* The plans of a job and what they are made from. */
+/* The plans of a job, and the data from which they are made */
 struct planning {
-    struct job_run *run;            /* borrowed */
-    struct plan_versions published; /* its plans are lent to launch_orders and job_report */
-    struct history history;         /* history of the program and network */
-    struct plan_watch watch;        /* watches the launched plan */
-    int *agent;                     /* [n_agents] agents of the plan's nodes */
-    bool choice_given;              /* the replayed plan fixes how ranks communicate */
-    bool memory_retry; /* a worker was killed for lack of memory: a replayed plan did not fit */
+    struct job_run *run; /* borrowed */
+    /* the published plans, which launch_orders and job_report borrow */
+    struct plan_versions published;
+    struct history history;  /* history of the program and network */
+    struct plan_watch watch; /* watches the launched plan */
+    int *agent;              /* [n_agents] agents of the plan's nodes */
+    bool choice_given;       /* the replayed plan fixes how ranks communicate */
+    bool memory_retry; /* a worker was killed for lack of memory, so a replayed plan did not fit */
     char *replay;      /* text of the replayed plan; NULL: none */
     struct eddis_error unreadable; /* why the replayed plan could not be read */
     struct checkpoint_wait wait;   /* search for checkpoints before a restart's plan */
@@ -29,17 +30,15 @@ struct planning {
  */
 extern const struct subject_ops planning_ops;
 
-/* Give the planning module its pointers to the job and the network.  g is zeroed before and must
- * not move afterwards.
+/* Set the planning module's pointers to the job and the network. The caller has zeroed *g, and must
+ * not move it afterwards.
  */
 void planning_join(struct planning *g, struct job_run *run, const struct run_network *network);
 
-/* Read the plan to replay and allocate; call planning_join first.  planning_fini is needed even on
- * failure.
+/* Allocate, and read the plan to replay. planning_join must have been called; planning_fini is
+ * needed even on failure. Return 0 or a negative errno.
  */
 int planning_init(struct planning *g, struct eddis_error *err);
-
-/* Stop watching and free the plans and the history. */
 
 /* Stop watching the plan, and free the plans and the history. */
 void planning_fini(struct planning *g);

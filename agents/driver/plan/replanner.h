@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replanner.h - re-plan a generation from its workers' measurements
  *
- * scheduler/replan decides when and how to re-plan; this module feeds it from reports and makes
- * plans of its proposals.  Each generation has its own policy: what it has measured passes through
- * past.h to the plan of the next generation and of the next job.
+ * scheduler/replan decides when and how to re-plan; this module passes it the measurements from
+ * reports, and makes plans from its proposals. Each generation has a re-planning policy of its own,
+ * whose measurements pass through past.h to the plan of the next generation and of the next job.
  */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_REPLANNER_H
 #define EDDIS_AGENTS_DRIVER_PLAN_REPLANNER_H
@@ -15,18 +15,20 @@
 
 /* The re-planning policy of a generation. */
 struct replanner {
-    struct job_run *run;           /* borrowed */
-    struct replan *policy;         /* NULL: the plan does not change */
-    bool *contradicted;            /* [n_workers] reported that its earlier time no longer holds */
-    const int64_t *most;           /* [n_workers] samples held at once, by memory; borrowed;
-                                    * NULL: unknown */
-    const int64_t *bound;          /* the same if it also limits batches, else NULL */
-    int64_t min_count;             /* smallest batch of the program; 0: any */
-    int n_workers, n_contradicted; /* workers; of them contradicted so far */
+    struct job_run *run;   /* borrowed */
+    struct replan *policy; /* re-planning policy; NULL: the plan does not change */
+    /* [n_workers] it was reported that the worker's time from earlier jobs does not hold */
+    bool *contradicted;
+    /* [n_workers] most samples that memory can hold at the same time; borrowed; NULL: unknown */
+    const int64_t *most;
+    const int64_t *bound; /* equal to `most` if memory also limits batches, otherwise NULL */
+    int64_t min_count;    /* smallest batch of the program; 0: any */
+    /* number of workers; number of true elements of `contradicted` */
+    int n_workers, n_contradicted;
 };
 
-/* Start re-planning for a generation's plans.  The policy also learns from the equal split that
- * runs before the plan.
+/* Start re-planning for a generation's plans. The policy also learns from the equal split that is
+ * used before the plan. Return 0 or a negative errno.
  */
 int replanner_begin(struct replanner *r, const struct run_plans *plans,
                     const struct planner_history *history, struct eddis_error *err);
@@ -38,8 +40,9 @@ void replanner_progress(struct replanner *r, const struct progress *p, int64_t n
 void replanner_known(struct replanner *r, const struct plan *p,
                      const struct planner_history *history);
 
-/* Set how many samples each worker of p can hold at once.  `most` is borrowed until the end of the
- * generation.  It also limits the batches unless the program trains in micro-batches.
+/* Set how many samples each worker of p can hold at the same time. `most` [n_workers] is borrowed
+ * until the end of the generation. If the program does not train in micro-batches, `most` also
+ * limits the batches.
  */
 void replanner_memory(struct replanner *r, const struct plan *p, const int64_t *most,
                       bool takes_pieces);
@@ -55,18 +58,16 @@ bool replanner_model(const struct replanner *r, int rank, struct time_model *ret
 /* Record that this version of the plan was published, for the re-planning policy. */
 void replanner_published(struct replanner *r, int64_t version, const struct plan *p);
 
-/* Record that the workers agreed on this version of the plan. */
-
 /* Record that the workers agreed on this version of the plan, for the re-planning policy. */
 void replanner_agreed(struct replanner *r, int64_t version, int64_t now_ns);
 
-/* Check whether another plan is worthwhile, and write the proposal to *ret.  Its batches are
- * borrowed until the next call.
+/* Check whether another plan is worth the change, and write the proposal to *ret. The proposal's
+ * batches are borrowed until the next call.
  */
 bool replanner_decide(struct replanner *r, int64_t now_ns, struct replan_proposal *ret);
 
-/* Return the proposed plan in place of p, for the caller to free; NULL: error, recorded as an
- * event.
+/* Return a new plan, which replaces p, from the proposal `wish`; the caller frees it. NULL: it
+ * failed, and the error is recorded as an event.
  */
 struct plan *replanner_plan(struct replanner *r, const struct plan *p,
                             const struct planner_history *history,
@@ -77,19 +78,20 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
  */
 bool replanner_knows_seconds(const struct replanner *r, const struct plan *p);
 
-/* Return a copy of p with measured times in seconds, for the caller to free; NULL: error. */
+/* Return a copy of p with measured times in seconds, which the caller frees; NULL: it failed. */
 struct plan *replanner_seconds(struct replanner *r, const struct plan *p,
                                const struct planner_history *history);
 
-/* Check whether the steps of p contradict its prediction, which must be in seconds.  If so, write
- * the samples per second that follow from them to *ret_per_s.  See replan_predicts.
+/* Check whether the steps under p contradict the prediction of p, which must be in seconds
+ * (replan_predicts). If so, write the samples per second that follow from these steps to
+ * *ret_per_s.
  */
 bool replanner_predicts(struct replanner *r, const struct plan *p, double *ret_per_s);
 
 /* Check whether one worker alone would be faster; see replan_alone. */
 bool replanner_alone(struct replanner *r, int *ret_rank, double *ret_times);
 
-/* Record the measured times of the workers of p in *ret; node: the profiles of its nodes. */
+/* Record the measured times of the workers of p in *ret; node: the profiles of the nodes of p. */
 void replanner_learn(const struct replanner *r, const struct plan *p,
                      const struct node_profile *const *node, struct past_times *ret);
 

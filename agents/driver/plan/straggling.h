@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* straggling.h - report workers that have become slow, to the user, in the status and in the events
- */
+/* straggling.h - report workers that have become slow to the user, in the status and as events */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_STRAGGLING_H
 #define EDDIS_AGENTS_DRIVER_PLAN_STRAGGLING_H
 
@@ -12,18 +11,19 @@
 struct straggling {
     struct job_run *run;      /* borrowed */
     struct stragglers *found; /* the detector; NULL: no generation */
-    int n_all;                /* how often most workers were slow at once */
-    /* For programs that only report step numbers: steps between two reports. */
-    struct step_window *told;   /* [n_workers] NULL: no worker has reported any */
-    int n_workers, n_reporting; /* all workers; those that have reported a step */
+    int n_all;                /* number of times that most workers were slow at the same time */
+    /* For programs that only report step numbers: steps between two reports */
+    struct step_window *told;   /* [n_workers] steps; NULL: no worker has reported a step number */
+    int n_workers, n_reporting; /* number of workers; number of workers that have reported a step */
 };
 
-/* Start the detection of slow workers for a generation's plan. */
+/* Start the detection of slow workers for a generation's plan. Return 0 or a negative errno. */
 int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err);
 
-/* Pass a worker's measurements to the detection of slow workers.  Workers that only report step
- * numbers count once all of them do: a worker that prints for all would be blamed for all.  model:
- * its measured time model; peer: the node of its busiest connection, -1: none.
+/* Pass a worker's measurements to the detection of slow workers. Workers that only report step
+ * numbers count if all workers report them; if one worker prints for all workers, it must not be
+ * blamed for all. model: the worker's measured time model; peer: the node at the other end of the
+ * worker's busiest connection, -1: none.
  */
 void straggling_progress(struct straggling *s, const struct plan *in_force,
                          const struct progress *p, const struct time_model *model, int peer);
@@ -34,7 +34,7 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
 void straggling_report(struct straggling *s, const struct plan *p, const int *agent,
                        int64_t now_ns);
 
-/* End the detection of slow workers and free everything. */
+/* End the detection of slow workers, and free its memory. */
 void straggling_end(struct straggling *s);
 
 #endif

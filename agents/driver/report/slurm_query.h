@@ -12,20 +12,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The questions to Slurm that are pending. */
+/* The pending questions to Slurm */
 struct slurm_query {
     struct job_run *run;
-    struct file_thread *thread; /* runs scontrol and sinfo; NULL: the job is in no allocation */
-    bool asking_limit, asking_nodes; /* a question about the time limit, about nodes, is pending */
-    int asked_count;                 /* preempt_count when the signal in question came */
-    int asked_signal;                /* SIGTERM or SIGUSR1 */
-    int tries;                       /* questions about that signal */
-    int64_t nodes_ns;                /* when the next question about nodes may follow */
-    int64_t again_s; /* seconds between two such questions; 0: none yet while a node is silent */
+    /* thread that runs scontrol and sinfo; NULL: the job runs in no allocation */
+    struct file_thread *thread;
+    /* a question about the time limit is pending; a question about nodes is pending */
+    bool asking_limit, asking_nodes;
+    int asked_count; /* value of preempt_count when the signal arrived that the question is about */
+    int asked_signal; /* this signal: SIGTERM or SIGUSR1 */
+    int tries;        /* number of questions about this signal */
+    int64_t nodes_ns; /* time from which the next question about nodes is allowed */
+    /* seconds between two questions about nodes; 0: no question yet since a node became silent */
+    int64_t again_s;
 };
 
-/* Check whether a record of "scontrol -o show job" shows that Slurm ends the job at its time limit,
- * or that at most warned_s seconds are left at now_s (Unix time in seconds).
+/* Check whether a record of "scontrol -o show job" shows that Slurm ends the job because of its
+ * time limit, or that at now_s (Unix time in seconds) the job has at most warned_s seconds left.
  */
 bool slurm_query_is_limit(const char *record, int64_t now_s, int64_t warned_s);
 
@@ -34,21 +37,23 @@ bool slurm_query_is_limit(const char *record, int64_t now_s, int64_t warned_s);
  */
 bool slurm_query_is_down(const char *table, const char *node);
 
-/* Start the thread that runs scontrol and sinfo, if the job runs in an allocation. */
+/* If the job runs in an allocation, start the thread that runs scontrol and sinfo. Return 0 or a
+ * negative errno.
+ */
 int slurm_query_open(struct slurm_query *a, struct eddis_error *err);
 
-/* Return a descriptor that is readable if an answer may have come; -1: none. */
+/* Return a descriptor that is readable if an answer may have arrived; -1: no thread asks Slurm. */
 int slurm_query_fd(const struct slurm_query *a);
 
 /* Ask Slurm the questions that are due, and pass its answers to the state machine. */
 void slurm_query_turn(struct slurm_query *a, int64_t now_ns);
 
-/* At the job's end, wait a moment for Slurm's answer about the time limit.  When it returns, no
- * program that was started runs any more.
+/* At the job's end, wait a short time for Slurm's answer about the time limit. When the function
+ * returns, none of the programs that it or slurm_query_turn started runs any more.
  */
 void slurm_query_settle(struct slurm_query *a);
 
-/* Stop the thread that asks Slurm.  Accepts one that was not opened. */
+/* Stop the thread that asks Slurm. If *a was not opened, do nothing. */
 void slurm_query_close(struct slurm_query *a);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include "job_report.h"
 
-/* Complete the status of a job that has ended, write its summary and report it.  Waits for at most
- * ten seconds for a folder that does not answer, and for one more second after a signal (signals: a
- * signalfd, or -1).  Then it names what could not be written.
+/* Complete the status of a job that has ended, write its summary and report it to the user. If the
+ * job's folder does not respond, wait for at most ten seconds, or for one second after a signal
+ * (signals: a signalfd, or -1); then tell the user which files could not be written.
  */
 void summary_report(struct job_report *t, int signals);
 

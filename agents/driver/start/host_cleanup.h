@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_cleanup.h - have `eddis-keeper --cleanup` end what is left of a job on some hosts */
+/* host_cleanup.h - run `eddis-keeper --cleanup` on hosts, to end and remove what remains of a job
+ */
 #ifndef EDDIS_AGENTS_DRIVER_START_HOST_CLEANUP_H
 #define EDDIS_AGENTS_DRIVER_START_HOST_CLEANUP_H
 
@@ -11,29 +12,31 @@
 
 /* The result of the cleanup of one host. */
 enum host_cleanup_result {
-    HOST_CLEAN,  /* nothing is left */
-    HOST_LEFT,   /* the supervisor there reports that something is left */
+    HOST_CLEAN,  /* no process or file of the job remains */
+    HOST_LEFT,   /* the supervisor on the host reports that something remains */
     HOST_UNSEEN, /* the host could not be reached */
 };
 
-/* Called once for each host with the result and a sentence about it. */
+/* Type of the function called once for each host, number i, with the result and a sentence about it
+ */
 typedef void (*host_cleanup_say_fn)(void *ctx, int i, const char *host,
                                     enum host_cleanup_result result, const char *text);
 
-/* What to clean up.  Everything is borrowed. */
+/* What to clean up; all pointers are borrowed */
 struct host_cleanup {
     struct start_options start;
-    const char *job_id;  /* processes with this job id are ended as well; "": only marked ones */
-    char *const **mark;  /* [start.n] process marks of each host, NULL-terminated */
-    int64_t node_ns;     /* time limit of one host; START_LOGINS of them run at a time */
+    /* job whose processes are ended, too; "": end only processes with one of the marks */
+    const char *job_id;
+    char *const **mark;  /* [start.n] marks of the starts on each host, NULL-terminated */
+    int64_t node_ns;     /* time limit of one host; START_LOGINS hosts are cleaned up at a time */
     int64_t deadline_ns; /* deadline of all hosts */
-    int stop;            /* a descriptor that ends the cleanup once it is readable; -1: none */
+    int stop;            /* descriptor that ends the cleanup when it becomes readable; -1: none */
     host_cleanup_say_fn say;
     void *ctx;
 };
 
-/* Clean up all hosts and return the number of those where something may be left.  Blocks.  The
- * caller ignores SIGPIPE and has no children.
+/* Clean up all hosts. Return the number of hosts where something may remain, or a negative errno.
+ * Blocks. The caller must ignore SIGPIPE and have no child processes.
  */
 int host_cleanup(const struct host_cleanup *c, struct eddis_error *err);
 

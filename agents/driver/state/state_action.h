@@ -8,12 +8,14 @@
 #include <stdbool.h>
 
 enum action_type {
-    ACTION_PROFILE,    /* order .agent (-1: all) to report its profile if it need not measure */
-    ACTION_MEASURE,    /* order .agent to measure: its time slot on the machine has come */
-    ACTION_NETWORK,    /* answer with state_network_try, state_network_known or state_fail */
-    ACTION_FORGET,     /* drop the cached network: it did not work */
-    ACTION_PLAN,       /* make a plan of the usable nodes and call state_planned, state_finish,
-                          state_unplannable or state_fail */
+    ACTION_PROFILE, /* order .agent (-1: all) to report its profile if the profile is stored */
+    ACTION_MEASURE, /* order .agent to measure: it is the agent's turn on its machine */
+    ACTION_NETWORK, /* answer with state_network_try, state_network_known or state_fail */
+    ACTION_FORGET,  /* drop the network from the cache: it did not work */
+    /* make a plan for the usable nodes, and call state_planned, state_finish, state_unplannable or
+     * state_fail
+     */
+    ACTION_PLAN,
     ACTION_PREPARE,    /* order the parts to prepare */
     ACTION_CHECK,      /* order the parts to check */
     ACTION_START,      /* order the first part to start mpirun */
@@ -21,11 +23,11 @@ enum action_type {
     ACTION_SIGNAL,     /* pass SIGUSR2 on to the ranks */
     ACTION_LOOK,       /* ask the parts where their ranks stand: a hang was found */
     ACTION_STOP,       /* order the parts to stop by .ladder */
-    ACTION_REVIVE,     /* start .agent again, and lock out what may be left of the old one */
-    ACTION_RECOVERED,  /* report that the generation has done its first step: .text */
+    ACTION_REVIVE,     /* start .agent again, and reject requests of the previous process */
+    ACTION_RECOVERED,  /* report .text, which says that the generation has done its first step */
     ACTION_BYE,        /* order every agent to leave */
     ACTION_KILL,       /* kill the process trees of agents that did not end by themselves */
-    ACTION_SAY,        /* print .text for people */
+    ACTION_SAY,        /* print .text for the user */
     ACTION_LAST_LINES, /* show the last output of .rank (-1: mpirun), which came with the event just
                           handled */
 };
@@ -38,10 +40,11 @@ struct action {
 };
 
 struct action_queue {
-    struct action *at; /* [room + 1]; the first n are queued, oldest first; the last takes actions
-                          that found no memory */
+    /* [room + 1] actions; the first n are queued, oldest first; the last takes those that are lost
+     */
+    struct action *at;
     int n, room;
-    int lost; /* actions dropped for lack of memory since the last state_lost_action */
+    int lost; /* number of actions lost for lack of memory since the last state_lost_action */
 };
 
 struct state;
@@ -49,8 +52,8 @@ struct state;
 /* Move the oldest queued action to *ret.  Return false if the queue is empty. */
 bool state_action(struct state *s, struct action *ret);
 
-/* Check whether an action was dropped for lack of memory since the last call, and reset that
- * record.
+/* Check whether an action was lost for lack of memory since the last call of this function, and
+ * reset the count of lost actions.
  */
 bool state_lost_action(struct state *s);
 

@@ -11,14 +11,14 @@
 enum input_type {
     INPUT_REGISTERED,
     INPUT_PROFILED,
-    INPUT_UNMEASURED,     /* an agent has no stored profile and asks for a time slot to measure */
-    INPUT_PROFILE_FAILED, /* the profile order failed on an agent that is not measured */
+    INPUT_UNMEASURED,     /* an agent has no stored profile, and waits for its turn to measure */
+    INPUT_PROFILE_FAILED, /* ORDER_PROFILE failed on an agent that is not measured */
     INPUT_PREPARED,
     INPUT_CHECKED,
     INPUT_RANK_STARTED,
     INPUT_RANK_EXIT,
     INPUT_MPIRUN_EXIT,
-    INPUT_DAEMON_EXIT, /* mpirun's daemon ended on another node than mpirun's */
+    INPUT_DAEMON_EXIT, /* mpirun's daemon ended on a node other than that of mpirun */
     INPUT_PROBE_RESULT,
     INPUT_STOPPED,
     INPUT_ORDER_FAILED,
@@ -39,7 +39,7 @@ enum input_type {
     INPUT_USR2,
     INPUT_CHECKPOINT_SEEN,
     INPUT_BYE_FROM,
-    /* from the clock */
+    /* inputs from the clock */
     INPUT_SILENT, /* an agent was silent for too long */
     INPUT_LOOK_FOR_HANG,
     INPUT_LATE, /* the phase has reached its deadline */
@@ -54,31 +54,35 @@ enum input_type {
 
 struct state_input {
     enum input_type type;
-    int agent; /* INPUT_PREEMPT: the agent that received the signal; -1: the driver itself */
+    /* agent of the input; INPUT_PREEMPT: agent that received the signal, -1: the driver itself */
+    int agent;
     int64_t now_ns;
-    const struct event *event;       /* borrowed; NULL: not an agent's event */
+    /* event of an agent, borrowed; NULL: the input is no event of an agent */
+    const struct event *event;
     const struct progress *progress; /* INPUT_PROGRESS */
-    const char *text;                /* borrowed sentence for people, or the name of a host */
-    const char *reason, *again; /* reason: INPUT_FAIL; again: how to repeat an INPUT_INTERRUPT */
+    const char *text;                /* sentence for the user, or the name of a host; borrowed */
+    /* INPUT_FAIL: reason of the job's end; INPUT_INTERRUPT: words for how the user can repeat it */
+    const char *reason, *again;
     int exit_code, signal;
     int64_t step, from_ns;
     bool cached;
-    struct state_rank *rank; /* INPUT_PLANNED, INPUT_NETWORK_TRY: owned by the handler */
+    /* INPUT_PLANNED, INPUT_NETWORK_TRY: ranks, which the handler takes over */
+    struct state_rank *rank;
     int n_ranks;
 };
 
 enum cell_kind { CELL_IMPOSSIBLE, CELL_IGNORE, CELL_HANDLER };
 
-/* Pass an input to the handler of its row in the present phase; count it as impossible or ignore it
- * if there is none.
+/* Pass an input to the handler that the table has for it in the present phase; without a handler,
+ * count the input as impossible or ignore it, as the table says.
  */
 void state_take(struct state *s, const struct state_input *in);
 
-/* Return what the table does with this input in this phase: count as impossible, ignore, or call a
- * handler.
+/* Return what the table says for this input in this phase: count it as impossible, ignore it, or
+ * call a handler.
  */
 enum cell_kind state_cell(enum input_type type, enum state_phase phase);
-/* Check whether a cell that calls a handler has one. */
+/* Check whether the table has a handler for this input in this phase, if it says to call one. */
 bool state_cell_is_whole(enum input_type type, enum state_phase phase);
 
 /* Handle one input: change the state and queue actions. in is borrowed for the call. */
@@ -86,8 +90,8 @@ typedef void state_handler_fn(struct state *s, const struct state_input *in);
 
 /* state_agent.c */
 state_handler_fn state_agent_registered;    /* in REGISTER */
-state_handler_fn state_agent_is_back;       /* in later phases: request its profile */
-state_handler_fn state_agent_is_late;       /* while all leave */
+state_handler_fn state_agent_is_back;       /* in later phases: request the agent's profile */
+state_handler_fn state_agent_is_late;       /* in BYE and OVER: it registers too late */
 state_handler_fn state_agent_measured;      /* in PROFILE */
 state_handler_fn state_agent_measured_late; /* in later phases, for the next generation */
 state_handler_fn state_agent_regrouped;     /* in REGROUP */
@@ -97,12 +101,13 @@ state_handler_fn state_agent_note;
 state_handler_fn state_agent_silent;
 state_handler_fn state_agent_ended;
 state_handler_fn state_agent_not_started;
-state_handler_fn state_agent_left; /* while all leave, or stopped already */
+state_handler_fn state_agent_left; /* in BYE and OVER */
 state_handler_fn state_agent_revive;
 
 /* state_launch.c */
-/* Take over in->rank [in->n_ranks] as the ranks of the next generation, and mark their nodes as its
- * parts.  Reset the record of the previous generation, and enter the phase next.
+/* Take over in->rank [in->n_ranks] as the ranks of the next generation, and mark their nodes as
+ * parts of this generation. Reset the record of the previous generation, and enter the phase
+ * `next`.
  */
 void state_place(struct state *s, const struct state_input *in, enum state_phase next);
 state_handler_fn state_launch_planned;

@@ -13,33 +13,35 @@ enum state_phase {
     STATE_PHASE_NETWORK,       /* the caller was asked for the next network to try */
     STATE_PHASE_PROBE_PREPARE, /* nodes prepare the network's probe, ... */
     STATE_PHASE_PROBE_START,   /* the probe's mpirun was ordered, not all ranks are up, ... */
-    STATE_PHASE_PROBE_RUN,     /* all its ranks are up, ... */
-    STATE_PHASE_PROBE_STOP,    /* and what is left of the probe is being stopped */
+    STATE_PHASE_PROBE_RUN,     /* all ranks of the probe are up, ... */
+    STATE_PHASE_PROBE_STOP,    /* and processes that remain of the probe are being stopped */
     STATE_PHASE_PLAN,          /* the caller was asked for a plan */
     STATE_PHASE_PREPARE,       /* nodes make their boards */
     STATE_PHASE_CHECK,         /* nodes check that they share the checkpoint folder */
     STATE_PHASE_START,         /* mpirun was ordered, not all ranks are up */
     STATE_PHASE_RUN,           /* all ranks are up */
-    STATE_PHASE_STOP,          /* what is left is being stopped */
-    STATE_PHASE_REGROUP,       /* nodes that can come back at once may do so before the next plan */
-    STATE_PHASE_BYE,           /* agents have to end */
+    STATE_PHASE_STOP,          /* the processes that remain are being stopped */
+    STATE_PHASE_REGROUP, /* agents that can return immediately may do so before the next plan */
+    STATE_PHASE_BYE,     /* agents were ordered to leave */
     STATE_PHASE_OVER,
     STATE_PHASES,
 };
 
 /* Outcomes of the job. */
 enum state_outcome {
-    STATE_OUTCOME_OPEN,     /* it continues */
-    STATE_OUTCOME_SAVING,   /* it continues to a checkpoint and then ends */
-    STATE_OUTCOME_FAILED,   /* it ends by .failure, unless an earlier failure is reported */
-    STATE_OUTCOME_UNWANTED, /* the same, but the user has asked for the end: an earlier failure does
-                               not restart it */
-    STATE_OUTCOME_OK,       /* this and all below are final */
+    STATE_OUTCOME_OPEN,   /* the job continues */
+    STATE_OUTCOME_SAVING, /* the job continues to a checkpoint, and then ends */
+    STATE_OUTCOME_FAILED, /* the job ends by .failure, unless an earlier failure is reported */
+    /* as STATE_OUTCOME_FAILED, but the user has asked for the end, so that an earlier failure does
+     * not restart the job
+     */
+    STATE_OUTCOME_UNWANTED,
+    STATE_OUTCOME_OK, /* this outcome and all below are final */
     STATE_OUTCOME_PREEMPTED,
     STATE_OUTCOME_INTERRUPTED,
     STATE_OUTCOME_QUIT,
     STATE_OUTCOME_TIMEOUT,
-    STATE_OUTCOME_FAULT, /* the caller cannot go on */
+    STATE_OUTCOME_FAULT, /* the caller cannot continue */
     STATE_OUTCOMES,
 };
 
@@ -58,10 +60,10 @@ enum job_state state_shown(const struct state *s);
  */
 bool state_is_up(const struct state *s);
 
-/* Check whether all ranks are up and not being stopped, of the probe or of the job. */
+/* Check whether all ranks, of the probe or of the job, are up and not being stopped. */
 bool state_all_up(const struct state *s);
 
-/* Check whether workers may report progress: mpirun was ordered for the job, and they may still
+/* Check whether workers may report progress: mpirun was ordered for the job, and workers may still
  * exist.
  */
 bool state_has_workers(const struct state *s);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup.h - a control group for the agent and all its descendants, if one may be made
+/* cgroup.h - a control group for the agent and all its descendants, if this user may make one
  *
- * The supervisor makes it below its own group, of version 2 or of version 1's freezer, named by
- * struct node_identity.  It puts the agent in, and kills the whole group in the end.  The group is
- * never required: a walk over descendants finds the same processes.  It adds two things.  It ends
- * processes that fork faster than a walk finds them.  And its name identifies what is left after
- * supervisor and agent were both killed.
+ * The supervisor makes the group below its own group (of version 2, or of version 1's freezer),
+ * with a name from struct node_identity. The supervisor moves the agent into the group, and in the
+ * end kills all processes of the group. The group is never required, since a walk over descendants
+ * finds the same processes, but has two advantages. In a group even processes that fork faster than
+ * a walk finds them can be killed. And the name of the group identifies the processes that remain
+ * after supervisor and agent were both killed.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_CGROUP_H
 #define EDDIS_AGENTS_NODE_KEEP_CGROUP_H
@@ -19,38 +20,40 @@
 enum { CGROUP_PATH = 512 };
 
 struct cgroup {
-    char path[CGROUP_PATH]; /* path of its folder; "": none */
+    char path[CGROUP_PATH]; /* path of the group's folder; "": no group */
 };
 
-/* Make a group of this name below this process's own.  Return 0, or an error if none may be made
- * here.
+/* Make a group of this name below this process's own group, in *ret. Return 0, or a negative errno
+ * if this user may not make a group there.
  */
 int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err);
 
-/* Move a process into the group. */
+/* Move a process into the group. Return 0 or a negative errno. */
 int cgroup_add(const struct cgroup *c, pid_t pid);
 
-/* SIGKILL all processes in the group, including new and frozen ones, until none is alive (zombies
- * do not count) or the deadline has passed (-ETIMEDOUT).  Block.  Return how many were there first.
+/* Send SIGKILL to all processes in the group, also new and frozen processes, until none is alive
+ * (zombies do not count) or the deadline has passed. Blocks. Return the number of processes at the
+ * beginning; -ETIMEDOUT: some are still alive; or another negative errno.
  */
 int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error *err);
 
-/* Remove the group unless something is in it.  Block a moment for processes that are just ending.
+/* Remove the group unless it contains processes. Blocks a short time for processes that are ending.
  */
 void cgroup_remove(struct cgroup *c);
 
-/* Find this user's groups of this start, and of earlier ones on its node, anywhere, at most max.
- * Return their number.
+/* Find this user's groups of this start and of earlier starts on its node, anywhere in the
+ * hierarchy, in ret [max]. Return the number of groups.
  */
 int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max);
 
-/* Remove this user's empty groups anywhere, left by dead supervisors, also in groups of a
- * scheduler.  There may be any number of groups, so stop at the deadline.
+/* Remove this user's empty groups that dead supervisors have left, anywhere in the hierarchy, also
+ * in groups of a scheduler. There may be any number of groups, so stop at the deadline.
  */
 void cgroup_sweep(int64_t deadline_ns);
 
-/* Move this process, an agent whose supervisor is dead, out of its group, kill what is left there
- * and remove the group.  Do nothing in a group with another kind of name.
+/* Move this process, an agent whose supervisor is lost, out of its group, kill the other processes
+ * in the group, and remove the group. If the name of the group is not that of an agent's group, do
+ * nothing.
  */
 void cgroup_leave(int64_t deadline_ns);
 

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orphans.h - finds and ends what is left of a job on this node
+/* orphans.h - finds and ends the processes, folders and control groups that remain of a job on this
+ * node
  *
- * Supervisor and agent clean up; this is for the case that both were killed at once, or could not
- * run.  A process belongs to the job if it has one of these, or descends from such a process:
+ * Normally supervisor and agent clean up; orphans_end is for the case that both were killed at the
+ * same time, or could not run. A process belongs to the job if it, or an ancestor of it, has one of
+ * these:
  *   - the mark of a start in its arguments (supervisor, agent) or environment (all below them);
  *   - the path of a folder with such a mark in its arguments (mpirun);
  *   - the job's id in its environment (ranks).
@@ -18,13 +20,16 @@
 #include <stdint.h>
 
 struct orphans {
-    int processes, folders, groups; /* numbers of those ended and removed */
+    /* numbers of processes ended, and of folders and control groups removed */
+    int processes, folders, groups;
     char names[256]; /* commands of the first few processes: "eddis-agent, python3" */
 };
 
-/* End what n starts of the job, and earlier ones on the same nodes, have left.  Also end processes
- * with job_id in their environment (NULL or "": none).  Block. -ETIMEDOUT: err names a process that
- * does not end, or not all folders could be checked; -EBUSY: an unseen process holds a folder.
+/* End the processes, and remove the folders and control groups, that n starts of the job, and
+ * earlier starts on the same nodes, have left. Also end processes with job_id in their environment
+ * (NULL or "": none). Blocks. Return 0, with the numbers in *ret; -ETIMEDOUT: a process does not
+ * end (err names it), or not all folders could be checked; -EBUSY: a process that is not visible
+ * holds a folder.
  */
 int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
                 struct orphans *ret, struct eddis_error *err);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* last_words.h - selects the last output of a failed program to show to the user
  *
- * For a Python program it is the last traceback, with those of the exceptions that caused it,
- * unless the program continued after it.  If it is too long, frames of Python's own files and of
- * installed packages are left out first, so that the user's frames stay; then lines in the middle.
+ * For a Python program this is the last traceback, with the tracebacks of the exceptions that
+ * caused it, unless the program continued after the exception. If the traceback is too long, frames
+ * of Python's own files and of installed packages are left out first, so that the user's frames
+ * stay; then lines in the middle are left out.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LAST_WORDS_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LAST_WORDS_H
@@ -15,19 +16,19 @@ struct last_line {
     size_t from, to; /* offsets in the text, newline excluded */
 };
 
-/* Write at most `most` lines of text [n] to show to ret [most], in their order.  Return their
- * number.
+/* Choose at most `most` lines of text [n] to show, and write them to ret [most] in their order.
+ * Return the number of lines.
  */
 int last_words_choose(const char *text, size_t n, int most, struct last_line *ret);
 
 /* Write the last lines of text [n] to ret [most], for a program that did not end by an exception.
- * Return their number.
+ * Return the number of lines.
  */
 int last_words_tail(const char *text, size_t n, int most, struct last_line *ret);
 
-/* Check whether the end of text [n] reports that a collective operation failed because of another
- * rank, by messages of gloo, NCCL, MPI, Horovod, PyTorch or libeddis.  Such a rank has not failed
- * by itself.
+/* Check whether the end of text [n], the output of a rank, has a message of gloo, NCCL, MPI,
+ * Horovod, PyTorch or libeddis that a collective operation failed because of another rank. Then
+ * this rank has not failed by itself.
  */
 bool last_words_blame_another(const char *text, size_t n);
 

@@ -5,7 +5,7 @@
  * replaces the line before it, as on a terminal, so that a progress bar leaves its last state.  A
  * line that is too long is cut between two UTF-8 characters and ends in LINES_CUT.
  *
- * A struct lines of zeros is empty and valid.
+ * A zeroed struct lines is an empty stream.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LINES_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LINES_H
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { LINES_MAX = 4000 }; /* bytes of a line, LINES_CUT included */
+enum { LINES_MAX = 4000 }; /* maximum bytes of a line, including LINES_CUT */
 
 #define LINES_CUT " [...]"
 
@@ -22,25 +22,27 @@ struct lines {
     size_t n;
     bool cut;      /* the line was longer than text */
     bool returned; /* the last byte was a carriage return */
-    bool flushed;  /* the start of this line was passed by lines_flush */
-    bool news;     /* text has changed since the last lines_news */
+    bool flushed;  /* the beginning of this line was passed on by lines_flush */
+    bool news;     /* `text` has changed since the last call of lines_news */
 };
 
-/* Called with a line of n bytes without its newline; it may contain any other byte. */
+/* Type of a function called with a line of n bytes, without the newline; the line may contain any
+ * other byte
+ */
 typedef void (*lines_fn)(void *ctx, const char *line, size_t n);
 
-/* Append n bytes of the stream, and pass each line that ends in them to fn. */
+/* Append n bytes of the stream, and pass to fn each line that ends in these bytes. */
 void lines_feed(struct lines *l, const char *data, size_t n, lines_fn fn, void *ctx);
 
-/* Check whether there is a line that has not ended. */
+/* Check whether the stream ends with a line that is not complete. */
 bool lines_begun(const struct lines *l);
 
-/* Borrow the unfinished line until the next call.  Return its bytes; 0: unchanged since the last
- * call.
+/* Borrow the incomplete last line in *ret, until the next call. Return its length in bytes, or 0 if
+ * it has not changed since the last call.
  */
 size_t lines_news(struct lines *l, const char **ret);
 
-/* Pass an unfinished line to fn as if it had ended; what follows is a new line. */
+/* Pass the incomplete last line to fn as if it were complete; later bytes begin a new line. */
 void lines_flush(struct lines *l, lines_fn fn, void *ctx);
 
 #endif

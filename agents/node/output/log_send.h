@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log_send.h - sends logs of this node to the driver
  *
- * Requests are served one after the other.  A rank's log in one generation is its beginning, the
- * older end and the end (rank_log.h), sent as one text in the chunks of reports.  Of a text longer
- * than LOG_SEND_MOST, the beginning and the end are sent, with a line between them that names the
- * file.  Zero bytes become '?'.
+ * Requests are served one after another. A rank's log of one generation consists of up to three
+ * files (rank_log.h), which are sent as one text, in chunks in reports. Of a text longer than
+ * LOG_SEND_MOST, only the beginning and the end are sent, with a line between them that names the
+ * file. Zero bytes are replaced by '?'.
  *
- * log_send_close removes files that have arrived completely.
+ * log_send_close removes files that have arrived completely at the driver.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
@@ -23,15 +23,16 @@ struct log_wish {
     int rank;
     int64_t generation;
     int64_t offset; /* as log_offset in struct order */
-    char *paths[3]; /* in order, NULL: fewer; taken over */
-    bool remove;    /* remove the files once they have arrived completely */
+    /* paths of the files in order, taken over by log_send_add_take; NULL: fewer than 3 files */
+    char *paths[3];
+    bool remove; /* remove the files after they have arrived completely */
 };
 
 /* The result of a request. */
 struct log_sent {
     int rank;
     int64_t generation;
-    int64_t end;    /* bytes of the whole text; -1: it could not be read */
+    int64_t end;    /* length of the whole text in bytes; -1: it could not be read */
     char text[512]; /* sentence for the user; "": none */
 };
 
@@ -43,21 +44,24 @@ struct log_send *log_send_new(void);
 /* Remove the files that have arrived, and free s.  Accept NULL. */
 void log_send_close(struct log_send *s);
 
-/* Queue a request and take over its paths, even after an error. -EBUSY: too many requests are
- * pending.
+/* Queue a request, and take over its paths, also if an error is returned. Return 0; -EBUSY: too
+ * many requests are pending; or another negative errno.
  */
 int log_send_add_take(struct log_send *s, const struct log_wish *w, struct eddis_error *err);
 
 /* Check whether there is something to send. */
 bool log_send_busy(const struct log_send *s);
 
-/* Take the next chunk; the caller frees its text.  Return 1, or 0 if none is ready. */
+/* Store the next chunk in *ret; the caller frees its text. Return 1, or 0 if no chunk is ready. */
 int log_send_next(struct log_send *s, struct log_chunk *ret);
 
-/* Record that the chunks taken since the last call have arrived, or were rejected. */
+/* Record that the chunks that log_send_next has returned since the last call have arrived at the
+ * driver (refused: that the driver rejected them).
+ */
 void log_send_arrived(struct log_send *s, bool refused);
 
-/* Take the result of a finished request.  Return 1, or 0 if there is none. */
+/* Store the result of the next finished request in *ret. Return 1, or 0 if no request has finished.
+ */
 int log_send_done(struct log_send *s, struct log_sent *ret);
 
 #endif

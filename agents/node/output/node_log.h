@@ -10,16 +10,18 @@
 
 struct node_log;
 
-/* Open dir/agent.log for appending, mode 0600; make dir if it is missing. files, the thread that
- * writes, is borrowed.
+/* Open dir/agent.log for appending, with mode 0600, in *ret; make dir if it is missing. files: the
+ * thread that writes, borrowed. Return 0 or a negative errno.
  */
 int node_log_open(const char *dir, struct file_thread *files, struct node_log **ret,
                   struct eddis_error *err);
 
-/* Write one line with the time before it, in the thread, without waiting; ignore l NULL. */
+/* Queue one line, with the time before it, for the thread to write; do not wait. If l is NULL, do
+ * nothing.
+ */
 void node_log_say(struct node_log *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Return the file's descriptor; -1 for NULL. */
+/* Return the descriptor of the log file; -1 if l is NULL. */
 int node_log_fd(const struct node_log *l);
 
 /* Wait up to CLOSE_NS for lines to be written, and free l.  Return false if the file system does

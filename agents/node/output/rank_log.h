@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_log.h - keeps a rank's output in files of bounded size
  *
- * The first half of the allowed bytes goes to rank-0003.log.  What follows goes to
- * rank-0003.tail.log.  When that holds a quarter, it becomes rank-0003.tail-1.log, whose former
- * content is dropped.  So the beginning and the end of a long output are kept, dropped bytes are
- * counted, and no file is ever half rewritten.
+ * The first half of the allowed bytes is written to a file such as rank-0003.log, later bytes to
+ * rank-0003.tail.log. When rank-0003.tail.log has a quarter of the allowed bytes, it is renamed to
+ * rank-0003.tail-1.log, and the previous file of this name is dropped. So the beginning and the end
+ * of a long output are kept, dropped bytes are counted, and no file is ever rewritten in part.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_RANK_LOG_H
 #define EDDIS_AGENTS_NODE_OUTPUT_RANK_LOG_H
@@ -17,13 +17,13 @@
 
 struct rank_log;
 
-/* Open the log of a rank in dir for `generation`; later generations append to the files. max_bytes:
- * limit of all files together.
+/* Open the log of a rank in dir for `generation`, in *ret; later generations append to the files.
+ * max_bytes: limit of all files together. Return 0 or a negative errno.
  */
 int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_bytes,
                   struct rank_log **ret, struct eddis_error *err);
 
-/* Write n bytes.  If they cannot be written (disk full), drop and count them: the program
+/* Write n bytes to the log. If they cannot be written (disk full), drop and count them: the program
  * continues.
  */
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
@@ -35,17 +35,20 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n);
 void rank_log_last_lines(const struct rank_log *l, bool tail, int max_lines, size_t line_bytes,
                          char *ret, size_t size);
 
-/* Check whether the last output reports that a collective operation failed because of another rank.
+/* Check whether the end of the log reports that a collective operation failed because of another
+ * rank.
  */
 bool rank_log_blames_another(const struct rank_log *l);
 
-/* Return how many bytes were dropped. */
+/* Return the number of bytes that were dropped. */
 int64_t rank_log_dropped(const struct rank_log *l);
 
-/* Return why bytes could not be written, a negative errno value; 0: they were only too many. */
+/* Return the reason why bytes could not be written, as a negative errno; 0: bytes were dropped only
+ * because of the size limit.
+ */
 int rank_log_error(const struct rank_log *l);
 
-/* Write to the log how many bytes were dropped, and close it.  Accept NULL. */
+/* Write to the log how many bytes were dropped, and close the log. Accepts NULL. */
 void rank_log_close(struct rank_log *l);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_steps.h - writes the steps that a rank's program prints to the rank's progress page
  *
- * The page belongs to the program: once it opens libeddis, libeddis writes the page, and the
- * program's output is no longer used.
+ * When the program opens libeddis, libeddis writes the page, and the program's output is no longer
+ * used.
  */
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_RANK_STEPS_H
 #define EDDIS_AGENTS_NODE_OUTPUT_RANK_STEPS_H
@@ -16,13 +16,14 @@
 
 struct rank_steps;
 
-/* Begin to search for steps by a pattern, see step_lines.h. samples: of this rank in a step.
- * -EINVAL: it is no pattern, or has no group.
+/* Begin to search output for steps by a pattern, see step_lines.h. samples: number of samples of
+ * this rank in a step. Return 0; -EINVAL: the text is no valid pattern, or the pattern has no
+ * group; or another negative errno.
  */
 int rank_steps_open(const char *pattern, int64_t samples, struct rank_steps **ret,
                     struct eddis_error *err);
 
-/* Search n bytes of output of program pid for steps; pid 0: it has not started. */
+/* Search n bytes of output of program pid for steps; pid 0: the program has not started. */
 void rank_steps_feed(struct rank_steps *s, pid_t pid, const char *data, size_t n, int64_t now_ns);
 
 /* Free s; accept NULL. */

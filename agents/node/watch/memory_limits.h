@@ -9,12 +9,13 @@
 
 struct memory_limits_worker {
     pid_t pid;                           /* pid on this node; 0: unknown */
-    const struct process_memory *memory; /* memory that it holds */
-    struct progress *report;             /* has rank and memory_bytes; the limit is filled in */
+    const struct process_memory *memory; /* memory that the process holds */
+    /* report with rank and memory_bytes, in which the limit is filled in */
+    struct progress *report;
 };
 
-/* Set memory_limit_bytes and memory_pool of all n workers of this node: the limit of the control
- * group or the machine, less what others use of it.
+/* Set memory_limit_bytes and memory_pool in the reports of all n workers of this node. The limit is
+ * that of the control group or the machine, minus the memory that other processes use.
  */
 void memory_limits_fill(const struct memory_limits_worker *w, int n);
 

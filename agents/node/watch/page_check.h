@@ -5,8 +5,8 @@
 
 #include "lib/board/layout.h"
 
-/* Replace values of a progress page that are out of range.  The user's process writes the page, and
- * the driver would reject the whole report.
+/* Replace values of a progress page that are out of range: the user's process writes the page, and
+ * the driver would reject a report with such values.
  */
 void page_check_repair(struct board_page *page);
 

@@ -8,10 +8,11 @@
 
 #include <stdbool.h>
 
-/* End what the job has left on its hosts, and print a line for each; quiet: print only failures.
- * Inside the allocation that all hosts belong to, they are reached through it as for the job. dead:
- * the driver is gone, whatever the folder contains. over: Slurm has ended its job. Return the
- * number of hosts where something may be left.
+/* End and remove what remains of the job on its hosts, and print a line for each host; quiet: print
+ * only failures. If this process runs in an allocation to which all hosts belong, they are reached
+ * by steps in it, otherwise by ssh. dead: the driver has ended, even if the folder says otherwise.
+ * over: Slurm has ended the job's Slurm job. Return the number of hosts where something may remain,
+ * or a negative errno.
  */
 int run_cleanup(const struct job_folder *f, bool dead, bool over, bool quiet,
                 struct eddis_error *err);

@@ -9,16 +9,17 @@
 
 #include <stdbool.h>
 
-/* Ask the driver to end the job, and wait until it has, at most as long as its own timeouts allow.
- * dead: the driver is gone, whatever the folder contains. Write the final status to *ret, for
- * job_status_fini. Return 1, or 0 if the job had ended before. -EREMOTE: the driver is on another
- * machine; -ETIMEDOUT: the job still runs.
+/* Ask the driver to end the job, and wait until the driver has ended, at most as long as the job's
+ * timeouts allow. dead: the driver has ended, even if the folder says otherwise. Write the final
+ * status to *ret, which the caller frees with job_status_fini. Return 1; 0 if the driver had ended
+ * before; -EREMOTE: the driver is on another machine; -ETIMEDOUT: the job still runs; or another
+ * negative errno.
  */
 int run_stop(const struct job_folder *f, bool dead, struct job_status *ret,
              struct eddis_error *err);
 
-/* Return a phrase for what happened to the job. rc: the result of run_stop; s: the status that it
- * filled.
+/* Return a phrase for what happened to the job. rc: the result of run_stop; s: the status that
+ * run_stop has stored.
  */
 const char *run_stop_words(int rc, const struct job_status *s);
 

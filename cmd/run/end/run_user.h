@@ -5,9 +5,10 @@
 
 #include "lib/base/error.h"
 
-/* Give up root's rights for good if the job's folder belongs to another user. From then on this
- * process has that user's id, groups and home, and only harmless variables of root's. Do nothing if
- * the process is not root.
+/* If this process is root and the job's folder belongs to another user, give up root's rights
+ * permanently: the process then has the owner's id, groups and home, and only harmless ones of
+ * root's environment variables. If the process is not root, do nothing. Return 0 or a negative
+ * errno.
  */
 int run_user_become_owner(const char *folder, struct eddis_error *err);
 

@@ -9,15 +9,16 @@
 
 #include <stdbool.h>
 
-/* Read the allocation that this process runs in from the environment. Give the job its nodes if it
- * names none, or if it was resumed and its file names those of an earlier run. *ret: for
- * slurm_allocation_free; NULL: no allocation. -EINVAL: the job names a node that is not in it.
+/* Read from the environment the allocation in which this process runs, into *ret, which the caller
+ * frees with slurm_allocation_free; NULL: there is no allocation. If the job names no nodes, or was
+ * resumed and its file names those of an earlier run, set its nodes to those of the allocation.
+ * Return 0; -EINVAL: the job names a node that is not in the allocation; or another negative errno.
  */
 int run_allocation(struct job *job, bool resumed, struct slurm_allocation **ret,
                    struct eddis_error *err);
 
-/* Borrow the allocation if agents are started by steps of Slurm's: slurm.launch is srun, or is not
- * ssh and there is an srun. NULL: they are started by ssh.
+/* Return the allocation a, borrowed, if agents are started by steps of Slurm: slurm.launch is srun,
+ * or is not ssh and srun is installed. Return NULL if agents are started by ssh.
  */
 const struct slurm_allocation *run_allocation_of_starts(const struct job *job,
                                                         const struct slurm_allocation *a);

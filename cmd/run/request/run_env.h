@@ -17,9 +17,10 @@
  */
 int run_env_set(struct strlist *e, const char *text, struct eddis_error *err);
 
-/* Put the variables that the patterns of env_pass select from `environment` before those of e. Left
- * out are names that eddis or the job's `env` sets; and, for patterns with '*' or '?', those that
- * describe this machine or login (HOME, PWD, TMPDIR, SSH_*, XDG_*, ...).
+/* Insert before the variables of e those that the patterns of env_pass select from `environment`.
+ * Leave out names that eddis or the job's `env` sets, and, for patterns with '*' or '?', variables
+ * that describe this machine or login (HOME, PWD, TMPDIR, SSH_*, XDG_*, ...). Return 0 or a
+ * negative errno.
  */
 int run_env_pass(struct strlist *e, const struct job *job, char *const *environment,
                  struct eddis_error *err);

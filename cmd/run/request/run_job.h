@@ -27,18 +27,18 @@ struct run_request {
     bool prune;          /* likewise: remove folders of jobs older than prune_ns; with dry_run only
                           * list them */
     int64_t prune_ns;
-    bool failed; /* likewise: only of jobs that failed */
+    bool failed; /* with prune: only folders of jobs that failed */
     int64_t measure_equal;
     struct rank_list ranks; /* ranks whose output is shown */
     bool dry_run, profile, json, verbose, quiet, detach, check;
     bool submit;         /* Slurm runs the job ... */
-    struct strlist args; /* ... by an eddis-run with these arguments, owned */
-    bool help, version;  /* nothing after these was read */
+    struct strlist args; /* ... by starting eddis-run with these arguments, owned */
+    bool help, version;  /* print help or the version; words after this option were not read */
 };
 
-/* Read the command line and the job that it names into *ret, and check it. Errors such as -EINVAL
- * and -ENOENT have one sentence for the user; if a file has several mistakes, the others are
- * printed on standard error before.
+/* Read the command line and the job that it names into *ret, and check them. Return 0 or a negative
+ * errno, such as -EINVAL or -ENOENT, with one sentence for the user in err; if a file has several
+ * mistakes, all but the last are printed on standard error.
  */
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* begun_lines.h - unfinished lines of ranks: progress bars, questions, dots
+/* begun_lines.h - incomplete lines of ranks: progress bars, questions, dots
  *
- * On a terminal they stand below all other output and are redrawn as they change. Elsewhere output
- * cannot be changed, so an unfinished line is first shown half a second after it has begun. After
- * that, added text is shown when nothing more has come for half a second. A line that was
- * rewritten, such as a progress bar, is shown again every ten seconds.
+ * On a terminal incomplete ("unfinished") lines stand below all other output, and are redrawn as
+ * they change. In other output text cannot be changed, so an unfinished line is first shown half a
+ * second after it has begun. Later, text that is added to the line is shown when no further text
+ * has arrived for half a second. A line that is rewritten, such as a progress bar, is shown again
+ * every ten seconds.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_BEGUN_LINES_H
 #define EDDIS_CMD_RUN_VIEW_BEGUN_LINES_H
@@ -24,21 +25,22 @@ void begun_lines_free(struct begun_lines *b);
  */
 void begun_lines_set(struct begun_lines *b, int rank, const char *text, int64_t now_ns);
 
-/* Finish the rank's unfinished line with the text `line`. Borrow, from within `line`, what
- * begun_lines_due has not shown yet; NULL: all of it was shown.
+/* Replace the rank's unfinished line by the complete line `line`. Return a pointer into `line` to
+ * the text that begun_lines_due has not shown yet; NULL: all was shown.
  */
 const char *begun_lines_end(struct begun_lines *b, int rank, const char *line);
 
 /* Check whether the rank has an unfinished line. */
 bool begun_lines_has(const struct begun_lines *b, int rank);
 
-/* Return the first rank from `rank` on that has an unfinished line, and borrow its text; -1: none.
+/* Return the first rank from `rank` on that has an unfinished line, with its text, borrowed, in
+ * *ret_text; -1: none.
  */
 int begun_lines_next(const struct begun_lines *b, int rank, const char **ret_text);
 
-/* Return the first rank from `rank` on whose unfinished line is due to be shown; -1: none. Borrow
- * the text to show: what is new, or the whole line if it was rewritten. The line then counts as
- * shown.
+/* Return the first rank from `rank` on whose unfinished line is due to be shown; -1: none. Store in
+ * *ret_text, borrowed, the text to show: the added text, or the whole line if it was rewritten. The
+ * line then counts as shown.
  */
 int begun_lines_due(struct begun_lines *b, int rank, int64_t now_ns, const char **ret_text);
 

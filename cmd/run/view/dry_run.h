@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dry_run.h - output of --dry-run beside the plan: all values of the job and their sources
+/* dry_run.h - output of --dry-run in addition to the plan: all values of the job and their sources
  *
  * Programs get one JSON document, with the same bytes for the same file and the same profiles:
  *
@@ -26,12 +26,14 @@ enum { DRY_RUN_SCHEMA_VERSION = 1 };
  */
 void dry_run_print(const struct job *job, bool all, struct strbuf *b);
 
-/* Print the names of variables that the workers get beside the job's own. env: "NAME=VALUE",
- * NULL-ended; NULL: none.
+/* Print the names of variables that the workers get in addition to those of the job. env:
+ * "NAME=VALUE", NULL-ended; NULL: none.
  */
 void dry_run_env(char *const *env, struct strbuf *b);
 
-/* Write the JSON document, with a newline at its end, to *ret, which the caller frees. */
+/* Store the JSON document, with a newline at its end, in *ret, which the caller frees. Return 0 or
+ * a negative errno.
+ */
 int dry_run_json(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct plan *plan, char **ret, struct eddis_error *err);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output_view.h - shows people what ranks print
+/* output_view.h - shows the output of ranks to the user
  *
  *     a100-1:0:       loading /data          colored differently for each rank, on a terminal
  *     v100-2:3:       loading /data
  *     0-3 (4 ranks):  ready                  printed by all four within a moment
  *
  * Unfinished lines are shown as begun_lines.h describes. Control characters are replaced
- * (text_make_plain). Lines that were dropped before, or find no room on the screen, are counted and
- * reported.
+ * (text_make_plain). Lines that were dropped earlier, or for which the screen has no room, are
+ * counted and reported.
  */
 #ifndef EDDIS_CMD_RUN_VIEW_OUTPUT_VIEW_H
 #define EDDIS_CMD_RUN_VIEW_OUTPUT_VIEW_H
@@ -21,39 +21,43 @@
 /* What to show, and where. */
 struct output_view_options {
     struct run_view *view;
-    const struct rank_list *ranks; /* ranks to be shown */
-    const char *prefix; /* with "{node}" and "{rank}", and lines are not folded; NULL: our prefix */
-    const char *log_dir; /* folder of rank-0003.log */
+    const struct rank_list *ranks; /* ranks whose output is shown */
+    /* prefix of each line, with "{node}" and "{rank}"; lines are not folded then; NULL: the
+     * standard prefix
+     */
+    const char *prefix;
+    const char *log_dir; /* folder of logs such as rank-0003.log */
     int n_ranks;
-    int width; /* of the longest "node:rank", in bytes */
+    int width; /* length of the longest "node:rank", in bytes */
 };
 
 struct output_view;
 
-/* Return a new view; NULL without memory. The options are copied; what they point at is borrowed.
- */
+/* Return a new view; NULL without memory. The options are copied, and their pointers borrowed. */
 struct output_view *output_view_new(const struct output_view_options *o);
 
-/* Show output of a rank: whole lines, or the current text of an unfinished one (output_copy.h).
- * `dropped` lines before it were lost and are counted as not shown. Ranks that are not in the list
- * are ignored.
+/* Show output of a rank: complete lines, or the present text of an unfinished line (output_copy.h).
+ * `dropped` lines directly before `text` were lost, and are counted as not shown. Output of ranks
+ * that are not in the list is ignored.
  */
 void output_view_add(struct output_view *o, const char *node, int rank, const char *text,
                      int64_t dropped, int64_t now_ns);
 
-/* Print lines that were pending long enough, draw unfinished ones, and from time to time report
- * lines that were not shown.
+/* Print lines that were pending for long enough, draw unfinished lines, and from time to time
+ * report how many lines were not shown.
  */
 void output_view_tick(struct output_view *o, int64_t now_ns);
 
-/* Print all pending lines, before the caller prints something else. */
+/* Print all pending lines. To be called before the caller prints other output. */
 void output_view_flush(struct output_view *o);
 
-/* Check whether each of these last lines of a rank is among the newest lines that were shown. */
+/* Check whether each of `lines`, the last lines of a rank, is among the newest lines that were
+ * shown.
+ */
 bool output_view_has(const struct output_view *o, int rank, const char *lines);
 
-/* Print all pending and unfinished lines, and report those not shown for the last time. Return
- * whether any line was shown.
+/* Print all pending and unfinished lines, and report for the last time how many lines were not
+ * shown. Return whether any line was shown.
  */
 bool output_view_end(struct output_view *o);
 

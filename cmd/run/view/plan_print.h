@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Most rows of the table; if there are more workers, equal ones share a row. */
+/* Maximum rows of the table; if there are more workers, equal workers share a row */
 enum { PLAN_PRINT_MAX_ROWS = 32 };
 
 /* Where and how to print. */
@@ -37,39 +37,39 @@ struct plan_print {
     int64_t now_s;      /* seconds since 1970, for the age of cached profiles */
 };
 
-/* Print the line of the job with its id and folder. Both are NULL before there is a folder
- * (--dry-run): `name` is printed.
+/* Print the line of the job with its id and folder. If both are NULL, as for --dry-run, print
+ * `name`.
  */
 void plan_print_job(const struct plan_print *o, const char *name, const char *id,
                     const char *folder);
 
-/* Print the lines of the nodes, consecutive equal ones together, and the profiles' notes. */
+/* Print the lines of the nodes, one line for consecutive equal nodes, and the profiles' notes. */
 void plan_print_nodes(const struct plan_print *o, const struct node_profile *nodes, int n);
 
 /* Print the line about the profiles: number of devices, and when and how they were measured. */
 void plan_print_profiles(const struct plan_print *o, const struct node_profile *nodes, int n);
 
-/* Print the plan's line, its table, the predictions and the reason. remark is added to the line,
+/* Print the plan's line, its table, the predictions and the reason. remark: text added to the line,
  * such as "replayed from plan.json"; NULL: none.
  */
 void plan_print_plan(const struct plan_print *o, const struct plan *p, const char *remark);
 
 /* Print a later plan of the same job: only lines that are not in *before, the text printed for the
- * plan before; empty for the first plan. *before becomes the text of this plan.
+ * previous plan (empty for the first plan). Replace *before by the text of this plan.
  */
 void plan_print_again(const struct plan_print *o, const struct plan *p, const char *remark,
                       struct strbuf *before);
 
-/* Print one line about the workers instead of a plan, while it is not known whether the program
- * uses eddis. `before` as in plan_print_again.
+/* Print one line about the workers instead of a plan, if it is not known yet whether the program
+ * uses eddis. `before` is as for plan_print_again.
  *
  *     workers   6   on GPUs: ranks 0-3 on node1, 4-5 on node2; no plan, unless the program ...
  */
 void plan_print_workers(const struct plan_print *o, const struct plan *p,
                         const struct node_profile *nodes, struct strbuf *before);
 
-/* Return a text with the mode that was chosen once the model's size was known, with the other modes
- * and the reason. The caller frees it; NULL without memory.
+/* Return a text about the mode that was chosen when the model's size became known, with the other
+ * modes and the reason. The caller frees the text; NULL without memory.
  */
 char *plan_print_settled(const struct plan *p, bool colour);
 

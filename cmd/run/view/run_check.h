@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_check.h - output of eddis-run --check: a line for each node and one for all; the fault of a
- * node is a separate sentence for standard error
+/* run_check.h - output of eddis-run --check: a line for each node and a line for all nodes; the
+ * fault of a node is a separate sentence for standard error
  */
 #ifndef EDDIS_CMD_RUN_VIEW_RUN_CHECK_H
 #define EDDIS_CMD_RUN_VIEW_RUN_CHECK_H
@@ -11,8 +11,8 @@
 
 enum { RUN_CHECK_SENTENCE = 640 };
 
-/* Write why the node is not ready, as a job's failure would be worded. Return false if no reason is
- * known.
+/* Write to ret why the node is not ready, in the words of a job's failure. Return false if no
+ * reason is known.
  */
 bool run_check_sentence(const struct driver_check *c, char ret[RUN_CHECK_SENTENCE]);
 

@@ -20,7 +20,7 @@ enum { CSV_MAX_LABEL = 65535, CSV_NAME_BYTES = 128 };
 /* The format of a file's rows. */
 struct csv_format {
     char separator;   /* ',', ';' or a tab */
-    int64_t n_fields; /* fields of a row, including a row number */
+    int64_t n_fields; /* number of fields of a row, including a row number */
     bool row_numbers; /* the first field is the row's number or name, not a feature */
     bool label_first; /* the label is the first field after a row number; false: the last field */
     bool label_is_text;
@@ -37,14 +37,14 @@ struct csv_row {
     float *x;                  /* [csv_row_features], owned by the caller */
     int32_t label;             /* a numeric label */
     char name[CSV_NAME_BYTES]; /* a text label, without surrounding quotes and blanks */
-    /* some number of this or an earlier row has a comma, a point; recorded only if the separator is
-     * not a comma
+    /* a number of this or an earlier row has a decimal comma, or a decimal point; only recorded if
+     * the separator is not a comma
      */
     bool has_comma, has_point;
 };
 
-/* Parse the line s (ends with 0), which must have exactly f->n_fields fields, into row.  -EINVAL:
- * the error text starts with the column.
+/* Parse the line s (ends with 0), which must have exactly f->n_fields fields, into *row. Return 0,
+ * or -EINVAL if it is malformed; err begins with the column.
  */
 int csv_row_parse(const char *s, const struct csv_format *f, struct csv_row *row,
                   struct eddis_error *err);
@@ -56,7 +56,7 @@ bool csv_row_quotes_close(const char *s);
 enum csv_kind { CSV_EMPTY, CSV_DIGITS, CSV_NUMBER, CSV_TEXT };
 
 /* Return the kind of the field at s, quoted or not: empty, a whole number of at most 15 digits
- * without a sign, another number, or anything else.  Write a number to *ret.
+ * without a sign, another number, or text. If it is a number, store it in *ret.
  */
 enum csv_kind csv_field_kind(const char *s, char separator, double *ret);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_store.h - parsed rows in memory, and an index of the offsets of rows in the text
  *
- * The store keeps bytes until the first value that is not a whole number from 0 to 255 (-0 is none
- * of these); then it converts all rows to floats.  The index keeps the offset of every stride-th
- * row.  When it has CSV_INDEX_MAX entries, every second one is dropped and the stride doubles, so
- * its size is bounded for a file of any length.
+ * The store keeps values as bytes until the first value that is not a whole number from 0 to 255
+ * (-0 does not count as one); then it converts all rows to floats. The index keeps the offset of
+ * every stride-th row. When it has CSV_INDEX_MAX entries, every second entry is dropped and the
+ * stride doubles, so its size is bounded for a file of any length.
  */
 #ifndef EDDIS_DATA_CSV_STORE_H
 #define EDDIS_DATA_CSV_STORE_H
@@ -16,15 +16,17 @@
 
 /* Parsed rows in memory. */
 struct csv_store {
-    int64_t width;   /* features of a row */
+    int64_t width;   /* number of features of a row */
     int64_t limit;   /* largest size in bytes */
-    int64_t n, cap;  /* rows; rows with room */
+    int64_t n, cap;  /* number of rows; number of rows for which there is memory */
     uint8_t *bytes;  /* [n, width], or NULL */
     float *floats;   /* [n, width], or NULL */
-    int32_t *labels; /* [n] */
+    int32_t *labels; /* [n] labels of the rows */
 };
 
-/* Append a row x [width] with its label.  Return 1, or 0 if it would exceed the limit. */
+/* Append a row x [width] with its label. Return 1; 0 if the row would exceed the limit; or a
+ * negative errno.
+ */
 int csv_store_add(struct csv_store *s, const float *x, int32_t label, struct eddis_error *err);
 
 /* Copy row i, multiplied by scale, to x [width]. */
@@ -35,14 +37,14 @@ void csv_store_fini(struct csv_store *s);
 
 enum { CSV_INDEX_MAX = 1 << 18 };
 
-/* The offsets of every stride-th row. */
+/* The offset of every stride-th row */
 struct csv_index {
     int64_t *offset; /* [CSV_INDEX_MAX]: offset[i] is the start of row i * stride */
     int64_t n, stride;
-    int64_t rows; /* added so far */
+    int64_t rows; /* number of rows recorded so far */
 };
 
-/* Record that the next row starts at this offset, in bytes. */
+/* Record that the next row starts at this offset, in bytes. Return 0 or -ENOMEM. */
 int csv_index_add(struct csv_index *x, int64_t offset, struct eddis_error *err);
 
 /* Free the offsets. */

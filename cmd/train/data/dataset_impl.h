@@ -9,11 +9,11 @@
 
 /* The operations of a file format. */
 struct dataset_ops {
-    /* Do dataset_read; the indices are valid, and factors are applied afterwards. */
+    /* Do dataset_read without factors, which the caller applies; the indices are valid. */
     int (*read)(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                 int32_t *label, struct eddis_error *err);
 
-    /* Close the file and free d.  Accept a half-built instance. */
+    /* Close the file and free d. Accepts an instance that was not built completely. */
     void (*close)(struct dataset *d);
 };
 
@@ -26,10 +26,12 @@ struct dataset {
 
 enum { DATASET_MAX_FEATURES = 1 << 24 };
 
-/* Open a CSV file, like dataset_open. */
+/* Open a CSV file. Arguments and result are those of dataset_open. */
 int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
 
-/* Open an IDX file of images and one of labels, like dataset_open. */
+/* Open an IDX file of images and an IDX file of labels. Arguments and result are those of
+ * dataset_open.
+ */
 int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
 
 /* Set x[i] = scale * bytes[i] for i < n. */

@@ -18,22 +18,26 @@ struct prefetch;
 struct prefetch_batch {
     int64_t n;
     const float *x;       /* [n, n_features] */
-    const int32_t *label; /* [n] */
-    int64_t read_ns;      /* time that reading it took */
+    const int32_t *label; /* [n] labels of the samples */
+    int64_t read_ns;      /* time that reading the batch took */
 };
 
-/* Start the thread.  d is borrowed until prefetch_free; scale: as in dataset_read. */
+/* Start the thread, in *ret. d is borrowed until prefetch_free; scale: as in dataset_read. Return 0
+ * or a negative errno.
+ */
 int prefetch_new(struct dataset *d, float scale, struct prefetch **ret, struct eddis_error *err);
 
-/* Begin to read the samples index [n], which are copied.  At most one batch may be under way. */
+/* Let the thread begin to read the samples with the numbers index [n], which are copied. The
+ * previous batch must have been waited for. Return 0 or a negative errno.
+ */
 int prefetch_start(struct prefetch *p, const int64_t *index, int64_t n, struct eddis_error *err);
 
-/* Wait for the batch that was started and store it in *ret, borrowed.  Return the failure of its
- * reading, if any.
+/* Block until the batch that was started is read, and store it in *ret, borrowed until the next
+ * prefetch_wait. Return 0, or the error with which reading the batch failed.
  */
 int prefetch_wait(struct prefetch *p, struct prefetch_batch *ret, struct eddis_error *err);
 
-/* End the thread after its present read, and free p.  Accept NULL. */
+/* End the thread after the batch that it reads now, and free p. Accepts NULL. */
 void prefetch_free(struct prefetch *p);
 
 #endif

@@ -21,7 +21,8 @@ void dense_forward(const struct dense *d, float *y, const float *x, const float 
                    int64_t n);
 
 /* Compute the gradients dw [in, out], db [out] and, unless it is NULL, dx [n, in] from dy [n, out].
- * With ReLU, change dy to the gradient before the ReLU.  y [n, out]: as the forward pass left it.
+ * With ReLU, dy is overwritten by the gradient before the ReLU. y [n, out]: the result of
+ * dense_forward.
  */
 void dense_backward(const struct dense *d, float *dx, float *dw, float *db, float *dy,
                     const float *y, const float *x, const float *w, int64_t n);

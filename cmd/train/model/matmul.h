@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.h - the three matrix products of training, in row-major order, over OpenBLAS
  *
- * add: 0 overwrites the result, 1 adds to it.  If n, m or k is 0, the sum is empty.
+ * add 0: overwrite the result; 1: add to it. If n, m or k is 0, the sums are empty.
  */
 #ifndef EDDIS_TRAIN_MATMUL_H
 #define EDDIS_TRAIN_MATMUL_H
@@ -10,21 +10,23 @@
 
 #include <stdint.h>
 
-/* Let large products of this process use n threads.  Small ones use one thread, because waking
- * another costs more than it saves.
+/* Let large products of this process use n threads. Small products use one thread, because waking
+ * further threads costs more time than it saves.
  */
 void matmul_set_threads(int n);
 
-/* Return the number of threads that OpenBLAS uses by default: from its environment variables, else
- * the cores of this process.
+/* Return the number of threads that OpenBLAS uses by default: from its environment variables, or
+ * otherwise the number of cores that this process may use.
  */
 int matmul_default_threads(void);
 
-/* Return the name of the processor whose kernels OpenBLAS uses, in the spelling of blas_core.h. */
+/* Return the name of the processor for which OpenBLAS's present kernels are made, in the spelling
+ * of blas_core.h.
+ */
 const char *matmul_core(void);
 
-/* Let OpenBLAS allocate its working memory for all threads now.  If an allocation fails later,
- * during a product, OpenBLAS retries it forever.  -ENOMEM.
+/* Let OpenBLAS allocate its working memory for all threads now, since OpenBLAS retries an
+ * allocation that fails during a product forever. Return 0 or -ENOMEM.
  */
 int matmul_warm_up(struct eddis_error *err);
 

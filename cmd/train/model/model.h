@@ -6,9 +6,9 @@
  *     cnn       two 3x3 convolutions with ReLU and pooling, a dense layer with ReLU, and one for
  *               the classes; widths are { channels, channels, hidden }
  *
- * A pass runs forward through layers 0 .. n_layers - 1, computes the loss, and runs back.  The
- * caller runs each layer itself, so that it can announce each layer's gradients at once.  The model
- * owns all memory except the gradients, and allocates it before the first step.
+ * A pass runs forward through layers 0 .. n_layers - 1, computes the loss, and runs backward. The
+ * caller runs each layer itself, so that it can announce each layer's gradients immediately. The
+ * model owns all memory except the gradients, and allocates it before the first step.
  */
 #ifndef EDDIS_TRAIN_MODEL_H
 #define EDDIS_TRAIN_MODEL_H
@@ -25,10 +25,12 @@ enum { MODEL_MAX_LAYERS = 32, MODEL_MAX_WIDTH = 1 << 20 };
 
 /* The description of a model to build. */
 struct model_spec {
-    const char *name;                /* "softmax", "mlp", "cnn" */
-    int64_t height, width, channels; /* of a sample; their product is its number of features */
+    const char *name; /* "softmax", "mlp", "cnn" */
+    /* shape of a sample, whose product is the number of features */
+    int64_t height, width, channels;
     int32_t n_classes;
-    int n_widths; /* 0: defaults, { 128, 64 } for mlp, { 16, 32, 64 } for cnn */
+    /* number of widths; 0: default widths, { 128, 64 } for mlp, { 16, 32, 64 } for cnn */
+    int n_widths;
     int64_t widths[MODEL_MAX_LAYERS];
 };
 
@@ -53,7 +55,7 @@ struct param {
 struct layer {
     char name[24];
     int is_conv;
-    struct conv conv; /* used if is_conv; otherwise dense */
+    struct conv conv; /* used if is_conv; otherwise `dense` is used */
     struct dense dense;
     struct param weight, bias;
     int64_t in, out; /* numbers of one sample's input and output */
@@ -95,34 +97,35 @@ int model_new(const struct model_spec *s, struct model **ret, struct eddis_error
  */
 void model_init(struct model *m, uint64_t seed);
 
-/* Copy the parameters from a model of the same spec. */
+/* Copy the parameters of `from` to `to`, a model with the same spec. */
 void model_copy(struct model *to, const struct model *from);
 
-/* Store the number of parameters of such a model in *ret, without building it; errors like
- * model_new.
+/* Store the number of parameters of a model with this spec in *ret, without building the model.
+ * Returns as model_new.
  */
 int model_count(const struct model_spec *s, int64_t *ret, struct eddis_error *err);
 
-/* Allocate the arrays for batches of n samples. */
+/* Allocate the arrays for batches of up to n samples. Return 0 or a negative errno. */
 int model_reserve(struct model *m, int64_t n, struct eddis_error *err);
 
 /* Let every gradient point into g [n_values], laid out like the values. */
 void model_set_gradients(struct model *m, float *g);
 
-/* Begin a pass over x [n, n_features], borrowed until the pass is over; n is at most the capacity.
+/* Begin a pass over the samples x [n, n_features], borrowed until the pass is over; n is at most
+ * the capacity.
  */
 void model_begin(struct model *m, const float *x, int64_t n);
 
-/* Run a layer's forward pass; call it for each layer, first to last. */
+/* Run the forward pass of a layer. To be called for each layer, from the first to the last. */
 void model_forward(struct model *m, int layer);
 
-/* Return the loss for the labels label [n], after the last layer's forward pass.  backward: also
- * write the gradient of the last layer's output, for the backward pass.
+/* Return the loss for the labels label [n], after the forward pass of the last layer. backward:
+ * also compute the gradient of the last layer's output, for the backward pass.
  */
 struct loss model_loss(struct model *m, const int32_t *label, int backward);
 
-/* Run a layer's backward pass, which writes its two gradients; call it for each layer, last to
- * first.
+/* Run the backward pass of a layer, which writes the gradients of its weight and bias. To be called
+ * for each layer, from the last to the first.
  */
 void model_backward(struct model *m, int layer);
 

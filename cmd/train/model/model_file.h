@@ -15,7 +15,7 @@
 
 #include "model.h"
 
-/* A model that was read from a file.  Do not copy the struct: members point into it. */
+/* A model that was read from a file. Members point into the struct, so it must not be copied. */
 struct model_file {
     char name[16];          /* name of the kind of model */
     struct model_spec spec; /* spec.name points to name */
@@ -25,23 +25,25 @@ struct model_file {
     char **class_names;  /* owned; input.class_names points to it */
 };
 
-/* Write the parameters of m, which was built from this spec and trained on this input.  Replace the
- * file atomically.
+/* Write the parameters of m, which was built from `spec` and trained on `input`, to a file, which
+ * replaces an existing file atomically. Return 0 or a negative errno.
  */
 int model_file_write(const char *path, const struct model_spec *spec, const struct model *m,
                      const struct model_input *input, struct eddis_error *err);
 
-/* Read a file written by model_file_write, or by a tool that kept its names, shapes and metadata.
- * The file is untrusted.  The caller frees *ret with model_file_fini.  -EINVAL: the file is
- * malformed.
+/* Read a file written by model_file_write, or by a tool that keeps the names, shapes and metadata,
+ * into *ret, which the caller frees with model_file_fini. The content is not trusted. Return 0;
+ * -EINVAL: the file is malformed; or another negative errno.
  */
 int model_file_read(const char *path, struct model_file *ret, struct eddis_error *err);
 
-/* Read a model from memory, like model_file_read.  what: the file's name for error texts. */
+/* Parse data [n], the content of a model file. what: name of the data for errors. Returns as
+ * model_file_read.
+ */
 int model_file_parse(const char *data, size_t n, const char *what, struct model_file *ret,
                      struct eddis_error *err);
 
-/* Free what was read.  Accept a zero-initialised struct. */
+/* Free the model and the texts of *f. Accepts a zero-initialised struct. */
 void model_file_fini(struct model_file *f);
 
 #endif

@@ -24,19 +24,22 @@ enum optimizer_kind { OPTIMIZER_SGD, OPTIMIZER_ADAM, OPTIMIZER_NESTEROV };
 struct optimizer {
     enum optimizer_kind kind;
     double rate, momentum, weight_decay;
-    int64_t updates; /* updates done so far */
+    int64_t updates; /* number of updates done so far */
 };
 
-/* Return the numbers of state per parameter value: 0, 1 (v) or 2 (m, then s). */
+/* Return how many numbers of state the optimizer keeps for each parameter value: 0, 1 (v) or 2 (m
+ * and s).
+ */
 int optimizer_states(const struct optimizer *o);
 
-/* Move w [n] to the point at which nesterov computes the gradient, w + momentum v; the next update
- * starts from there.  Do nothing for the other kinds.
+/* Move w [n] to w + momentum v, the point at which nesterov computes the gradient and from which
+ * the next update starts. For other kinds of optimiser do nothing.
  */
 void optimizer_look_ahead(const struct optimizer *o, float *w, const float *state, int64_t n);
 
-/* Update w [n] by its gradient g [n] and its state [states, n].  The caller first increments
- * `updates`, once for all parameters.  factor multiplies the rate.
+/* Update the parameters w [n] by their gradient g [n] and their state [optimizer_states, n].
+ * Before, the caller increments o->updates, once for all parameters together. factor multiplies the
+ * rate.
  */
 void optimizer_update(const struct optimizer *o, double factor, float *w, const float *g,
                       float *state, int64_t n);

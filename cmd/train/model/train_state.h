@@ -2,9 +2,9 @@
 /* train_state.h - writes and reads parameters and optimiser in a checkpoint of eddis.h
  *
  * Files of a checkpoint: "model" describes the model and optimiser as text; "parameters" are the
- * model's values; "optimizer" is the number of updates and the optimiser's state.  If there are
- * any, "scale" has the features' factors and "labels" the classes' names, one per line.  They are
- * equal on all workers, so rank 0 writes and all read.
+ * model's values; "optimizer" is the number of updates and the optimiser's state. If the features
+ * have factors, "scale" contains them; if the classes have names, "labels" contains the names, one
+ * per line. All this is equal on all workers, so rank 0 writes and all ranks read.
  */
 #ifndef EDDIS_TRAIN_TRAIN_STATE_H
 #define EDDIS_TRAIN_TRAIN_STATE_H
@@ -19,11 +19,11 @@ struct train_state {
     struct model *model;
     struct optimizer *optimizer;
     const struct model_input *input;
-    float *numbers; /* the optimiser's state for all parameters, behind a short header */
+    float *numbers; /* a short header, and the optimiser's state for all parameters */
 };
 
-/* Allocate the optimiser's state, zero; the other arguments are borrowed.  The caller frees it with
- * train_state_fini.
+/* Initialize *s with an optimiser state of zeros; m, o and input are borrowed. The caller frees the
+ * state with train_state_fini. Return 0 or a negative errno.
  */
 int train_state_init(struct train_state *s, struct model *m, struct optimizer *o,
                      const struct model_input *input, struct eddis_error *err);
@@ -36,19 +36,19 @@ void train_state_look_ahead(struct train_state *s);
 /* Apply the combined gradients; factor multiplies the learning rate. */
 void train_state_update(struct train_state *s, double factor);
 
-/* Add the sums of the parameters to the step's report, if the step asks for them. */
+/* If the step asks for the sums of the parameters, add them to the step's report. */
 void train_state_report(const struct train_state *s, const struct eddis_step *step,
                         struct eddis_report *report);
 
-/* Write a checkpoint to `folder`; NULL: the job's folder.  Collective.  After a failure training
- * may continue, unless it is -ESTALE or a communication failure.
+/* Write a checkpoint to `folder`; NULL: the job's folder. Collective. Return 0 or a negative errno.
+ * After a failure training may continue, except after -ESTALE or a communication failure.
  */
 int train_state_save(const struct train_state *s, struct eddis *e, const char *folder, int rank,
                      struct eddis_error *err);
 
-/* Read the checkpoint that eddis_restore_begin chooses, with its factors.  Collective.  Return 1,
- * or 0 if there is none.  passed: eddis_restore_begin's text about damaged checkpoints.  -EINVAL:
- * the checkpoint is of another model, or of other labels.
+/* Read the checkpoint that eddis_restore_begin chooses, with its factors. Collective. Return 1; 0
+ * if there is no checkpoint; -EINVAL: the checkpoint is of another model or of other labels; or
+ * another negative errno. Store in *passed eddis_restore_begin's text about damaged checkpoints.
  */
 int train_state_restore(struct train_state *s, struct eddis *e, const char *path,
                         struct eddis_error *passed, struct eddis_error *err);
