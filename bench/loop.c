@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation between post and poll. */
+/* An operation that was posted and that poll has not returned yet. */
 struct loop_item {
     struct loop_item *next;
     struct comm_op op;
     int rank;           /* the rank that posted it */
-    int64_t arrival_ns; /* sends: the time at which the other end may see it */
-    void *copy;         /* sends that completed at once: a copy of their data */
+    int64_t arrival_ns; /* of a send: virtual time from which the receiver can get it */
+    void *copy;         /* of a send that completed when it was posted: a copy of its data */
 };
 
 /* A list of operations, with a pointer to its last link. */
@@ -27,18 +27,20 @@ struct loop_list {
 struct loop {
     pthread_mutex_t lock; /* guards all below */
     int n_ranks;
-    uint64_t random; /* state of the random stream; 0: no delays */
-    int64_t now_ns;
-    int64_t latency_ns; /* of a link, which carries one message at a time ... */
+    uint64_t random;    /* state of the random stream; 0: no delays */
+    int64_t now_ns;     /* virtual time */
+    int64_t latency_ns; /* latency of a rank's link, which carries one message at a time ... */
     double bytes_per_s; /* ... at this rate; 0: there are no links */
     bool empty;         /* no data is transferred */
     int64_t *free_ns;   /* [n_ranks] time at which the rank's link is free again */
-    /* [n_ranks] by destination; of one sender and tag in order of arrival */
+    /* [n_ranks] sends not yet delivered, by destination; those of one sender and tag in order of
+     * arrival
+     */
     struct loop_list *sends;
     struct loop_list *receives; /* [n_ranks] by receiver, posted and not yet matched */
-    struct loop_list *done;     /* [n_ranks] to be returned by poll */
-    struct wakeup **wakeup;     /* [n_ranks] of open endpoints; NULL: the endpoint must be polled */
-    int aborted;
+    struct loop_list *done; /* [n_ranks] complete operations of each rank, to be returned by poll */
+    struct wakeup **wakeup; /* [n_ranks] of open endpoints; NULL: the endpoint must be polled */
+    int aborted;            /* exit code of the latest abort; 0: none */
 };
 
 /* One rank's endpoint. */
@@ -119,7 +121,9 @@ static bool op_same_stream(const struct comm_op *a, const struct comm_op *b)
     return a->channel == b->channel && a->tag == b->tag;
 }
 
-/* Return the arrival time over a link, after all earlier messages of the rank. */
+/* Return the arrival time of a message of so many bytes over the link of rank `from`, after all its
+ * earlier messages; the link is busy until then.
+ */
 static int64_t loop_link_arrival(struct loop *l, int from, size_t bytes)
 {
     int64_t *at = &l->free_ns[from];
@@ -154,8 +158,9 @@ static void loop_report(struct loop *l, int rank)
         wakeup_wake(l->wakeup[rank]);
 }
 
-/* Queue a send for its destination.  Complete it at once by a copy of its data, at random or if it
- * is small, else with its delivery.
+/* Queue a send of this rank for its destination.  If it is small, or at random if there are random
+ * delays, complete it immediately by a copy of its data; otherwise it completes when it is
+ * delivered.  Takes item.  -ENOMEM: item stays the caller's.
  */
 static int loop_post_send(struct loop *l, int rank, struct loop_item *item)
 {
@@ -233,7 +238,9 @@ static int loop_deliver(struct loop *l, int rank, struct loop_item *send, struct
     return 0;
 }
 
-/* Deliver all messages that have arrived for receives posted by this rank. */
+/* Deliver all messages that have arrived for receives posted by this rank.  Stop at the first
+ * failure.
+ */
 static int loop_match(struct loop *l, int rank, struct eddis_error *err)
 {
     struct loop_item **at = &l->receives[rank].first;
@@ -257,8 +264,8 @@ static int loop_match(struct loop *l, int rank, struct eddis_error *err)
     return 0;
 }
 
-/* Deliver arrived messages and return completed operations; transport_poll.  -ECONNABORTED: some
- * rank called abort.
+/* Deliver the messages that have arrived for this rank, and store its complete operations in ret,
+ * at most max; transport_poll.  -ECONNABORTED: some rank called abort.
  */
 static int loop_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
 {
@@ -336,7 +343,7 @@ int loop_open(struct loop *l, int rank, struct transport **ret, struct eddis_err
     return 0;
 }
 
-/* Check whether rank `to` has posted a receive for the stream of this send. */
+/* Check whether rank `to` has posted a receive of the same stream as this send. */
 static bool loop_wanted(const struct loop *l, int to, const struct loop_item *send)
 {
     for (struct loop_item *r = l->receives[to].first; r; r = r->next)
@@ -356,7 +363,7 @@ void loop_set_empty(struct loop *l)
     l->empty = true;
 }
 
-/* Return the time of the next possible delivery; INT64_MAX: none. */
+/* Return the virtual time of the next possible delivery; INT64_MAX: none. */
 static int64_t loop_next(const struct loop *l)
 {
     int64_t next = INT64_MAX;

@@ -30,13 +30,13 @@ static size_t file_bytes(const struct board_area *a, int n_local)
     return (size_t)board_pages_at(a->n_ranks) + (size_t)n_local * BOARD_PAGE_BYTES;
 }
 
-/* Return the page of a local rank in the shared memory. */
+/* Borrow the page of a local rank in the shared memory. */
 static struct board_page *page_of(const struct board *b, int local_rank)
 {
     return (struct board_page *)(b->map + file_bytes(&b->setup, local_rank));
 }
 
-/* Check that the text ends with 0 within its array. */
+/* Check that array s [size] holds a text: it contains a 0. */
 static bool is_text(const char *s, size_t size)
 {
     return memchr(s, 0, size) != NULL;
@@ -109,7 +109,7 @@ static int board_new(const struct board_area *setup, struct board **ret, struct 
     return 0;
 }
 
-/* Map the whole file. */
+/* Map the whole file and store the mapping in b. */
 static int map_file(struct board *b, int fd, const char *path, struct eddis_error *err)
 {
     size_t size = file_bytes(&b->setup, b->setup.n_local);
@@ -122,7 +122,9 @@ static int map_file(struct board *b, int fd, const char *path, struct eddis_erro
     return 0;
 }
 
-/* Write the constant part, which workers read. */
+/* Write the constant part of the area, and groups and nodes of the ranks, to the shared memory for
+ * the workers.
+ */
 static void write_setup(struct board *b)
 {
     size_t n = (size_t)b->setup.n_ranks;
@@ -183,7 +185,7 @@ fail:
     return rc;
 }
 
-/* Copy a page in a consistent state.  -EAGAIN: its writer was busy in all tries. */
+/* Copy a page to *ret in a consistent state.  -EAGAIN: its writer was busy in all tries. */
 static int copy_page(const struct board *b, int local_rank, struct board_page *ret)
 {
     struct board_page *page = page_of(b, local_rank);
@@ -335,7 +337,8 @@ static int read_setup(int fd, const char *path, struct board **ret, struct eddis
     return 0;
 }
 
-/* Check whether another living process writes to this page and does not give it up. */
+/* Check whether another living process has this page as its own, so that it cannot be taken over.
+ */
 static bool page_is_taken(const struct board_page *page)
 {
     pid_t pid = __atomic_load_n(&page->pid, __ATOMIC_RELAXED);
@@ -344,7 +347,7 @@ static bool page_is_taken(const struct board_page *page)
            (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-/* Reset the page of this local rank for process pid, and mark it open. */
+/* Set up b->page for this local rank and process pid, publish it, and mark the page open. */
 static void init_page(struct board *b, int local_rank, pid_t pid)
 {
     struct board_page *page = page_of(b, local_rank);
@@ -367,7 +370,9 @@ static void init_page(struct board *b, int local_rank, pid_t pid)
     seqlock_store_u64(&page->magic, BOARD_MAGIC);
 }
 
-/* Map the file and open a page; pid 0: for the worker itself, else for the output of process pid.
+/* Map the file and open the page of a local rank: for the worker itself if pid is 0, otherwise for
+ * the output of process pid.  -EBUSY: the page belongs to another process; other failures as
+ * board_open.
  */
 static int open_page(const char *path, int local_rank, pid_t pid, struct board **ret,
                      struct eddis_error *err)
@@ -472,7 +477,7 @@ const struct board_area *board_setup(const struct board *b)
     return &b->setup;
 }
 
-/* Write the path of the note to ret; false if it would be too long. */
+/* Write the path of the note of board_note_left to ret; return false if it is too long. */
 static bool left_path(const char *path, int local_rank, char ret[PATH_MAX])
 {
     return snprintf(ret, PATH_MAX, "%s.left-%d", path, local_rank) < PATH_MAX;

@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the slot of a plan version. */
+/* Borrow the slot of a plan version in the shared memory. */
 static struct board_slot *slot_of(const struct board *b, int64_t version)
 {
     return (struct board_slot *)(b->map + board_slot_at(b->setup.n_ranks, version % BOARD_PLANS));
 }
 
-/* Return the bytes of the groups in the shared memory. */
+/* Return the bytes of the ranks' groups in the shared memory. */
 static size_t group_bytes(const struct board_area *a)
 {
     return (size_t)(board_node_at(a->n_ranks) - BOARD_GROUP_AT);
@@ -33,13 +33,13 @@ static int64_t version_in_force(const struct board *b, int local_rank)
         return 0;
     if (page.plan_since >= 0)
         return page.plan_version;
-    /* It has seen plan_version, perhaps skipping several, but not taken it: its last step has the
-     * one in force.
+    /* The worker has seen plan_version, perhaps after several that it did not see, but it does not
+     * apply yet: the plan of the worker's last step is in force.
      */
     return page.steps_done ? page.ring[(page.steps_done - 1) % BOARD_RING].plan : 0;
 }
 
-/* Return a slot's micro-batch sizes, which follow the n batches. */
+/* Borrow a slot's micro-batch sizes, which follow the n batches. */
 static int64_t *pieces_of(const struct board_slot *slot, size_t n)
 {
     return (int64_t *)(slot + 1) + n;
@@ -54,8 +54,8 @@ static void store_pieces(struct board_slot *slot, const int64_t *piece, size_t n
         seqlock_store(pieces_of(slot, n) + i, piece ? &piece[i] : &any, sizeof any);
 }
 
-/* Check that the plan may be published now.  -EINVAL: not the next version; -EBUSY: a local worker
- * is too far behind.
+/* Check that the plan may be published now.  -EINVAL: its version is not the next one; -EBUSY: a
+ * local worker does not work under any of the last BOARD_PLANS - 1 versions yet.
  */
 static int check_version(const struct board *b, const struct board_plan *plan,
                          struct eddis_error *err)
@@ -78,8 +78,8 @@ static size_t mode_bytes(void)
     return offsetof(struct board_area, choice) - offsetof(struct board_area, mode);
 }
 
-/* Write b->setup's mode and these groups [group_bytes] to the shared memory.  Called inside a
- * write.
+/* Write the members of b->setup from mode to options, and these groups [group_bytes], to the shared
+ * memory.  Called between seqlock_write_begin and _end.
  */
 static void write_mode(struct board *b, const int32_t *groups)
 {
@@ -87,8 +87,8 @@ static void write_mode(struct board *b, const int32_t *groups)
     seqlock_store(b->map + BOARD_GROUP_AT, groups, group_bytes(&b->setup));
 }
 
-/* Write a plan, and with groups (as in write_mode) the new mode in b->setup; groups NULL: the mode
- * stays.
+/* Write a plan and publish its version; if groups is not NULL, also write the new mode, as
+ * write_mode.
  */
 static void write_plan(struct board *b, const struct board_plan *plan, const int32_t *groups)
 {
@@ -145,11 +145,13 @@ int64_t board_batch(const struct board *b, int64_t version, int local_rank)
     const struct board_slot *slot = slot_of(b, version > 0 ? version : 0);
     const int64_t *batch = (const int64_t *)(slot + 1);
 
-    /* This process is its only writer. */
+    /* No lock: only this process, the agent, writes slots. */
     return slot->version == version ? batch[b->setup.first_rank + local_rank] : 0;
 }
 
-/* Copy mode and groups in a consistent state.  -EAGAIN: the agent was writing in all tries. */
+/* Copy mode and other members to *ret, and the groups, in a consistent state.  -EAGAIN: the agent
+ * was writing in all tries.
+ */
 static int copy_mode(const struct board *b, struct board_area *ret, int32_t *groups)
 {
     struct board_area *a = board_area_of(b);

@@ -2,14 +2,15 @@
 /* board_steps.c - show the steps of a program that reports only their numbers, on its page */
 #include "board.h"
 
-/* The steps from the last call to this one, or none if it is the first call. */
+/* The steps between the previous call and this one, or none if this is the first call. */
 struct stretch {
-    int64_t first, steps; /* the new steps; 0 steps: only a sign of life */
-    int64_t samples, since_ns, end_ns;
+    int64_t first, steps; /* the new steps; steps 0: only a sign that the program is alive */
+    int64_t samples, since_ns, end_ns; /* samples of the steps; begin and end of their time */
 };
 
-/* Return the steps that this call reports.  The phase BOARD_COMPUTING shows that there was a call
- * before; any other phase shows that there was none.
+/* Return the steps that a call reports: those after the last shown one.  If it is the first call,
+ * or step is no new number, one step if it has samples.  The phase BOARD_COMPUTING shows that there
+ * was a call before; any other phase shows that there was none.
  */
 static struct stretch stretch_to(const struct board_page *p, int64_t step, int64_t samples,
                                  int64_t now_ns)
@@ -26,9 +27,9 @@ static struct stretch stretch_to(const struct board_page *p, int64_t step, int64
     return s;
 }
 
-/* Return step i of the stretch, with an equal part of its time and samples.  It has no plan, since
- * the program divides its samples itself.  Compute and waiting are not separated, so device speeds
- * must not be derived from it.
+/* Return step i of the stretch, with an equal part of its time and samples.  The step has no plan,
+ * since the program divides its samples itself.  Compute and waiting are not separated, so device
+ * speeds must not be derived from such a step.
  */
 static struct board_step step_of(const struct stretch *s, int64_t i)
 {

@@ -31,8 +31,8 @@ static void checkpoint_free(struct checkpoint *c)
     free(c);
 }
 
-/* Return the path of a checkpoint's folder, which the caller frees; generation 0: a whole one.
- * NULL without memory.
+/* Return the path of a checkpoint's folder, which the caller frees; generation 0: of a whole
+ * checkpoint, otherwise of the part that this generation writes.  NULL without memory.
  */
 static char *path_of(const char *dir, int64_t step, int generation)
 {
@@ -42,7 +42,9 @@ static char *path_of(const char *dir, int64_t step, int generation)
     return file_join(dir, "%s", name);
 }
 
-/* Return a new checkpoint struct for this part; NULL without memory. */
+/* Return a new struct for the part that this generation writes, not yet created; NULL without
+ * memory.
+ */
 static struct checkpoint *new_part(const char *dir, int64_t step, int generation)
 {
     struct checkpoint *c = calloc(1, sizeof *c);
@@ -58,7 +60,8 @@ static struct checkpoint *new_part(const char *dir, int64_t step, int generation
     return NULL;
 }
 
-/* Remove whatever has this path: a folder, or a file that somebody put there.  It may be missing.
+/* Remove a folder, or a file that somebody put there instead.  Return 0 also if there is nothing at
+ * this path.
  */
 static int remove_any(const char *path, struct eddis_error *err)
 {
@@ -82,8 +85,8 @@ int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struc
     if (rc == 0 && mkdir(c->folder, TRUST_DIR_MODE) < 0)
         rc = eddis_fail_errno(err, -errno, "cannot create folder '%s'", c->folder);
     else if (rc == 0 && stat(c->folder, &st) == 0 && trust_stat(&st, c->folder, NULL, err) < 0) {
-        rc = -EPERM; /* on a file system that gives the folder to another user, who could change it
-                      */
+        /* A file system that gives the folder to another user, who could change files in it. */
+        rc = -EPERM;
         (void)rmdir(c->folder);
     }
     if (rc < 0) {
@@ -123,7 +126,9 @@ const char *checkpoint_folder(const struct checkpoint *c)
     return c->folder;
 }
 
-/* Create a file with these bytes and sync it to disk.  After a failure nothing is left. */
+/* Create a file in the folder with these bytes and sync it to disk.  After a failure the file is
+ * removed.
+ */
 static int write_file(const char *folder, const char *name, const void *data, size_t n,
                       struct eddis_error *err)
 {
@@ -179,7 +184,7 @@ bool checkpoint_is_own(const char *name)
     return strncmp(name, CHECKPOINT_OWN, sizeof CHECKPOINT_OWN - 1) == 0;
 }
 
-/* Check whether a file has the name of a library's entry of any rank. */
+/* Check whether a file has the name of an entry, of any rank, that belongs to the library. */
 static bool is_own_file(const char *file)
 {
     int name = 0;
@@ -197,8 +202,9 @@ int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct
     return manifest_parse_list(text, n, &c->m, err);
 }
 
-/* Check that every listed file exists with its length.  Every other file in the folder was written
- * by the program itself: sum it, sync it and add it to the list.
+/* Check that every listed file exists with its length (-ENOENT, -EINVAL if not).  Every other file
+ * in the folder was written by the program itself: sum it, sync it and add it to the list.
+ * -EINVAL: such a file has a name that cannot be used.
  */
 static int take_stock(struct checkpoint *c, struct eddis_error *err)
 {
@@ -243,8 +249,8 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
     return rc < 0 ? rc : manifest_sort(&c->m, err);
 }
 
-/* Rename the part to its final name.  An earlier checkpoint of the step gets the part's name and is
- * removed.
+/* Rename the part to its final name.  If there is an earlier checkpoint of the step, replace and
+ * remove it.
  */
 static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
 {
@@ -255,11 +261,11 @@ static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
     if (renameat2(AT_FDCWD, c->folder, AT_FDCWD, whole, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno == EEXIST && renameat2(AT_FDCWD, c->folder, AT_FDCWD, whole, RENAME_EXCHANGE) == 0) {
-        (void)remove_any(c->folder, NULL); /* otherwise the next prune removes it */
+        (void)remove_any(c->folder, NULL); /* if this fails, the next prune removes it */
         return 0;
     }
     /* A file system without these flags (NFS): for a moment there is neither the old nor the new
-     * one.
+     * checkpoint.
      */
     if ((errno == EINVAL || errno == ENOSYS) && rename(c->folder, whole) == 0)
         return 0;
@@ -274,8 +280,9 @@ static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
     return eddis_fail_errno(err, -errno, "cannot rename '%s'", c->folder);
 }
 
-/* Replace the error of a failed commit by a more helpful one, if another process now writes to the
- * folder, or the folder is gone.  Return the error code.
+/* After a commit failed with rc and err, check the fence.  If another process now writes to the
+ * folder (-ESTALE), or the folder is gone (-ENOENT), set err to that and return its code; otherwise
+ * return rc.
  */
 static int explain(const struct checkpoint *c, int rc, struct eddis_error *err)
 {
@@ -287,7 +294,7 @@ static int explain(const struct checkpoint *c, int rc, struct eddis_error *err)
     return rc;
 }
 
-/* Write the manifest, sync the folder, check the fence and rename the part. */
+/* Complete the part: write the manifest, sync the folder, check the fence and rename the part. */
 static int make_whole(struct checkpoint *c, struct eddis_error *err)
 {
     cleanup_free char *text = manifest_text(&c->m);
@@ -306,8 +313,8 @@ void checkpoint_drop_later(struct checkpoint *c, int64_t last_step)
     c->drop_to = last_step;
 }
 
-/* Remove whole checkpoints of later steps up to drop_to.  Failures are ignored: the commit itself
- * has succeeded.
+/* Remove whole checkpoints of steps after c->step, up to c->drop_to.  Failures are ignored: the
+ * commit itself has succeeded.
  */
 static void drop_later(const struct checkpoint *c)
 {

@@ -66,7 +66,8 @@ bool checkpoint_file_name(int rank, const char *name, char *ret)
     return true;
 }
 
-/* Compare two names for qsort: higher steps first, then lower generations. */
+/* Compare two folder names, for qsort: higher steps first, then whole ones, then lower generations.
+ */
 static int newest_first(const void *a, const void *b)
 {
     const struct checkpoint_name *x = a, *y = b;
@@ -162,8 +163,8 @@ static bool last_name(const char *path, char *ret)
     return true;
 }
 
-/* Check that the folder is not a part and that a step in its name is the manifest's.  -EBADMSG if
- * not.
+/* Check that the folder is not a part, and that the step in its name, if there is one, is the
+ * manifest's.  -EBADMSG if not; -ENAMETOOLONG: the name is too long.
  */
 static int check_name(const char *folder, const struct manifest *m, struct eddis_error *err)
 {
@@ -182,15 +183,18 @@ static int check_name(const char *folder, const struct manifest *m, struct eddis
     return 0;
 }
 
-/* Check whether a failure is not the checkpoint's fault (no memory or descriptors), or means that
- * others could have written it.  Then opening an older one instead would be wrong.
+/* Check whether failure rc does not show a damaged checkpoint: this process lacks memory or
+ * descriptors, or other users could have written the checkpoint (-EPERM).  Then opening an older
+ * one instead would be wrong.
  */
 static bool is_own_fault(int rc)
 {
     return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EPERM;
 }
 
-/* Check that a file exists with its size, and with `sums` its checksum.  -EBADMSG if not. */
+/* Check that a file of the manifest exists with its size, and with `sums` its checksum.  -EBADMSG
+ * if not; a failure as in is_own_fault is returned as it is.
+ */
 static int check_file(const char *folder, const struct manifest_file *want, bool sums,
                       struct eddis_error *err)
 {

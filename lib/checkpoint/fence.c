@@ -23,15 +23,15 @@ enum { FENCE_MAX_BYTES = 4096 };
  */
 #define FENCE_DEAD ".dead-part-"
 
-/* Write the text of a fence file. */
+/* Write the text of a fence file to ret [size]. */
 static void fence_text(const struct fence *f, char *ret, size_t size)
 {
     snprintf(ret, size, "eddis generation 1\njob %s\ngeneration %d\nowner %s\n", f->job,
              f->generation, f->owner);
 }
 
-/* Read the folder's fence.  -ENOENT: there is none.  A file that is not a valid fence counts as
- * generation 0.
+/* Read the fence of folder dir to *ret.  -ENOENT: there is none.  A file that is not a valid fence
+ * counts as a fence of generation 0.
  */
 static int fence_read(const char *dir, struct fence *ret, struct eddis_error *err)
 {
@@ -52,7 +52,7 @@ static int fence_read(const char *dir, struct fence *ret, struct eddis_error *er
     return 0;
 }
 
-/* Write the folder's fence atomically. */
+/* Write f as the fence of folder dir, atomically. */
 static int fence_write(const char *dir, const struct fence *f, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, ".generation");
@@ -67,7 +67,8 @@ static int fence_write(const char *dir, const struct fence *f, struct eddis_erro
 /* ---- parts of dead generations ---- */
 
 /* Rename a part or a leftover file, so that nobody can complete it any more, then remove it.
- * Return 0 or a negative errno value.
+ * number: makes the new name unique.  Return 0, also if there is no such file, or a negative errno
+ * value.
  */
 static int take_away(const char *dir, const char *name, const struct fence *f, int number)
 {
@@ -83,8 +84,8 @@ static int take_away(const char *dir, const char *name, const struct fence *f, i
     return 0;
 }
 
-/* Check whether the file was left by a process that was killed while it removed a part or wrote the
- * fence.
+/* Check whether a file of this name was left by a process that was killed while it removed a part
+ * or wrote the fence.
  */
 static bool is_left_over(const char *name)
 {
@@ -92,7 +93,9 @@ static bool is_left_over(const char *name)
            strncmp(name, ".generation.", strlen(".generation.")) == 0;
 }
 
-/* Remove the parts of other generations, and what killed processes left. */
+/* Remove the parts of other generations than f's, and what killed processes have left.  Go on after
+ * a failure; return the last one.
+ */
 static int take_away_all(const char *dir, const struct fence *f, struct eddis_error *err)
 {
     cleanup_dir DIR *d = opendir(dir);
@@ -116,7 +119,9 @@ static int take_away_all(const char *dir, const struct fence *f, struct eddis_er
 
 /* ---- opening and checking ---- */
 
-/* Set the error that another generation or job writes to the folder now.  Return -ESTALE. */
+/* Set err: another generation, or the job of fence `other`, writes to the folder now.  Return
+ * -ESTALE.
+ */
 static int fence_stale(const char *dir, const struct fence *f, const struct fence *other,
                        struct eddis_error *err)
 {
@@ -132,7 +137,7 @@ static int fence_stale(const char *dir, const struct fence *f, const struct fenc
                       strcmp(other->job, "-") == 0 ? "" : other->job, dir);
 }
 
-/* Check whether `other` is an invalid fence or an older generation of f's job. */
+/* Check whether the fence `other` is invalid or of an older generation of f's job. */
 static bool is_older(const struct fence *other, const struct fence *f)
 {
     return other->generation == 0 ||
@@ -176,7 +181,9 @@ int fence_check(const char *dir, const struct fence *f, struct eddis_error *err)
                    : rc;
     if (strcmp(now.owner, f->owner) == 0)
         return 0;
-    /* An older process, which was frozen while it opened the folder, has overwritten our fence. */
+    /* A process of an older generation, frozen while it opened the folder, has overwritten our
+     * fence.
+     */
     if (is_older(&now, f))
         return fence_write(dir, f, err);
     return fence_stale(dir, f, &now, err);

@@ -69,7 +69,7 @@ const struct manifest_file *manifest_find(const struct manifest *m, const char *
     return bsearch(&key, m->file, m->n, sizeof key, by_name);
 }
 
-/* Append the lines of the files. */
+/* Append the lines of the files to b. */
 static void add_list(struct strbuf *b, const struct manifest *m)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -100,14 +100,15 @@ char *manifest_text(const struct manifest *m)
     return strbuf_steal(&b);
 }
 
-/* ---- parsing: each take_ function consumes what it expects, or marks the cursor as failed ---- */
+/* ---- parsing: each take_ function moves c->p past what it expects, or sets c->failed ---- */
 
+/* The rest of a text that is being parsed. */
 struct cursor {
     const char *p, *end;
     bool failed;
 };
 
-/* Consume this word. */
+/* Consume this word.  If the text continues differently, set c->failed. */
 static void take_word(struct cursor *c, const char *word)
 {
     size_t n = strlen(word);
@@ -119,7 +120,9 @@ static void take_word(struct cursor *c, const char *word)
     c->p += n;
 }
 
-/* Consume a decimal number without sign or leading zeros, at most max, and return it. */
+/* Consume a decimal number without sign or leading zeros, and return it.  If there is none, or it
+ * is above max, set c->failed.
+ */
 static uint64_t take_number(struct cursor *c, uint64_t max)
 {
     const char *start = c->p;
@@ -170,7 +173,9 @@ static void take_name(struct cursor *c, char *ret)
         c->failed = true;
 }
 
-/* Consume a file's line and add the file to the manifest. */
+/* Consume a file's line and append the file to the manifest.  If the line is not valid, set
+ * c->failed and return 0; otherwise return as manifest_add.
+ */
 static int take_file(struct cursor *c, struct manifest *m, struct eddis_error *err)
 {
     char name[MANIFEST_MAX_FILE + 1];
@@ -184,7 +189,7 @@ static int take_file(struct cursor *c, struct manifest *m, struct eddis_error *e
     return c->failed ? 0 : manifest_add(m, name, bytes, crc, err);
 }
 
-/* Consume a line of a key and a number, at most max, and return the number. */
+/* Consume a line of `key` and a number, at most max, and return the number. */
 static uint64_t take_member(struct cursor *c, const char *key, uint64_t max)
 {
     uint64_t v;
@@ -195,7 +200,7 @@ static uint64_t take_member(struct cursor *c, const char *key, uint64_t max)
     return v;
 }
 
-/* Check that the files are sorted by name, without duplicates. */
+/* Check that the files are sorted by name and no name occurs twice. */
 static bool is_sorted(const struct manifest *m)
 {
     for (size_t i = 1; i < m->n; i++)

@@ -10,14 +10,14 @@
 
 #include <string.h>
 
-/* The collective's instance. */
+/* One rank's part of an allgather. */
 struct allgather {
     struct collective base;
     const void *in;
     char *out;
     size_t bytes; /* of each block */
-    int step;
-    int pending; /* operations under way in this step */
+    int step;     /* present step, from 0 */
+    int pending;  /* operations under way in this step */
 };
 
 /* Post the messages of this step. */
@@ -33,7 +33,9 @@ static void allgather_go(struct allgather *a, struct outbox *out)
     a->pending = 2;
 }
 
-/* Copy this rank's block to its place in the output and begin the first step. */
+/* Copy this rank's block to its place in the output and begin the first step.  Return 1 if the
+ * allgather is over already (no bytes, or one rank), else 0.
+ */
 static int allgather_start(struct collective *c, struct outbox *out)
 {
     struct allgather *a = (struct allgather *)c;
@@ -48,7 +50,8 @@ static int allgather_start(struct collective *c, struct outbox *out)
     return 0;
 }
 
-/* Begin the next step once both messages of this step are complete.  Return 1 after the last step.
+/* Begin the next step once both messages of this step are complete.  Return 1 after the last step,
+ * else 0.
  */
 static int allgather_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
@@ -62,8 +65,8 @@ static int allgather_done(struct collective *c, const struct comm_op *op, struct
     return 0;
 }
 
-/* Return the rank that is missing: the one whose block is received in this step, as ranks to the
- * right of a missing one stop one step later each.
+/* Return the member that is missing: the one whose block is received in this step.  If a member has
+ * not started, its right neighbour stops in step 0, the next one in step 1, ...
  */
 static int allgather_waits_for(const struct collective *c)
 {

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+/* All kinds of all-reduce. */
 static const struct allreduce_kind *const kinds[] = { &allreduce_direct,  &allreduce_tree,
                                                       &allreduce_halving, &allreduce_ring,
                                                       &allreduce_shared,  &allreduce_hosts };

@@ -10,7 +10,7 @@
 struct direct {
     struct reduction r;
     int pending;   /* operations under way */
-    bool *missing; /* [n_ranks] ranks whose contribution has not arrived */
+    bool *missing; /* [n_ranks] true: the contribution of this rank has not arrived */
     size_t stride; /* bytes from one contribution to the next */
     char scratch[] __attribute__((aligned(64)));
     /* one contribution for each rank, including this one; then `missing` */
@@ -24,7 +24,7 @@ static size_t direct_instance_bytes(const struct comm_place *p, const struct all
     return sizeof(struct direct) + ranks * reduction_room(a, a->n) + ranks * sizeof(bool);
 }
 
-/* Borrow the buffer of a rank's contribution, in the form in which it travels. */
+/* Borrow the buffer of a rank's contribution, whose elements have the type that messages use. */
 static char *direct_contribution(struct direct *d, int rank)
 {
     struct comm_part all = reduction_whole(&d->r);
@@ -32,7 +32,9 @@ static char *direct_contribution(struct direct *d, int rank)
     return d->scratch + (size_t)rank * d->stride + reduction_pad(&d->r, &all);
 }
 
-/* Post the receives from all other ranks and the sends to them. */
+/* Post the receives from all other ranks and the sends to them.  Return 1 if the all-reduce is over
+ * already (no data, or one rank), else 0.
+ */
 static int direct_start(struct collective *c, struct outbox *out)
 {
     struct direct *d = (struct direct *)c;
@@ -59,7 +61,7 @@ static int direct_start(struct collective *c, struct outbox *out)
     return 0;
 }
 
-/* Add up all contributions in the order of ranks. */
+/* Replace the data by the sum of all contributions, added in the order of ranks. */
 static void direct_add_up(struct direct *d)
 {
     struct comm_part all = reduction_whole(&d->r);
@@ -71,7 +73,7 @@ static void direct_add_up(struct direct *d)
         reduction_add(&d->r, &all, direct_contribution(d, i));
 }
 
-/* Count a completed operation; after the last one add up. */
+/* Count a completed operation; after the last one add up.  Return 1 then, else 0. */
 static int direct_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct direct *d = (struct direct *)c;
@@ -84,7 +86,7 @@ static int direct_done(struct collective *c, const struct comm_op *op, struct ou
     return 1;
 }
 
-/* Return a rank whose contribution is missing. */
+/* Return a member whose contribution is missing; if there is none, the right neighbour. */
 static int direct_waits_for(const struct collective *c)
 {
     const struct direct *d = (const struct direct *)c;
@@ -92,7 +94,7 @@ static int direct_waits_for(const struct collective *c)
     for (int i = 0; i < c->place.n_ranks; i++)
         if (d->missing[i])
             return i;
-    return (c->place.rank + 1) % c->place.n_ranks; /* a send that is not received */
+    return (c->place.rank + 1) % c->place.n_ranks; /* a send of this rank has not been received */
 }
 
 static const struct collective_ops direct_ops = {

@@ -30,12 +30,13 @@
 
 enum { HALVING_MAX_STEPS = 64 };
 
-/* The collective's instance. */
+/* One rank's part of an all-reduce of this kind. */
 struct halving {
     struct reduction r;
     int core;                       /* 2^k */
     int steps;                      /* 2k + 2 */
-    int receiving, folded, sending; /* number of steps posted, folded, posted */
+    int receiving, folded, sending; /* number of steps: receive posted, folded, send posted */
+    /* of each step: its receive, its send is complete */
     bool arrived[HALVING_MAX_STEPS], left[HALVING_MAX_STEPS];
     char scratch[] __attribute__((aligned(64))); /* buffers of steps 0 .. k, see halving_scratch */
 };
@@ -50,13 +51,13 @@ static int halving_core(int n_ranks)
     return core;
 }
 
-/* Return the bytes of a buffer for a message of this many blocks. */
+/* Return the bytes of a buffer for a message of this many blocks, of which there are `core`. */
 static size_t halving_room(const struct allreduce *a, int core, int blocks)
 {
     return reduction_room(a, (a->n / (size_t)core + 1) * (size_t)blocks);
 }
 
-/* Return the size of an instance in bytes, with the buffers of all steps. */
+/* Return the size of a struct halving in bytes, with the buffers of all steps. */
 static size_t halving_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     size_t bytes = 0, all = reduction_room(a, a->n);
@@ -69,14 +70,16 @@ static size_t halving_instance_bytes(const struct comm_place *p, const struct al
     return sizeof(struct halving) + (p->n_ranks > core && all > bytes ? all : bytes);
 }
 
-/* Check whether a step is a forward one, which adds, or one back, which copies. */
+/* Check whether a step is a forward one, which adds received data; false: a step back, which
+ * copies.
+ */
 static bool halving_adds(const struct halving *h, int step)
 {
     return step < h->steps / 2;
 }
 
-/* Return the number of blocks that a core rank keeps in a forward step, or had before a step back
- * doubles them.
+/* Return the number of blocks that a core rank still has to sum after a forward step; in a step
+ * back, the number of blocks that it has and sends.
  */
 static int halving_blocks(const struct halving *h, int step)
 {
@@ -96,9 +99,7 @@ static int halving_partner(const struct halving *h, int step)
     return guest ? -1 : p->rank ^ halving_blocks(h, step);
 }
 
-/* Return the blocks that `member` keeps in a forward step, which are the blocks that it sends in
- * the matching step back.
- */
+/* Return the blocks that `member` keeps in a forward step, or sends in the matching step back. */
 static struct comm_part halving_kept(const struct halving *h, int member, int step)
 {
     int blocks = halving_blocks(h, step), first;
@@ -109,7 +110,9 @@ static struct comm_part halving_kept(const struct halving *h, int member, int st
     return reduction_blocks(&h->r, h->core, first, first + blocks);
 }
 
-/* Return the range that this rank receives or sends in a step; empty if it has no partner. */
+/* Return the range of data that this rank receives in a step, or sends if `receive` is false; empty
+ * if it has no partner.
+ */
 static struct comm_part halving_part(const struct halving *h, int step, bool receive)
 {
     int rank = h->r.base.place.rank, partner = halving_partner(h, step);
@@ -119,8 +122,9 @@ static struct comm_part halving_part(const struct halving *h, int step, bool rec
     return halving_kept(h, receive == halving_adds(h, step) ? rank : partner, step);
 }
 
-/* Borrow the buffer for the message p of a step.  The buffer of step 0 overlaps those of other
- * steps.  In half precision it lies before them, since it is sent back while the others still send.
+/* Borrow the buffer for the message of range p that a step receives or sends.  The buffer of step 0
+ * overlaps those of other steps.  In half precision it lies before them, since it is sent back
+ * while messages of other steps are still being sent.
  */
 static char *halving_scratch(struct halving *h, int step, bool receive, const struct comm_part *p)
 {
@@ -138,7 +142,8 @@ static char *halving_scratch(struct halving *h, int step, bool receive, const st
     return at + (narrows && !added ? halving_room(a, h->core, h->core >> forward) : 0);
 }
 
-/* Borrow the memory in which the message p of a step arrives: scratch, or the data itself. */
+/* Borrow the memory in which the message of range p arrives in a step: scratch, or the data itself.
+ */
 static void *halving_arrival(struct halving *h, int step, const struct comm_part *p)
 {
     void *room = halving_scratch(h, step, true, p);
@@ -146,7 +151,7 @@ static void *halving_arrival(struct halving *h, int step, const struct comm_part
     return halving_adds(h, step) ? room : reduction_receive(&h->r, p, room);
 }
 
-/* Post the receive of the next step; an empty message has arrived at once. */
+/* Post the receive of the next step; an empty message counts as arrived. */
 static void halving_receive(struct halving *h, struct outbox *out)
 {
     int step = h->receiving++;
@@ -158,7 +163,7 @@ static void halving_receive(struct halving *h, struct outbox *out)
                         halving_arrival(h, step, &p), reduction_message(&h->r, &p), step, out);
 }
 
-/* Post the send of the next step; an empty message is sent at once. */
+/* Post the send of the next step; an empty message counts as sent. */
 static void halving_send(struct halving *h, struct outbox *out)
 {
     int step = h->sending++;
@@ -171,7 +176,9 @@ static void halving_send(struct halving *h, struct outbox *out)
                         reduction_message(&h->r, &p), step, out);
 }
 
-/* Add the message received in the next step to fold, or copy it. */
+/* Add the message received in step h->folded to the data, or in a step back copy it.  The last
+ * addition also rounds the sum as it will be sent.
+ */
 static void halving_fold(struct halving *h)
 {
     int step = h->folded++;
@@ -189,8 +196,9 @@ static void halving_fold(struct halving *h)
         reduction_round(&h->r, &p, arrival);
 }
 
-/* Check whether the next receive may be posted.  Step 0 shares its buffer with others, which must
- * wait for it; a step back needs the memory from which the forward step sent.
+/* Check whether the next receive may be posted.  Step 0 shares its buffer with other steps, which
+ * must wait until its message is added.  A step back needs the memory from which the forward step
+ * has sent.
  */
 static bool halving_can_receive(const struct halving *h)
 {
@@ -209,8 +217,8 @@ static bool halving_all_left(const struct halving *h)
     return true;
 }
 
-/* Fold received messages and post receives and sends, as far as possible.  Return 1 if the
- * all-reduce is over, else 0.
+/* Add or copy (fold) received messages, and post receives and sends, as far as possible.  Return 1
+ * if the all-reduce is over, else 0.
  */
 static int halving_go(struct halving *h, struct outbox *out)
 {
@@ -226,7 +234,7 @@ static int halving_go(struct halving *h, struct outbox *out)
     return h->folded == h->steps && halving_all_left(h);
 }
 
-/* Compute the core and the number of steps, and begin. */
+/* Compute the core and the number of steps, and begin.  Return as halving_go. */
 static int halving_start(struct collective *c, struct outbox *out)
 {
     struct halving *h = (struct halving *)c;
@@ -241,7 +249,7 @@ static int halving_start(struct collective *c, struct outbox *out)
     return halving_go(h, out);
 }
 
-/* Mark a step's receive or send as complete and continue. */
+/* Mark a step's receive or send as complete and continue.  Return as halving_go. */
 static int halving_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct halving *h = (struct halving *)c;
@@ -250,7 +258,9 @@ static int halving_done(struct collective *c, const struct comm_op *op, struct o
     return halving_go(h, out);
 }
 
-/* Return the rank that the next step to fold waits for, or one that does not receive. */
+/* Return the member whose message is the next to be added or copied; if no receive is under way, a
+ * member that does not receive.
+ */
 static int halving_waits_for(const struct collective *c)
 {
     const struct halving *h = (const struct halving *)c;
@@ -259,7 +269,7 @@ static int halving_waits_for(const struct collective *c)
         return halving_partner(h, h->folded);
     for (int step = 0; step < h->sending; step++)
         if (!h->left[step])
-            return halving_partner(h, step); /* it does not receive the messages sent to it */
+            return halving_partner(h, step); /* this member does not receive */
     return (c->place.rank + 1) % c->place.n_ranks;
 }
 

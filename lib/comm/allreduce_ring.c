@@ -32,17 +32,18 @@ enum {
     RING_SEGMENTS = 1024, /* at most, so that the number of moves fits an int */
 };
 
-/* The collective's instance. */
+/* One rank's part of an all-reduce of this kind. */
 struct ring {
     struct reduction r;
     int segments; /* segments of every block */
     int moves;    /* total moves in each direction */
-    /* number of moves posted, folded, posted, sent completely */
+    /* number of moves: receive posted, folded, send posted, send complete */
     int receiving, folded, sending, sent;
-    /* indexed by move % RING_WINDOW, as they complete out of order */
+    /* of move i, at i % RING_WINDOW: its receive, its send is complete; they complete out of order
+     */
     bool arrived[RING_WINDOW], left[RING_WINDOW];
     size_t stride; /* bytes from one buffer of scratch to the next */
-    /* RING_WINDOW buffers to receive, as many to send */
+    /* RING_WINDOW buffers to receive; in half precision as many to send */
     char scratch[] __attribute__((aligned(64)));
 };
 
@@ -66,7 +67,7 @@ static size_t ring_stride(const struct comm_place *p, const struct allreduce *a)
     return reduction_room(a, longest);
 }
 
-/* Return the size of an instance in bytes, with its scratch buffers. */
+/* Return the size of a struct ring in bytes, with its scratch buffers. */
 static size_t ring_instance_bytes(const struct comm_place *p, const struct allreduce *a)
 {
     return sizeof(struct ring) + (a->wire ? 2 : 1) * RING_WINDOW * ring_stride(p, a);
@@ -89,14 +90,14 @@ static struct comm_part ring_incoming(const struct ring *g, int move)
     return ring_piece(g, (p->rank + p->n_ranks - 1) % p->n_ranks, move);
 }
 
-/* Check whether a move adds (reduce-scatter) or copies (all-gather). */
+/* Return true if a move adds what is received (reduce-scatter), false if it copies (all-gather). */
 static bool ring_adds(const struct ring *g, int move)
 {
     return move < g->moves / 2;
 }
 
-/* Borrow the scratch buffer in which segment p of a move is received to be added, or written to be
- * sent.
+/* Borrow the scratch buffer for segment p of a move: that in which it is received, or if `sent`
+ * that from which it is sent.
  */
 static char *ring_room(struct ring *g, int move, bool sent, const struct comm_part *p)
 {
@@ -112,7 +113,7 @@ static void *ring_arrival(struct ring *g, int move, const struct comm_part *p)
     return ring_adds(g, move) ? room : reduction_receive(&g->r, p, room);
 }
 
-/* Post the receive of the next move; an empty segment has arrived at once. */
+/* Post the receive of the next move; an empty segment counts as arrived. */
 static void ring_receive(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
@@ -125,7 +126,7 @@ static void ring_receive(struct ring *g, struct outbox *out)
                         ring_arrival(g, move, &p), reduction_message(&g->r, &p), move, out);
 }
 
-/* Add or copy the segment received in the next move to fold. */
+/* Add the segment received in move g->folded to the data, or in the second half copy it. */
 static void ring_fold(struct ring *g)
 {
     int move = g->folded++;
@@ -139,13 +140,15 @@ static void ring_fold(struct ring *g)
         reduction_take(&g->r, &p, ring_arrival(g, move, &p));
 }
 
-/* Check whether this rank has completed the sum that it sends in this move. */
+/* Check whether the segment that this rank sends in this move is a sum that this rank completed. */
 static bool ring_owns(const struct ring *g, int move)
 {
     return !ring_adds(g, move) && ring_adds(g, move - g->segments);
 }
 
-/* Post the send of the next move; an empty segment is sent at once. */
+/* Post the send of the next move; an empty segment counts as sent.  If this rank completed the sum,
+ * keep it in the data as it is sent.
+ */
 static void ring_pass_on(struct ring *g, struct outbox *out)
 {
     struct collective *c = &g->r.base;
@@ -163,22 +166,26 @@ static void ring_pass_on(struct ring *g, struct outbox *out)
                     reduction_message(&g->r, &p), move, out);
 }
 
-/* Check whether the next receive has a free buffer, and in the copying half its block was sent. */
+/* Check whether the next receive may be posted: it has a free buffer, and in the copying half the
+ * block that it replaces was sent.
+ */
 static bool ring_can_receive(const struct ring *g)
 {
     return g->receiving < g->moves && g->receiving < g->folded + RING_WINDOW &&
            (ring_adds(g, g->receiving) || g->sent > g->receiving - g->moves / 2);
 }
 
-/* Check whether the next send is within the window and its segment is folded. */
+/* Check whether the next send may be posted: it is within the window, and its segment was added or
+ * copied before.
+ */
 static bool ring_can_send(const struct ring *g)
 {
     return g->sending < g->moves && g->sending < g->sent + RING_WINDOW &&
            g->folded + g->segments > g->sending;
 }
 
-/* Fold received segments and post receives and sends, as far as possible.  Return 1 if the
- * all-reduce is over, else 0.
+/* Add or copy (fold) received segments, and post receives and sends, as far as possible.  Return 1
+ * if the all-reduce is over, else 0.
  */
 static int ring_go(struct ring *g, struct outbox *out)
 {
@@ -196,7 +203,7 @@ static int ring_go(struct ring *g, struct outbox *out)
     return g->folded == g->moves && g->sent == g->moves;
 }
 
-/* Compute the segments and the number of moves, and begin. */
+/* Compute the segments and the number of moves, and begin.  Return as ring_go. */
 static int ring_start(struct collective *c, struct outbox *out)
 {
     struct ring *g = (struct ring *)c;
@@ -208,7 +215,7 @@ static int ring_start(struct collective *c, struct outbox *out)
     return ring_go(g, out);
 }
 
-/* Mark a move's receive or send as complete and continue. */
+/* Mark a move's receive or send as complete and continue.  Return as ring_go. */
 static int ring_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct ring *g = (struct ring *)c;
@@ -218,9 +225,9 @@ static int ring_done(struct collective *c, const struct comm_op *op, struct outb
     return ring_go(g, out);
 }
 
-/* Return the rank that is missing.  If one rank has not started, its right neighbour stops in step
- * 0, the next one in step 1, ..., so the step shows who is missing.  Once all have contributed it
- * is the left neighbour; or the right one, if that does not receive.
+/* Return the member that is missing.  If one rank has not started, its right neighbour stops in
+ * step 0, the next one in step 1, ..., so the step shows who is missing.  Once all have contributed
+ * it is the left neighbour; or the right one, if that does not receive.
  */
 static int ring_waits_for(const struct collective *c)
 {
@@ -229,7 +236,7 @@ static int ring_waits_for(const struct collective *c)
     int back = ring_adds(g, g->folded) ? g->folded / g->segments + 1 : 1;
 
     if (g->folded == g->receiving)
-        return (c->place.rank + 1) % size; /* it does not receive the messages sent to it */
+        return (c->place.rank + 1) % size; /* this member does not receive */
     return (c->place.rank - back + size) % size;
 }
 

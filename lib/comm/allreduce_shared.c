@@ -22,14 +22,14 @@
 /* Bytes summed in one poll at most, so that other messages do not wait long. */
 enum { POLL_BYTES = 2 << 20 };
 
-/* The collective's instance. */
+/* One rank's part of an all-reduce of either kind. */
 struct shared {
     struct reduction r;
     const struct node_groups *nodes;
     struct node_stage node;
     struct between_stage between; /* on the node's first rank, if there are several nodes */
-    uint64_t passed;              /* pieces whose sum between nodes was started, on a first rank */
-    const void *scratch[];        /* [n_here], for the node's stage */
+    uint64_t passed; /* on a first rank: number of pieces whose sum between nodes was started */
+    const void *scratch[]; /* [n_here], for the node's stage */
 };
 
 /* Return the size of an instance in bytes, with scratch for the node's stage. */
@@ -38,13 +38,17 @@ static size_t shared_instance_bytes(const struct comm_place *p, const struct all
     return sizeof(struct shared) + (size_t)p->n_ranks * sizeof(const void *);
 }
 
-/* Check whether this rank sums between the nodes. */
+/* Check whether this rank sums between nodes: there are several, and it is the first rank of its
+ * node.
+ */
 static bool is_between(const struct shared *s)
 {
     return s->nodes->n > 1 && s->nodes->here == 0;
 }
 
-/* Return the size in memory of a piece in place, so that it has stage_bytes on the wire. */
+/* Return the size in memory of a piece of data in place whose messages between nodes have
+ * stage_bytes.
+ */
 static size_t stage_bytes(const struct comm_place *firsts, const struct allreduce *a)
 {
     size_t travels = comm_type_bytes(a->wire ? a->wire : a->type);
@@ -52,7 +56,9 @@ static size_t stage_bytes(const struct comm_place *firsts, const struct allreduc
     return comm_limits(firsts).stage_bytes * (comm_type_bytes(a->type) / travels);
 }
 
-/* Prepare the node's stage, and on a first rank the stage between nodes. */
+/* Prepare the node's stage, and on a first rank of several nodes the stage between nodes.  -EINVAL:
+ * the ranks share no memory; other failures as node_stage_init and between_stage_init.
+ */
 static int shared_prepare(struct reduction *r, struct eddis_error *err)
 {
     struct shared *s = (struct shared *)r;
@@ -98,7 +104,9 @@ static void shared_fini(struct collective *c)
     node_stage_fini(&s->node);
 }
 
-/* Publish a piece on the node if its sum between nodes is over, which rc 1 means.  Return rc. */
+/* Publish a piece on the node if rc, the result of its sum between nodes, is 1: it is over.  Return
+ * rc.
+ */
 static int shared_summed(struct shared *s, uint64_t piece, int rc)
 {
     if (rc == 1)
@@ -106,8 +114,8 @@ static int shared_summed(struct shared *s, uint64_t piece, int rc)
     return rc;
 }
 
-/* Start the sum between nodes of the node's next reduced piece, in order.  Return 1 if there was
- * one, else 0, or a failure.
+/* If the node has reduced its next piece, start the sum of this piece between nodes, in order.
+ * Return 1 if it was started, else 0, or a failure.
  */
 static int shared_pass_on(struct shared *s, struct outbox *out, struct eddis_error *err)
 {
@@ -122,7 +130,7 @@ static int shared_pass_on(struct shared *s, struct outbox *out, struct eddis_err
 }
 
 /* Continue as far as the other ranks allow.  Return 1 if the all-reduce is over, else 0, or a
- * failure.  *ret_moved: whether anything moved.
+ * failure.  *ret_moved: whether a piece was contributed, reduced, passed on or taken.
  */
 static int shared_go(struct shared *s, struct outbox *out, bool *ret_moved, struct eddis_error *err)
 {
@@ -145,7 +153,7 @@ static int shared_go(struct shared *s, struct outbox *out, bool *ret_moved, stru
 
 /* ---- operations of collective_impl.h ---- */
 
-/* Start both stages. */
+/* Start both stages.  Return as shared_go. */
 static int shared_start(struct collective *c, struct outbox *out)
 {
     struct shared *s = (struct shared *)c;
@@ -158,7 +166,7 @@ static int shared_start(struct collective *c, struct outbox *out)
     return shared_go(s, out, &moved, NULL);
 }
 
-/* Continue the sum between nodes after its completed operation. */
+/* Continue the sum between nodes after its completed operation.  Return as shared_go. */
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct shared *s = (struct shared *)c;
@@ -170,7 +178,8 @@ static int shared_done(struct collective *c, const struct comm_op *op, struct ou
     return rc <= 0 ? rc : shared_go(s, out, &moved, NULL);
 }
 
-/* Return the member that the stage between nodes waits for, if it is busy, else the node's stage.
+/* Return the member that is waited for: by the stage between nodes if it is busy, else by the
+ * node's stage.
  */
 static int shared_waits_for(const struct collective *c)
 {
@@ -181,7 +190,9 @@ static int shared_waits_for(const struct collective *c)
     return s->nodes->member[node_stage_waits_for(&s->node)];
 }
 
-/* Inspect shared memory; -EPIPE if the rank that is waited for has left. */
+/* Continue after a look at shared memory.  Return as shared_go; -EPIPE: nothing moved and the rank
+ * that is waited for has left.
+ */
 static int shared_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
     struct shared *s = (struct shared *)c;
@@ -197,7 +208,7 @@ static int shared_poll(struct collective *c, struct outbox *out, struct eddis_er
                       s->nodes->rank[here]);
 }
 
-/* Borrow the result: in the node's results, or in the data. */
+/* Borrow the result: of the node's stage, or with one rank the data itself. */
 static const void *shared_result(const struct reduction *r)
 {
     const struct shared *s = (const struct shared *)r;

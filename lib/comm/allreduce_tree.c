@@ -10,7 +10,7 @@
 /* Receiving from children; sent to the parent; sending the result to children. */
 enum tree_state { TREE_UP, TREE_SENT_UP, TREE_DOWN };
 
-/* The collective's instance. */
+/* One rank's part of an all-reduce of this kind. */
 struct tree {
     struct reduction r;
     enum tree_state state;
@@ -25,7 +25,8 @@ static size_t tree_instance_bytes(const struct comm_place *p, const struct allre
     return sizeof(struct tree) + (a->wire ? 2 : 1) * reduction_room(a, a->n);
 }
 
-/* Borrow the buffer for a message that is received to be added, or sent in half precision. */
+/* Borrow the buffer for a message that is received; or if `sent`, that is sent in half precision.
+ */
 static char *tree_room(struct tree *t, bool sent)
 {
     struct comm_part all = reduction_whole(&t->r);
@@ -34,7 +35,7 @@ static char *tree_room(struct tree *t, bool sent)
            reduction_pad(&t->r, &all);
 }
 
-/* Post an operation on all data with a member and count it as pending. */
+/* Post a receive from a member, or a send to it, of all data and count it as pending. */
 static void tree_post(struct tree *t, enum comm_kind kind, int member, void *data,
                       struct outbox *out)
 {
@@ -56,7 +57,8 @@ static int tree_span(int rank, int n)
     return span;
 }
 
-/* Send the result to the children, the largest subtree first.  Return 1 if there are none, else 0.
+/* Send the result to the children, the largest subtree first.  Rank 0 also keeps it in the data as
+ * it is sent.  Return 1 if there are no children, else 0.
  */
 static int tree_go_down(struct tree *t, struct outbox *out)
 {
@@ -74,11 +76,13 @@ static int tree_go_down(struct tree *t, struct outbox *out)
         tree_post(t, COMM_SEND, rank + mask, data, out);
     }
     if (rank == 0 && data)
-        reduction_take(&t->r, &all, data); /* as the others receive it */
+        reduction_take(&t->r, &all, data); /* as the other ranks receive it */
     return t->pending == 0;
 }
 
-/* Receive the next child's sum; if there is none, send the sum to the parent. */
+/* Receive the next child's sum; if there is none, send the sum to the parent, or on rank 0 the
+ * result to the children.  Return 1 if the all-reduce is over, else 0.
+ */
 static int tree_go_up(struct tree *t, struct outbox *out)
 {
     struct collective *c = &t->r.base;
@@ -96,7 +100,7 @@ static int tree_go_up(struct tree *t, struct outbox *out)
     return 0;
 }
 
-/* Begin to receive from the children. */
+/* Begin to receive from the children.  Return 1 if the all-reduce is over already, else 0. */
 static int tree_start(struct collective *c, struct outbox *out)
 {
     struct tree *t = (struct tree *)c;
@@ -110,7 +114,7 @@ static int tree_start(struct collective *c, struct outbox *out)
 }
 
 /* Continue after a completed operation: add a child's sum, or pass the result on to the children.
- * Return 1 if the all-reduce is over.
+ * Return 1 if the all-reduce is over, else 0.
  */
 static int tree_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
@@ -138,7 +142,7 @@ static int tree_done(struct collective *c, const struct comm_op *op, struct outb
     return t->pending == 0;
 }
 
-/* Return the child or parent that is waited for. */
+/* Return the member that is waited for: a child, or the parent. */
 static int tree_waits_for(const struct collective *c)
 {
     const struct tree *t = (const struct tree *)c;

@@ -14,7 +14,7 @@ struct barrier {
     struct collective base;
     int distance;        /* 2^round */
     int pending;         /* operations under way in this round */
-    char sent, received; /* one byte, as MPI handles empty messages worse */
+    char sent, received; /* messages of one byte, since MPI handles empty messages worse */
 };
 
 /* Return the member from which this rank receives in this round. */
@@ -38,7 +38,7 @@ static int barrier_go(struct barrier *b, struct outbox *out)
     return 0;
 }
 
-/* Begin the first round. */
+/* Begin the first round.  Return as barrier_go. */
 static int barrier_start(struct collective *c, struct outbox *out)
 {
     struct barrier *b = (struct barrier *)c;
@@ -48,7 +48,7 @@ static int barrier_start(struct collective *c, struct outbox *out)
 }
 
 /* Begin the next round once both messages of this round are complete.  Return 1 after the last
- * round.
+ * round, else 0.
  */
 static int barrier_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
@@ -60,7 +60,7 @@ static int barrier_done(struct collective *c, const struct comm_op *op, struct o
     return barrier_go(b, out);
 }
 
-/* Return the rank whose message is awaited in this round. */
+/* Return the member whose message is awaited in this round. */
 static int barrier_waits_for(const struct collective *c)
 {
     return barrier_left((const struct barrier *)c);

@@ -6,7 +6,7 @@
 
 #include <assert.h>
 
-/* Make the all-reduce of n elements, with the trailer if `tail`. */
+/* Make in *ret the all-reduce of a piece of n elements; the last piece (`tail`) has the trailer. */
 static int stage_make(struct between_stage *s, size_t n, bool tail, struct collective **ret,
                       struct eddis_error *err)
 {
@@ -37,8 +37,9 @@ void between_stage_fini(struct between_stage *s)
     collective_free(s->last);
 }
 
-/* Change the owner of the lane's new messages, from `before` on, to the stage's owner; free the
- * lane if rc is 1.  Return rc.
+/* Finish a call that continued the lane's all-reduce with result rc.  The messages that it has
+ * added, out->op[before] and later ones, become those of the stage's owner.  If rc is 1 the
+ * all-reduce is over and the lane free.  Return rc.
  */
 static int stage_result(struct between_stage *s, struct between_lane *l, int rc, size_t before,
                         struct outbox *out)
@@ -81,7 +82,7 @@ int between_stage_done(struct between_stage *s, const struct comm_op *op, uint64
     return stage_result(s, l, collective_done(l->busy, &inner, out, err), before, out);
 }
 
-/* Return the lane whose piece was started first; NULL: none is busy. */
+/* Borrow the busy lane whose piece was started first; NULL: none is busy. */
 static const struct between_lane *stage_first(const struct between_stage *s)
 {
     const struct between_lane *first = NULL;

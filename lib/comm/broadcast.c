@@ -8,14 +8,14 @@
 
 #include <errno.h>
 
-/* The collective's instance. */
+/* One rank's part of a broadcast. */
 struct broadcast {
     struct collective base;
     void *data;
     size_t bytes;
     int root;
-    int pending;
-    bool have; /* this rank has the data */
+    int pending; /* operations under way */
+    bool have;   /* this rank has the data */
 };
 
 /* Return this rank's number counted from the root. */
@@ -26,8 +26,8 @@ static int broadcast_virtual(const struct broadcast *b)
     return (p->rank - b->root + p->n_ranks) % p->n_ranks;
 }
 
-/* Return the first power of two above all children: the lowest set bit of the rank counted from the
- * root, or n rounded up for the root.
+/* Return the first power of two above the distances of all children: the lowest set bit of the rank
+ * counted from the root; for the root n_ranks, rounded up to a power of two.
  */
 static int broadcast_span(const struct broadcast *b)
 {
@@ -38,7 +38,9 @@ static int broadcast_span(const struct broadcast *b)
     return span;
 }
 
-/* Send the data to all children, the farthest first.  Return 1 if there are none, else 0. */
+/* Send the data, which this rank now has, to all children, the farthest first.  Return 1 if there
+ * are no children, else 0.
+ */
 static int broadcast_send(struct broadcast *b, struct outbox *out)
 {
     int n = b->base.place.n_ranks, v = broadcast_virtual(b);
@@ -59,7 +61,9 @@ static int broadcast_parent(const struct broadcast *b)
     return (broadcast_virtual(b) - broadcast_span(b) + b->root) % b->base.place.n_ranks;
 }
 
-/* Send the data from the root, or post the receive from the parent. */
+/* Send the data if this is the root, otherwise post the receive from the parent.  Return 1 if the
+ * broadcast is over already, else 0.
+ */
 static int broadcast_start(struct collective *c, struct outbox *out)
 {
     struct broadcast *b = (struct broadcast *)c;
@@ -75,7 +79,9 @@ static int broadcast_start(struct collective *c, struct outbox *out)
     return 0;
 }
 
-/* After the receive send to the children.  Return 1 once all sends are complete. */
+/* Continue after a completed operation; after the receive send to the children.  Return 1 once all
+ * sends are complete, else 0.
+ */
 static int broadcast_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct broadcast *b = (struct broadcast *)c;
@@ -86,7 +92,8 @@ static int broadcast_done(struct collective *c, const struct comm_op *op, struct
     return b->pending == 0;
 }
 
-/* Return the parent until the data has arrived, then the next rank. */
+/* Return the member that is waited for: the parent until the data has arrived, then the next rank.
+ */
 static int broadcast_waits_for(const struct collective *c)
 {
     const struct broadcast *b = (const struct broadcast *)c;

@@ -30,19 +30,19 @@ enum {
 /* Another node's first rank, to which this one sends. */
 struct child {
     int member;
-    uint64_t sending, sent; /* number of pieces posted, sent completely */
+    uint64_t sending, sent; /* number of pieces: send posted, send complete */
 };
 
-/* The collective's instance. */
+/* One rank's part of a broadcast through shared memory. */
 struct shared_broadcast {
     struct collective base;
     char *data;
     size_t bytes;
     int slot;
-    uint64_t use, n_pieces;
-    /* numbers of pieces: posted receives, in the results, copied by this rank */
+    uint64_t use, n_pieces; /* number of the slot's present use; number of pieces */
+    /* number of pieces: receive posted, in the results, copied by this rank */
     uint64_t receiving, published, taken;
-    bool arrived[WINDOW];   /* indexed by piece % WINDOW, as they arrive out of order */
+    bool arrived[WINDOW];   /* of piece i, at i % WINDOW: it has arrived; maybe out of order */
     int parent, n_children; /* parent: member that this rank receives from */
     struct child child[CHILDREN];
 };
@@ -71,7 +71,7 @@ static bool is_root(const struct shared_broadcast *b)
     return b->base.place.rank == 0;
 }
 
-/* Borrow the results of the node's shared memory, writable. */
+/* Borrow the region of results in the node's shared memory, writable. */
 static char *results(const struct shared_broadcast *b)
 {
     const struct comm_shm *m = nodes_of(b)->shm;
@@ -89,7 +89,9 @@ static size_t piece_bytes(const struct shared_broadcast *b, uint64_t i)
 
 /* ---- between nodes ---- */
 
-/* Set the parent and the children of a node's first rank, by the chain or tree of nodes. */
+/* If this rank is its node's first, set its parent and children among the nodes' first ranks, by
+ * the chain or tree of nodes.
+ */
 static void family_find(struct shared_broadcast *b)
 {
     const struct node_groups *n = nodes_of(b);
@@ -113,8 +115,8 @@ static void piece_post(struct shared_broadcast *b, enum comm_kind kind, int memb
                     (int)(i % WINDOW), out);
 }
 
-/* Count received pieces as published, in order, and post further receives.  Return whether a piece
- * was published.
+/* On a node's first rank except the root, count pieces received from the parent as published, in
+ * order, and post further receives.  Return whether a piece was published.
  */
 static bool shared_hear(struct shared_broadcast *b, struct outbox *out)
 {
@@ -146,8 +148,8 @@ static bool shared_all_sent(const struct shared_broadcast *b)
 
 /* ---- in the node ---- */
 
-/* Copy pieces *at .. end - 1 and advance *at, but copy at most POLL_BYTES.  Return whether any was
- * copied.
+/* Copy pieces *at .. end - 1, but at most POLL_BYTES, and set *at to the next piece to copy.
+ * Return whether any was copied.
  */
 static bool pieces_copy(const struct shared_broadcast *b, char *to, const char *from, uint64_t *at,
                         uint64_t end)
@@ -160,8 +162,8 @@ static bool pieces_copy(const struct shared_broadcast *b, char *to, const char *
     return *at > before;
 }
 
-/* Publish further pieces on the node: copied from the data on the root, received elsewhere; and
- * send them to the children.  Return whether any was published.
+/* On a node's first rank, publish further pieces: on the root copied from the data, elsewhere
+ * received; and send them to the children.  Return whether any was published.
  */
 static bool shared_publish(struct shared_broadcast *b, struct outbox *out)
 {
@@ -174,8 +176,8 @@ static bool shared_publish(struct shared_broadcast *b, struct outbox *out)
     return moved;
 }
 
-/* Continue as far as the other ranks allow.  Return 1 if the broadcast is over, else 0.
- * *ret_moved: whether anything moved.
+/* Continue as far as the other ranks allow.  Return 1 if the broadcast is over, else 0. *ret_moved:
+ * whether a piece was published or copied.
  */
 static int shared_go(struct shared_broadcast *b, struct outbox *out, bool *ret_moved)
 {
@@ -200,7 +202,9 @@ static int shared_go(struct shared_broadcast *b, struct outbox *out, bool *ret_m
 
 /* ---- operations of collective_impl.h ---- */
 
-/* Arrive at the slot's next use and begin to copy. */
+/* Arrive at the next use of the slot and begin to copy.  Return 1 if the broadcast is over already,
+ * else 0.
+ */
 static int shared_start(struct collective *c, struct outbox *out)
 {
     struct shared_broadcast *b = (struct shared_broadcast *)c;
@@ -217,7 +221,7 @@ static int shared_start(struct collective *c, struct outbox *out)
     return shared_go(b, out, &moved);
 }
 
-/* Count a received or sent piece and continue. */
+/* Count a received or sent piece and continue.  Return as shared_go. */
 static int shared_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct shared_broadcast *b = (struct shared_broadcast *)c;
@@ -230,8 +234,8 @@ static int shared_done(struct collective *c, const struct comm_op *op, struct ou
     return shared_go(b, out, &moved);
 }
 
-/* Return the rank of this node, by its number on the node, that the broadcast waits for; -1: it
- * waits for another node.
+/* Return the rank of this node that the broadcast waits for, by its index on the node; -1: it waits
+ * for another node.
  */
 static int shared_waits_here(const struct shared_broadcast *b)
 {
@@ -242,7 +246,7 @@ static int shared_waits_here(const struct shared_broadcast *b)
     return is_publisher(b) ? -1 : 0;
 }
 
-/* Return the member that the broadcast waits for. */
+/* Return the member that the broadcast waits for, on this node or on another. */
 static int shared_waits_for(const struct collective *c)
 {
     const struct shared_broadcast *b = (const struct shared_broadcast *)c;
@@ -256,7 +260,9 @@ static int shared_waits_for(const struct collective *c)
     return b->parent;
 }
 
-/* Inspect shared memory; -EPIPE if the rank that is waited for has left. */
+/* Continue after a look at shared memory.  Return as shared_go; -EPIPE: nothing moved and the rank
+ * of this node that is waited for has left.
+ */
 static int shared_poll(struct collective *c, struct outbox *out, struct eddis_error *err)
 {
     struct shared_broadcast *b = (struct shared_broadcast *)c;

@@ -28,7 +28,7 @@ int collective_make(const struct collective_ops *ops, size_t bytes, const struct
     return 0;
 }
 
-/* Return the member's rank in the transport. */
+/* Return the member's rank in the transport; a negative member as it is. */
 static int collective_rank(const struct collective *c, int member)
 {
     return c->place.peer && member >= 0 ? c->place.peer[member] : member;
@@ -48,8 +48,8 @@ void collective_post(struct collective *c, enum comm_kind kind, int member, void
                                        .part = part });
 }
 
-/* Record whether the collective is over, and return that; fill err if it or the send queue has
- * failed.
+/* Record in c whether it is over, where `over` is what its operation returned, and return that.  On
+ * a failure of the operation or the send queue fill err and return the failure.
  */
 static int collective_result(struct collective *c, int over, const struct outbox *out,
                              struct eddis_error *err)

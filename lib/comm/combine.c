@@ -92,7 +92,9 @@ void combine_widened(enum comm_type half, float *acc, const void *in, size_t n)
     }
 }
 
-/* Combine k arrays of a 16-bit type in float32, in blocks; out may be in[0]. */
+/* Combine k arrays in [k] of n 16-bit numbers into out, computing in float32, in blocks; out may be
+ * in[0].
+ */
 static void half_many(enum comm_type type, enum comm_rule rule, void *out, const void *const *in,
                       int k, size_t n)
 {
@@ -144,8 +146,8 @@ enum {
     MANY_BLOCK_BYTES = 4096, /* with more inputs, intermediate sums stay in the L1 cache */
 };
 
-/* Define a function that sums k arrays of a type, k at most MANY_STREAMS.  Its loop is inlined for
- * every k, so that the sum stays in a register.
+/* Define a function NAME that sums k arrays of a type, k from 2 to MANY_STREAMS.  Its loop is
+ * inlined for every k, so that the sum stays in a register.
  */
 #define SUM_STREAMS(NAME, TYPE)                                                                    \
     static inline __attribute__((always_inline)) void NAME##_of(                                   \
@@ -195,8 +197,8 @@ enum {
 SUM_STREAMS(sum_float32, float)
 SUM_STREAMS(sum_float64, double)
 
-/* Sum any number k of arrays of n elements of `width` bytes by `sum`, in blocks; each intermediate
- * sum is the first input of the next call.
+/* Sum k arrays of n elements of `width` bytes into out, for any k from 2 on, by calls of `sum`, in
+ * blocks; each intermediate sum is the first input of the next call.
  */
 static void sum_many(void (*sum)(void *out, const void *const *in, int k, size_t n), size_t width,
                      void *out, const void *const *in, int k, size_t n)

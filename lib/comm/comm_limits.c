@@ -7,8 +7,8 @@
 
 enum {
     MEASURED_HOSTS = 16, /* with more hosts a ring has more and shorter steps: use many_hosts */
-    MESSAGE_BYTES = 64 << 10, /* size of a ring's messages that is worth the delay of one ... */
-    GUEST_BYTES = 16 << 10,   /* ... and if halving sends extra ranks' data twice */
+    MESSAGE_BYTES = 64 << 10, /* a ring with messages of this size or more is faster than halving */
+    GUEST_BYTES = 16 << 10,   /* the same if halving has extra ranks, whose data it sends twice */
 };
 
 /* Limits on one host.  Measured with 4 and 8 processes on two cores over shared memory: below these
@@ -22,7 +22,7 @@ static const struct comm_limits one_host = { 64 << 10, 16 << 10, 256 << 10, COMM
 static const struct comm_limits several_hosts = { 8 << 10, 16 << 10, 256 << 10, COMM_PIECE_BYTES,
                                                   COMM_SHM_PIECE_BYTES };
 
-/* Return the limits for more than MEASURED_HOSTS hosts: halving up to a larger size. */
+/* Return the limits for n hosts, more than MEASURED_HOSTS: halving up to a larger size. */
 static struct comm_limits many_hosts(int n)
 {
     struct comm_limits l = several_hosts;

@@ -31,6 +31,7 @@ static float bits_float(uint32_t u)
     return f;
 }
 
+/* Bits of a float32. */
 enum {
     FLOAT_MAGNITUDE = 0x7fffffff,
     FLOAT_INFINITY = 0x7f800000,
@@ -130,8 +131,7 @@ static bool is_fast(void)
     return __builtin_cpu_supports("avx2");
 }
 
-/* Convert whole vectors of 8 float16 numbers; return the number converted, at most 7 less than n.
- */
+/* Convert the first n / 8 * 8 of n float16 numbers to float32; return their number. */
 __attribute__((target("avx,f16c"))) static size_t
 float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
 {
@@ -142,7 +142,7 @@ float16s_to_floats_fast(float *to, const uint16_t *from, size_t n)
     return i;
 }
 
-/* Convert whole vectors of 8 float32 numbers to float16; return the number converted. */
+/* Convert the first n / 8 * 8 of n float32 numbers to float16; return their number. */
 __attribute__((target("avx,f16c"))) static size_t
 float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 {

@@ -16,16 +16,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CANCEL_NS (CLOCK_S / 10) /* for messages in transit */
+#define CANCEL_NS (CLOCK_S / 10) /* limit of the wait of mpi_cancel, for messages in transit */
 
-enum { MPI_CHUNK_BYTES = 1 << 30 }; /* counts are int */
+enum { MPI_CHUNK_BYTES = 1 << 30 }; /* MPI's counts are int */
 
 /* Open MPI 4.1 takes 208 MB of address space; with less it crashes by SIGSEGV at its start, or
  * hangs.
  */
 enum { MPI_ROOM_BYTES = 224000000 };
 
-/* An operation, the number of its chunks under way, and for a receive the bytes received so far. */
+/* An operation: chunks is the number of its chunks under way, and got for a receive the bytes that
+ * have arrived so far.  In a free slot next_free is the next free one; -1: none.
+ */
 struct mpi_slot {
     struct comm_op op;
     size_t got;
@@ -45,10 +47,10 @@ struct mpi_end {
     int *slot_of;                 /* [n] slot of each chunk's operation */
     int *index;                   /* [n] scratch of MPI_Testsome */
     MPI_Status *status;           /* [n] scratch of MPI_Testsome */
-    int n, cap;
-    struct mpi_slot *slot; /* [slots] */
-    int slots, first_free; /* -1: none */
-    bool by_mpirun;        /* mpirun started this process */
+    int n, cap;                   /* requests under way; room in the four arrays */
+    struct mpi_slot *slot;        /* [slots] */
+    int slots, first_free;        /* first_free -1: none */
+    bool by_mpirun;               /* mpirun started this process */
     /* Used in a root only. */
     bool finalize; /* MPI was started here, so close must finalise it */
     bool disorder; /* some endpoint was closed with messages under way */
@@ -57,7 +59,7 @@ struct mpi_end {
 
 static const struct transport_ops mpi_ops; /* at the end */
 
-/* Return t as an endpoint of this kind. */
+/* Return t, which must be an endpoint over MPI, as its own struct. */
 static struct mpi_end *mpi_end(struct transport *t)
 {
     return (struct mpi_end *)t;
@@ -73,7 +75,7 @@ static int mpi_fail(struct eddis_error *err, int code, const char *what, int mpi
     return eddis_fail(err, code, "%s failed: %s", what, text);
 }
 
-/* Enlarge the arrays of requests.  Return 0 or -ENOMEM. */
+/* Double the room in the arrays of requests.  Return 0 or -ENOMEM. */
 static int mpi_grow_requests(struct mpi_end *e)
 {
     int cap = e->cap ? 2 * e->cap : 64;
@@ -92,7 +94,7 @@ static int mpi_grow_requests(struct mpi_end *e)
     return 0;
 }
 
-/* Return a free slot, enlarging the array if needed, or -ENOMEM. */
+/* Take a free slot, enlarging the array if there is none.  Return its index, or -ENOMEM. */
 static int mpi_slot_take(struct mpi_end *e)
 {
     int s = e->first_free;
@@ -113,7 +115,7 @@ static int mpi_slot_take(struct mpi_end *e)
     return s;
 }
 
-/* Return a slot to the free ones. */
+/* Add slot s to the free slots. */
 static void mpi_slot_put(struct mpi_end *e, int s)
 {
     e->slot[s].next_free = e->first_free;
@@ -150,7 +152,9 @@ static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_
     return 0;
 }
 
-/* Remove the requests that MPI_Testsome has completed. */
+/* Remove the requests that MPI_Testsome has completed from the arrays; the other ones keep their
+ * order.
+ */
 static void mpi_compact(struct mpi_end *e)
 {
     int kept = 0;
@@ -164,7 +168,10 @@ static void mpi_compact(struct mpi_end *e)
     e->n = kept;
 }
 
-/* Fill err for a failed MPI_Testsome, which tested requests from `first` on and returned rc. */
+/* Fill err for a failed MPI_Testsome, which tested requests from `first` on, returned rc, and
+ * stored the statuses of `finished` requests.  Return -EMSGSIZE if a message was too long,
+ * otherwise -EIO.
+ */
 static int mpi_fail_some(const struct mpi_end *e, int first, int finished, int rc,
                          struct eddis_error *err)
 {
@@ -181,8 +188,8 @@ static int mpi_fail_some(const struct mpi_end *e, int first, int finished, int r
     return mpi_fail(err, -EIO, "receiving from another worker", rc);
 }
 
-/* Count a chunk as done.  Return 1 if its operation is complete, else 0; -EMSGSIZE: the received
- * length differs.
+/* Count a chunk of the slot's operation as done; s: its status.  Return 1 if the operation is
+ * complete, else 0; -EMSGSIZE: the received length differs.
  */
 static int mpi_chunk_done(struct mpi_slot *slot, const MPI_Status *s, struct eddis_error *err)
 {
@@ -199,7 +206,7 @@ static int mpi_chunk_done(struct mpi_slot *slot, const MPI_Status *s, struct edd
                : transport_fail_length(&slot->op, slot->got, err);
 }
 
-/* Test the requests and return completed operations; transport_poll. */
+/* Test the requests and store completed operations in ret, at most max; transport_poll. */
 static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -269,8 +276,9 @@ static bool mpi_receives(const struct mpi_end *e)
     return false;
 }
 
-/* Cancel all receives, so that their buffers are not written any more; wait up to CANCEL_NS.  A
- * receive whose message is in transit completes instead, if its sender is still there.
+/* Cancel all receives, so that their buffers are not written any more; wait up to CANCEL_NS for
+ * that.  A receive whose message is in transit completes instead, if its sender is still there.  A
+ * receive that is neither by then stays under way.
  */
 static void mpi_cancel(struct transport *t)
 {
@@ -288,7 +296,9 @@ static void mpi_cancel(struct transport *t)
     while (mpi_receives(e) && clock_now_ns() < end);
 }
 
-/* Close a worker's endpoint: free its communicators, or cancel its receives if not orderly. */
+/* Close a worker's endpoint: free its communicators.  If not orderly, or messages or channels are
+ * not done, instead cancel its receives and note this in the root, so that MPI is not finalised.
+ */
 static void mpi_leave(struct mpi_end *e, bool orderly)
 {
     if (!orderly || e->n || e->channels < COMM_CHANNELS) {
@@ -391,7 +401,8 @@ int transport_mpi_start(struct transport **ret, struct eddis_error *err)
     return 0;
 }
 
-/* Count the ranks on this rank's host, and make the wakeup if there is only this one.  Collective.
+/* Set root->near to the number of ranks on this rank's host, and make root->wakeup if there is only
+ * this one.  Collective; blocks.
  */
 static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
 {
@@ -444,7 +455,9 @@ static int mpi_derive(struct transport *t, struct transport **ret, struct eddis_
     return 0;
 }
 
-/* Continue to open an endpoint's channels; transport_ready. */
+/* Continue to open an endpoint's channels; transport_ready.  Return 1 once all are open, 0 to be
+ * called again, or a failure.
+ */
 static int mpi_ready(struct transport *t, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -495,7 +508,7 @@ int transport_mpi_open_world(struct transport **ret, struct eddis_error *err)
     for (int i = 0; i < COMM_CHANNELS; i++)
         mpi_end(t)->comm[i] = MPI_COMM_WORLD;
     mpi_end(t)->channels = COMM_CHANNELS;
-    t->hosts = true; /* assumed */
+    t->hosts = true; /* assumed, since nothing may be sent to find out */
     *ret = t;
     return 0;
 }

@@ -11,7 +11,8 @@ static int member_rank(const struct comm_place *p, int member)
     return p->peer ? p->peer[member] : member;
 }
 
-/* Fill in all nodes and the members on this node. */
+/* Fill in the first member of each node and the members on this node, with their ranks and numbers.
+ */
 static void groups_fill(struct node_groups *n, const struct comm_place *p, const int *node_of)
 {
     for (int i = 0; i < p->n_ranks; i++) {

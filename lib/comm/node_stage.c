@@ -21,11 +21,11 @@ enum {
 /* One piece and its location. */
 struct piece {
     struct shm_slot *slot;
-    int number; /* number of the slot */
-    uint64_t use;
-    size_t first, n; /* range of elements in the data */
-    size_t tail_bytes;
-    size_t chunk_n;
+    int number;        /* number of the slot */
+    uint64_t use;      /* number of the slot's use by this piece */
+    size_t first, n;   /* range of elements in the data */
+    size_t tail_bytes; /* trailer, in the last piece; else 0 */
+    size_t chunk_n;    /* elements of each chunk except the last */
     uint64_t chunks;
     bool patient; /* chunks are left to the owners of their shares */
 };
@@ -42,7 +42,7 @@ static size_t line_elements(size_t bytes, size_t element_bytes)
     return (bytes < SHM_LINE ? SHM_LINE : bytes / SHM_LINE * SHM_LINE) / element_bytes;
 }
 
-/* Compute the number and the size of the pieces. */
+/* Set s->piece_n and s->n_pieces, the size and number of pieces. */
 static void stage_cut(struct node_stage *s)
 {
     const struct allreduce *a = s->o.what;
@@ -98,7 +98,7 @@ static struct piece stage_piece(const struct node_stage *s, uint64_t i)
     return p;
 }
 
-/* Return the first chunk of a member's share; the next member's share follows. */
+/* Return the first chunk of a member's share of a piece; for member n_here the number of chunks. */
 static uint64_t piece_share(const struct node_stage *s, const struct piece *p, int member)
 {
     return p->chunks * (uint64_t)member / (uint64_t)s->o.n_here;
@@ -129,8 +129,8 @@ static size_t piece_bytes(const struct node_stage *s, const struct piece *p)
     return p->n * width(s) + p->tail_bytes;
 }
 
-/* Map the pages that this rank reads and writes when it reduces its shares; and all results, if it
- * sums between nodes.
+/* Map in advance the pages that this rank reads and writes when it reduces its shares of large
+ * pieces in place; and all results, if it sums between nodes.
  */
 static void stage_populate(const struct node_stage *s)
 {
@@ -176,8 +176,9 @@ int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
     return eddis_fail(err, -ENOSPC, "the node's memory has no room for %zu bytes more", bytes);
 }
 
-/* Sum one claimed chunk of the piece, and the trailer with chunk 0.  After the last chunk mark the
- * piece as done, or as reduced if the first rank publishes it.
+/* Sum one claimed chunk of the piece into its results, and the trailer with chunk 0.  The rank that
+ * finishes the last chunk marks the piece as done, or as reduced if the node's first rank publishes
+ * it.
  */
 static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t chunk)
 {
@@ -224,8 +225,8 @@ static bool stage_arrive(struct node_stage *s)
     return moved;
 }
 
-/* Reduce the remaining chunks of a member's share, within the budget.  Return whether there were
- * any.
+/* Claim and reduce the remaining chunks of a member's share of the piece, within *budget, which is
+ * decreased.  Return whether there were any.
  */
 static bool piece_help(struct node_stage *s, const struct piece *p, int member, size_t *budget)
 {
@@ -242,22 +243,22 @@ static bool piece_help(struct node_stage *s, const struct piece *p, int member, 
     return moved;
 }
 
-/* Add ns to the time that this rank's share of piece `own` has taken. */
+/* Add ns to s->own_ns, the time that this rank's share of piece s->own has taken. */
 static void stage_time(struct node_stage *s, int64_t ns)
 {
     s->own_ns = s->timed == s->own ? s->own_ns + ns : ns;
     s->timed = s->own;
 }
 
-/* Reduce this rank's shares of the pieces to which all ranks have contributed, within the budget.
- * Return whether anything moved.
+/* Reduce this rank's shares of the pieces to which all ranks have contributed, within *budget,
+ * which is decreased.  Advance s->own.  Return whether a chunk was reduced.
  */
 static bool stage_reduce_own(struct node_stage *s, size_t *budget)
 {
     bool moved = false;
 
     if (s->own < s->taken)
-        s->own = s->taken; /* its slot may already have another use */
+        s->own = s->taken; /* the slot of a piece that was taken may already have another use */
     for (; s->own < s->arrived && *budget; s->own++) {
         struct piece p = stage_piece(s, s->own);
         int64_t began;
@@ -276,8 +277,9 @@ static bool stage_reduce_own(struct node_stage *s, size_t *budget)
     return moved;
 }
 
-/* Check whether the owners of the remaining shares of piece `claimed` have had enough time, so that
- * others may take their chunks.
+/* Check whether other ranks may take the remaining chunks of piece p, number s->claimed: always in
+ * a small piece, otherwise once their owners have had enough time, which is counted from the first
+ * call.
  */
 static bool stage_is_due(struct node_stage *s, const struct piece *p)
 {
@@ -291,8 +293,8 @@ static bool stage_is_due(struct node_stage *s, const struct piece *p)
     return now - s->since_ns > PATIENCE_MIN_NS + (s->o.n_here + 1) * s->own_ns;
 }
 
-/* Reduce other members' shares of the pieces in which this rank's own share is done, within the
- * budget.  Return whether anything moved.
+/* Reduce other members' shares of the pieces in which this rank's own share is done, within
+ * *budget, which is decreased.  Advance s->claimed.  Return whether a chunk was reduced.
  */
 static bool stage_reduce_others(struct node_stage *s, size_t *budget)
 {

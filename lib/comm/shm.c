@@ -34,7 +34,9 @@ static size_t shm_piece_bytes(int n_ranks)
     return piece > SHM_PIECE_MIN_BYTES ? piece : SHM_PIECE_MIN_BYTES;
 }
 
-/* Compute the layout of the memory from its size.  -ENOMEM: it is too large for this machine. */
+/* Set m->at, the layout of the memory, from its size; arena_bytes is rounded up to pages.  -ENOMEM:
+ * it is too large for this machine.
+ */
 static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
 {
     size_t ranks = (size_t)m->n_ranks, slots = SHM_POOL_SLOTS + (size_t)m->size.slots;
@@ -60,7 +62,9 @@ static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
     return 0;
 }
 
-/* Make a rank's struct with the layout, but no memory yet. */
+/* Make in *ret a rank's struct comm_shm with the layout; the shared memory is not made or opened
+ * yet.
+ */
 static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
                    struct eddis_error *err)
 {
@@ -84,15 +88,15 @@ static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, stru
     return rc;
 }
 
-/* Borrow a rank's entry in shared memory. */
+/* Borrow a rank's entry in the list of members, in shared memory. */
 static struct shm_member *shm_member(const struct comm_shm *m, int rank)
 {
     return (struct shm_member *)(m->map + m->at.members) + rank;
 }
 
-/* Lock the byte that shows that this rank is there.  The lock belongs to the process.  A lock of
- * the open file would survive in any forked child, such as a data loader.  Then a killed rank would
- * seem alive as long as the child.
+/* Lock the byte of the file that shows that this rank is there.  The lock belongs to the process.
+ * A lock of the open file would survive in any forked child, such as a data loader.  Then a killed
+ * rank would seem alive as long as the child.
  */
 static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 {
@@ -103,7 +107,9 @@ static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
                : eddis_fail_errno(err, -errno, "locking shared memory");
 }
 
-/* Allocate these pages of the file now: a later shortage would be a signal instead of an error. */
+/* Allocate `bytes` bytes of the file from `at` on now: a later shortage would be a signal instead
+ * of an error.
+ */
 static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct eddis_error *err)
 {
     int rc;
@@ -114,7 +120,9 @@ static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct
     return rc == 0 ? 0 : eddis_fail_errno(err, rc, "getting %zu bytes of shared memory", bytes);
 }
 
-/* Lock this rank's byte, allocate the pages that it must provide, and map the memory. */
+/* Lock this rank's byte, allocate its arena (on the first rank also all but the other arenas), and
+ * map the memory.
+ */
 static int shm_map(struct comm_shm *m, struct eddis_error *err)
 {
     size_t arena = m->size.arena_bytes;
@@ -145,7 +153,8 @@ static int shm_map(struct comm_shm *m, struct eddis_error *err)
 }
 
 #ifdef MADV_POPULATE_WRITE
-/* Map these pages of the memory for writing or reading; ignore failures. */
+/* Map the pages of these bytes of the memory in advance, for writing or reading; ignore failures.
+ */
 static void populate(const struct comm_shm *m, size_t at, size_t bytes, bool write)
 {
     size_t first = at / SHM_PAGE * SHM_PAGE;
@@ -310,7 +319,9 @@ void shm_arrive(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
     atomic_store_explicit(&s->opened, use, memory_order_release);
 }
 
-/* Return the next value of a share's claim count, or 0 if no chunk of this use is left. */
+/* Return the value that follows `claimed` as a share's count of claims in this use; 0 if none of
+ * its chunks is left in this use.
+ */
 static uint64_t share_next(uint64_t claimed, uint64_t use, uint64_t chunks)
 {
     uint32_t of = (uint32_t)(claimed >> 32), n = (uint32_t)claimed;
@@ -357,9 +368,9 @@ int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use)
                     : atomic_load_explicit(&r->arrived, memory_order_acquire) < use))
             return i;
     }
-    /* No rank is known to be missing: one is between two chunks, or its progress is not visible
-     * yet, or it was killed there, which its fields do not show.  So take another rank at each
-     * check.
+    /* No rank is known to be missing: some rank is between two chunks, or its progress is not
+     * visible yet, or it was killed there, which its fields do not show.  So return another rank in
+     * each check.
      */
     return (m->rank + 1 + (int)(m->idle / SHM_IDLE_POLLS % others)) % m->n_ranks;
 }

@@ -10,28 +10,28 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* A message of the agreement: a result, and the memory's mark. */
+/* A message of the agreement: a result with its text, and the memory's mark. */
 struct agree_word {
-    int32_t code;
+    int32_t code;                /* 0 or a failure */
     struct shm_region_mark mark; /* valid in the first rank's first message */
     char text[sizeof((struct eddis_error *)0)->text];
 };
 
-/* The collective's instance. */
+/* One rank's part of the agreement. */
 struct agreement {
     struct collective base;
     struct comm_shm_size size;
-    struct comm_shm *shm;
-    struct agree_word said, verdict;
-    int pending; /* operations under way */
-    bool judged; /* the common result is being sent or received */
+    struct comm_shm *shm;            /* the memory as this rank sees it; NULL: none */
+    struct agree_word said, verdict; /* this rank's result; the common result */
+    int pending;                     /* operations under way */
+    bool judged;                     /* the common result is being sent or received */
     /* received messages: [n_ranks] on the first rank, else one; code 1: not yet received */
     struct agree_word heard[];
 };
 
 static const struct collective_ops agree_ops;
 
-/* Return c as this collective's instance. */
+/* Return c, which must be an agreement, as its own struct. */
 static struct agreement *agreement(struct collective *c)
 {
     assert(c->ops == &agree_ops);
@@ -54,8 +54,8 @@ static void agree_post(struct agreement *s, enum comm_kind kind, int member, str
     s->pending++;
 }
 
-/* Make the memory on the first rank and send its mark; on the others post the receive of the mark.
- * Return 1 if there is only one rank, else 0.
+/* On the first rank make the memory and send its mark, or the failure; on the others post the
+ * receive of the mark.  Return 1 if there is only one rank, else 0.
  */
 static int agree_start(struct collective *c, struct outbox *out)
 {
@@ -79,8 +79,8 @@ static int agree_start(struct collective *c, struct outbox *out)
     return c->place.n_ranks == 1;
 }
 
-/* Send the common result once all ranks have answered: the failure of the lowest rank that failed,
- * else success.
+/* Choose the common result once all ranks have answered, and send it: the failure of the lowest
+ * rank that failed, else success.  Return 0.
  */
 static int agree_judge(struct agreement *s, struct outbox *out)
 {
@@ -97,7 +97,9 @@ static int agree_judge(struct agreement *s, struct outbox *out)
     return 0;
 }
 
-/* Open the memory, unless the first rank failed, and send the result to the first rank. */
+/* Open the memory, unless the first rank has failed, send the result to the first rank and post the
+ * receive of the common result.  Return 0.
+ */
 static int agree_answer(struct agreement *s, struct outbox *out)
 {
     const struct comm_place *p = &s->base.place;
@@ -113,7 +115,9 @@ static int agree_answer(struct agreement *s, struct outbox *out)
     return 0;
 }
 
-/* Continue after a completed message, once no other one is pending. */
+/* Continue after a completed operation, once no other one is pending.  Return 1 if the agreement is
+ * over, else 0.
+ */
 static int agree_done(struct collective *c, const struct comm_op *op, struct outbox *out)
 {
     struct agreement *s = agreement(c);
@@ -125,7 +129,9 @@ static int agree_done(struct collective *c, const struct comm_op *op, struct out
     return c->place.rank ? agree_answer(s, out) : agree_judge(s, out);
 }
 
-/* Return a member whose message is missing. */
+/* Return a member that is waited for: on the first rank one whose answer is missing, elsewhere the
+ * first rank.
+ */
 static int agree_waits_for(const struct collective *c)
 {
     const struct agreement *s = (const struct agreement *)c;

@@ -55,7 +55,9 @@ int transport_poll(struct transport *t, struct comm_op *ret, int max, struct edd
 
     if (n > 0)
         t->under_way -= n;
-    /* If that happens repeatedly, waits are useless: poll instead. */
+    /* The last wait missed these operations.  If that happens repeatedly, waits are useless: poll
+     * instead.
+     */
     if (n > 0 && t->quiet.unheard)
         t->wakes = wakeup_missed(t->wakeup);
     t->quiet.unheard = false;

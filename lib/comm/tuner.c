@@ -16,15 +16,17 @@ enum {
     STAGE_MOST = 8, /* largest piece between nodes, in multiples of the default */
 };
 
-/* A kind that is predicted to be slower than the best by this factor is not tried ... */
+/* A kind is not tried if its predicted time is more than this factor times that of the best. */
 #define MAY_WIN 3.0
-/* ... or by this one, if that makes room for a second run. */
+/* The same factor if fewer kinds make room for a second run of each. */
 #define LIKELY 1.5
 
-/* The factor of halving's time among hosts, for several buckets at once. */
+/* Factor for the time of halving among hosts, where several buckets at once disturb each other. */
 #define CROSSES 1.15
 
-/* The least speed-up for another choice, in the mean of the rungs; for `few` in their product. */
+/* The least speed-up for a choice other than the default, in the mean of the rungs; for `few` in
+ * their product.
+ */
 #define CLEARLY 1.1
 #define SLOWER  2.0 /* shared memory slower by this factor is not chosen */
 #define LATENCY 8   /* a piece's transfer takes this many times its latency */
@@ -54,7 +56,7 @@ static bool is_possible(const struct tuner *t, int kind)
 
 /* ---- predicting ---- */
 
-/* Return the last rung before `before` on which the kind was measured; -1: none. */
+/* Return the highest rung below `before` on which the kind was measured; negative: none. */
 static int rung_measured(const struct tuner *t, int kind, int before)
 {
     int i = before - 1;
@@ -64,7 +66,9 @@ static int rung_measured(const struct tuner *t, int kind, int before)
     return i;
 }
 
-/* Return the seconds per byte between the kind's last two measured rungs; 0 if there are none. */
+/* Return the seconds per byte between the kind's last two measured rungs; 0 if there are not two,
+ * or if the later one was not slower.
+ */
 static double slope(const struct tuner *t, int kind)
 {
     int last = rung_measured(t, kind, t->n), first = rung_measured(t, kind, last);
@@ -119,8 +123,9 @@ static double kind_copies(const struct tuner *t, int kind)
     }
 }
 
-/* Return the seconds per byte of a message, from the kind that suggests the most.  A link that lets
- * a few hundred KB pass in a burst hides from some kinds the rate that larger data gets.
+/* Return the seconds per byte of a message, the most that the measurements of any kind suggest.  A
+ * link that lets a few hundred KB pass in a burst hides from some kinds the rate that larger data
+ * gets.
  */
 static double byte_s(const struct tuner *t)
 {
@@ -139,7 +144,8 @@ static double model_s(const struct tuner *t, int kind, size_t bytes)
     return kind_steps(t, kind) * a + kind_copies(t, kind) * byte_s(t) * (double)bytes;
 }
 
-/* Return the seconds of a kind at a rung, measured or else predicted; INFINITY if it is impossible.
+/* Return the seconds of a kind at a rung, measured or else predicted; INFINITY if these ranks
+ * cannot use it.
  */
 static double time_s(const struct tuner *t, int kind, int rung)
 {
@@ -198,7 +204,9 @@ static bool is_tried(const struct tuner *t, int kind, double may_win)
            (s <= t->left_s || (t->n < MUST && kind == TUNER_TREE));
 }
 
-/* Store the kinds of the next rung in ret.  Return the predicted seconds of one run of each. */
+/* Store the kinds of the next rung in ret->kind.  Return the predicted seconds of one run of each
+ * kind together; 0 on the first rung.
+ */
 static double next_kinds(const struct tuner *t, double may_win, struct tuner_rung *ret)
 {
     static const char *const name[TUNER_KINDS] = { "direct", "tree", "halving", "ring", "shared" };
@@ -257,8 +265,8 @@ static int sizes(const struct tuner *t)
     return t->few ? t->n : SIZES;
 }
 
-/* Return the limit between a rung and the one below it; behind the last rung the default `usual`,
- * if that is larger.
+/* Return the limit between a rung and the one below it, their geometric mean.  For the rung after
+ * the last one return the last one's size, or `usual`, the default, if that is larger.
  */
 static size_t size_before(const struct tuner *t, int rung, size_t usual)
 {
@@ -269,7 +277,7 @@ static size_t size_before(const struct tuner *t, int rung, size_t usual)
     return (size_t)sqrt((double)below * (double)tuner_bytes(rung));
 }
 
-/* Return the kind that allreduce_choose takes with these limits. */
+/* Return the kind of message that allreduce_choose takes with these limits for so many bytes. */
 static int kind_of(const struct tuner *t, const struct comm_limits *l, size_t bytes)
 {
     if (is_possible(t, TUNER_DIRECT) && bytes <= l->direct_bytes)
@@ -279,8 +287,8 @@ static int kind_of(const struct tuner *t, const struct comm_limits *l, size_t by
     return bytes <= l->halving_bytes ? TUNER_HALVING : TUNER_RING;
 }
 
-/* Return the logarithm of the product of the times of all rungs, so that one disturbed measurement
- * does not decide alone.
+/* Return the logarithm of the product of the times of all rungs with these limits; a product, so
+ * that one disturbed measurement does not decide alone.
  */
 static double loss(const struct tuner *t, const struct comm_limits *l)
 {
@@ -314,8 +322,9 @@ static struct comm_limits best_limits(const struct tuner *t)
     return best;
 }
 
-/* Check whether shared memory is not clearly slower than messages with these limits, in the product
- * over all rungs.  Without that margin two runs on a busy machine would choose differently.
+/* Check whether shared memory was measured and is not clearly slower than messages with these
+ * limits, in the product over all rungs.  Without that margin two runs on a busy machine would
+ * choose differently.
  */
 static bool is_shared_taken(const struct tuner *t, const struct comm_limits *l)
 {

@@ -16,18 +16,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SCAN_EVERY_NS (5 * CLOCK_MS) /* shortest time between two scans */
+#define SCAN_EVERY_NS (5 * CLOCK_MS) /* shortest time between two scans of the open files */
 
 enum {
     EVENTS = 16,
-    MISSES = 64, /* waits are useless if this many more were missed than heard */
+    MISSES = 64, /* waits are useless if `missed` exceeds `heard` by this number */
 };
 
 /* The watched sockets, and the event that ends a wait. */
 struct wakeup {
-    int poll_fd, wake_fd;
-    int64_t scanned_ns;
-    int64_t heard, missed; /* waits that an arrival ended; waits that missed one */
+    int poll_fd, wake_fd;  /* the epoll; an eventfd in it, for wakeup_wake */
+    int64_t scanned_ns;    /* time of the latest scan */
+    int64_t heard, missed; /* waits that an arrival ended; waits that timed out and missed one */
 };
 
 int wakeup_new(struct wakeup **ret, struct eddis_error *err)

@@ -4,7 +4,8 @@
 
 #include "lib/base/random.h"
 
-/* Halves of one or two bits would not mix; below 64 elements the walk is slightly longer instead.
+/* Least number of bits of the cipher's numbers: halves of one or two bits would not mix.  For n
+ * below 64 permutation_at tries a few more numbers instead.
  */
 enum { MIN_BITS = 6 };
 
@@ -32,8 +33,8 @@ void permutation_init(struct permutation *p, int64_t n, uint64_t seed, int64_t e
     p->shift = random_below(&state, p->n);
 }
 
-/* Return the image of x under a bijection of [0, 2^(low_bits + high_bits)): each line changes one
- * half by a function of the other.
+/* Return the image of x under a bijection of [0, 2^(low_bits + high_bits)): each line of the loop
+ * changes one half of the bits by a function of the other half.
  */
 static uint64_t network(const struct permutation *p, uint64_t x)
 {

@@ -12,7 +12,7 @@
 struct piece {
     int64_t first, count; /* positions through all epochs */
     int64_t step_in_epoch;
-    int64_t passed; /* samples of the job up to its end */
+    int64_t passed; /* samples of the job up to the end of this step */
 };
 
 /* The steps of one worker, and the ranges that are handed out. */
@@ -20,13 +20,13 @@ struct ranges {
     struct ranges_options o;
     struct range *left;  /* [o.n_left] */
     struct piece *queue; /* [n], steps first_step .. first_step + n - 1 */
-    size_t n, room;
-    int64_t first_step;
-    struct piece last; /* the step queued last; count 0: none yet */
-    bool exhausted;
+    size_t n, room;      /* steps in the queue; room in it */
+    int64_t first_step;  /* number of the step in queue[0] */
+    struct piece last;   /* the step that was queued last; count 0: none yet */
+    bool exhausted;      /* the counter has passed the end of the ranges */
 };
 
-/* Return the end of all positions; INT64_MAX: unlimited. */
+/* Return the position after the last one of all epochs; INT64_MAX: unlimited. */
 static int64_t end_of(int64_t samples, int64_t epochs)
 {
     int64_t end;
@@ -65,7 +65,7 @@ void ranges_close(struct ranges *r)
     free(r);
 }
 
-/* Append a step to the queue. */
+/* Append a step to the queue and note it in r->last.  -ENOMEM. */
 static int queue_push(struct ranges *r, const struct piece *p, struct eddis_error *err)
 {
     if (!array_grow(&r->queue, &r->room, r->n, sizeof *r->queue))
@@ -74,7 +74,8 @@ static int queue_push(struct ranges *r, const struct piece *p, struct eddis_erro
     return 0;
 }
 
-/* Queue consecutive positions x, one step for each epoch.  passed: samples of the job before them.
+/* Queue the steps of the positions x, one step for each epoch, without those shorter than
+ * min_count; passed: samples of the job before x.
  */
 static int queue_positions(struct ranges *r, struct range x, int64_t passed,
                            struct eddis_error *err)
@@ -176,7 +177,7 @@ void ranges_finish(struct ranges *r, int64_t step)
     gone = gone < r->n ? gone : r->n;
     r->n -= gone;
     memmove(r->queue, r->queue + gone, r->n * sizeof *r->queue);
-    /* also behind the last step: steps without samples have numbers too */
+    /* also after the last queued step, since steps without samples have numbers too */
     r->first_step = step + 1;
 }
 

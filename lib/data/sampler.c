@@ -84,7 +84,9 @@ int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct 
     return 0;
 }
 
-/* Check the batch sizes and store their sum in *ret. */
+/* Check the batch sizes of all ranks and store their sum in *ret.  -EINVAL: one is negative or too
+ * large, or the sum is 0.
+ */
 static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
                   struct eddis_error *err)
 {
@@ -102,7 +104,9 @@ static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
     return 0;
 }
 
-/* Check that a plan with this sum may follow the newest one. */
+/* Check that a plan with this sum may follow the newest one.  -EINVAL or -ESTALE if not, as
+ * sampler_add_plan.
+ */
 static int check_plan(const struct sampler *s, int64_t version, int64_t from_step, int64_t sum,
                       struct eddis_error *err)
 {
@@ -194,7 +198,8 @@ struct share {
     int64_t floor, rest; /* b n / B = floor + rest / B */
 };
 
-/* Return the share of batch size b in n samples, if all batch sizes together are `all`. */
+/* Return the share in n samples of a rank with batch size b, if all batch sizes together are `all`.
+ */
 static struct share share_of(int64_t b, int64_t n, int64_t all)
 {
     unsigned __int128 product = (unsigned __int128)b * (unsigned __int128)n;
@@ -217,14 +222,14 @@ static int larger_first(const void *a, const void *b)
  * get one more each.
  */
 struct split {
-    int64_t *batch; /* [n_ranks] batch sizes, which split_make replaces by the result */
+    int64_t *batch; /* [n_ranks] batch sizes, which split_make replaces by numbers of samples */
     int n_ranks;
-    int64_t all, n;
+    int64_t all, n; /* sum of batch; samples to split */
 };
 
-/* Set the batches to 0 of as few ranks as possible, so that each other rank gets at least `least`
- * samples.  If the k largest batches share, with sum S, the smallest of them gets b n / S, which
- * grows as k falls.  order: scratch [n_ranks].
+/* Set the batch sizes of as few ranks as possible to 0, so that each other rank gets at least
+ * `least` samples, and p->all to the new sum.  If the k largest batches share, with sum S, the
+ * smallest of them gets b n / S, which grows as k falls.  order: scratch [n_ranks].
  */
 static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
 {
@@ -246,7 +251,9 @@ static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
     p->all = sum;
 }
 
-/* Replace the batch sizes by the ranks' numbers of samples. */
+/* Replace the batch sizes in p by the ranks' numbers of samples; if possible each is 0 or at least
+ * `least`.  -ENOMEM.
+ */
 static int split_make(struct split *p, int64_t least, struct eddis_error *err)
 {
     cleanup_free int64_t(*order)[2] = malloc((size_t)p->n_ranks * sizeof *order);
@@ -270,8 +277,8 @@ static int split_make(struct split *p, int64_t least, struct eddis_error *err)
     return 0;
 }
 
-/* Set ret->count to the rank's samples of a step, and advance ret->first from the step's first
- * position to the rank's.
+/* Split the ret->batch samples of a step by plan p.  Set ret->count to the rank's samples, and
+ * advance ret->first from the step's first position to the rank's.  -ENOMEM.
  */
 static int plan_part(const struct sampler *s, const struct plan *p, int rank,
                      struct sampler_step *ret, struct eddis_error *err)

@@ -24,15 +24,17 @@ void rounds_open(struct eddis *e, struct step_set *s)
                      &s->weight.command); /* before the round's first announcement */
 }
 
-/* The announcements of one call, sent together or not at all.  Used with announce_lock held, so
- * that none is sent after the step's end.
+/* The announcements of one call of the program, a linked list: either all are sent or none.
+ * announce_lock is held from the first batch_add to batch_end, so that none is sent after the end
+ * of the step.
  */
 struct batch {
     struct command *first, **end;
 };
 
-/* Add one announcement to the batch and mark its parameter as announced.  -EINVAL: outside a step
- * or a round, or announced twice.
+/* Append announcement a to the batch and mark its parameter as announced; after a failure batch_end
+ * removes the marks.  -EINVAL: no step is under way, eddis_wait or eddis_wait_set has begun to
+ * wait, or the parameter is announced already in this round.
  */
 static int batch_add(struct eddis *e, struct batch *b, const struct engine_announcement *a,
                      struct eddis_error *err)
@@ -60,14 +62,16 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
     return 0;
 }
 
-/* Return the parameter that contains this mail. */
+/* Return the parameter whose member `command` contains m. */
 static struct parameter *batch_parameter(struct command *m)
 {
     return (struct parameter *)((char *)m - offsetof(struct parameter, command.command));
 }
 
-/* Send the batch and open the rounds of its sets.  If an emulated device is not done yet, keep it
- * pending until rounds_release.  If rc is a failure, undo the batch.  Return rc.
+/* End a batch, where rc is the result of filling it.  If rc is 0, begin the rounds of its sets and
+ * send its announcements to the communication thread; while an emulated device still computes, mark
+ * their parameters as held instead, and rounds_release sends them.  If rc is a failure, remove the
+ * batch's marks and send nothing.  Return rc.
  */
 static int batch_end(struct eddis *e, struct batch *b, int rc)
 {
@@ -92,7 +96,7 @@ static int batch_end(struct eddis *e, struct batch *b, int rc)
     return 0;
 }
 
-/* Announce a single gradient, with announce_lock taken. */
+/* Announce one gradient; takes announce_lock.  Return and fail as batch_add. */
 static int announce_one(struct eddis *e, const struct engine_announcement *a,
                         struct eddis_error *err)
 {
@@ -102,7 +106,9 @@ static int announce_one(struct eddis *e, const struct engine_announcement *a,
     return batch_end(e, &b, batch_add(e, &b, a, err));
 }
 
-/* Send the pending announcements of one set, the parameters registered last first. */
+/* Send the held announcements of one set and remove their marks, in the reverse order of
+ * registration.  With announce_lock held.
+ */
 static void send_held(struct eddis *e, int set)
 {
     for (int i = e->parameters.n - 1; e->step.n_held && i >= 0; i--) {
@@ -138,8 +144,8 @@ int rounds_release(struct eddis *e, int64_t deadline_ns, struct eddis_error *err
     return 0;
 }
 
-/* Check that this parameter may be announced with this source and result (source is NULL with
- * factors).  -EINVAL if not.
+/* Check that a call may announce this parameter with this source and result (source is NULL with
+ * factors).  Return 0, -EINVAL, or the failure of worker_check.
  */
 static int announce_check(const struct eddis *e, int parameter, const void *source,
                           const void *result, struct eddis_error *err)

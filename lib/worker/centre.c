@@ -53,14 +53,17 @@ void centre_halves_give(struct centre *m, float *centre_taken, const float *kept
         memcpy(h->kept, kept, h->n * sizeof *h->kept);
 }
 
-/* ---- the box ---- */
+/* ---- the Soft Memory Box ---- */
 
-/* The keys of the box's buffers, which rank 0 broadcasts. */
+/* Keys of buffers in the Soft Memory Box, which rank 0 creates and broadcasts: the counter of
+ * samples, and the centre's values of each element type.
+ */
 struct keys {
     smb_key counter, centre[SYNC_TYPES];
 };
 
-/* Create the counter and one centre buffer for each type in use, on rank 0, and return their keys.
+/* Create the counter, and a centre buffer for each element type that parameters have, in the Soft
+ * Memory Box and store their keys in *ret.  Only rank 0 calls this.
  */
 static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err)
 {
@@ -78,7 +81,7 @@ static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err
     return rc;
 }
 
-/* Fill m->value with the address, size and type of every parameter. */
+/* Replace m->value by a new list of the address, size and type of every parameter.  -ENOMEM. */
 static int centre_list_values(struct centre *m, struct eddis_error *err)
 {
     const struct parameters *all = m->parameters;
@@ -93,8 +96,8 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
     return v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", all->n);
 }
 
-/* Count the 16-bit elements and allocate their float32 copy.  Only a group's root does so, since it
- * alone exchanges with the centre.
+/* Set m->halves.n to the number of 16-bit elements and allocate m->halves.kept for them.  On ranks
+ * that are not their group's root n stays 0: only the root exchanges with the centre.  -ENOMEM.
  */
 static int centre_list_halves(struct centre *m, struct eddis_error *err)
 {
@@ -108,7 +111,7 @@ static int centre_list_halves(struct centre *m, struct eddis_error *err)
     return h->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
 }
 
-/* Make the lists of values and of float32 copies anew. */
+/* Free m->value and m->halves and make them anew from the registered parameters.  -ENOMEM. */
 static int centre_list(struct centre *m, struct eddis_error *err)
 {
     int rc = centre_list_values(m, err);
@@ -179,8 +182,8 @@ bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period)
 
 /* ---- exchanges ---- */
 
-/* Return the time left until the deadline, in ns, at most timeout_ns: for waits in which no worker
- * is late.
+/* Return the time left until the deadline, in ns, from 0 to m->timeout_ns: for waits in which no
+ * worker still computes.
  */
 static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
 {
@@ -190,7 +193,10 @@ static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
     return left < m->timeout_ns ? left : m->timeout_ns;
 }
 
-/* Wait for the exchange under way, until the deadline. */
+/* Wait until the exchange that was begun is done, until the deadline but at most m->timeout_ns.
+ * Return 0 or a failure, and store in m->exchanging whether it is not done.  -ETIMEDOUT: err names
+ * the rank that is missing, if known.
+ */
 static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), left_ns(m, deadline_ns));
@@ -209,8 +215,9 @@ static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_err
     return rc;
 }
 
-/* Run one exchange with the centre and wait for it.  Continue it if the same exchange has timed out
- * before; finish a different one first.
+/* Run one exchange with the centre and wait for it.  If the same exchange has timed out before,
+ * only continue to wait for it; if a different exchange has, first wait until that one is done.
+ * Fails as exchange_wait.
  */
 static int exchange(struct centre *m, const struct sync_turn *turn, int64_t deadline_ns,
                     struct eddis_error *err)
@@ -248,7 +255,7 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
     const struct sync_turn turn = { .what = SYNC_START, .step = m->samples->step };
     int rc = m->met ? 0 : exchange(m, &turn, deadline_ns, err);
 
-    if (rc == 0) /* the centre exists */
+    if (rc == 0) /* wait until the centre exists and all workers know it */
         rc = collectives_barrier_until(m->all, &m->met, left_ns(m, deadline_ns), err);
     if (rc < 0)
         return rc;
@@ -261,12 +268,12 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
     return 0;
 }
 
-/* ---- meeting the others ---- */
+/* ---- meeting the other workers ---- */
 
 enum { AT_CHECKPOINT, AT_END };
 
-/* Reduce m->where to the minimum over all workers.  After -ETIMEDOUT it keeps its values, and the
- * next call continues.
+/* Replace each of m->where by its minimum over all workers, waiting until the deadline.  After
+ * -ETIMEDOUT the all-reduce stays in m->say, and the next call continues it.
  */
 static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -282,10 +289,11 @@ static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_erro
     return rc;
 }
 
-/* Report to all workers whether this one is at AT_CHECKPOINT or AT_END; return the least and the
- * greatest of all in ret.  Others may have samples left, which takes as long as it takes.  So the
- * wait has no deadline of its own: the board shows for whom it waits, and timeouts.hang ends it if
- * that worker makes no step.
+/* Tell all workers whether this one is at AT_CHECKPOINT or AT_END (`where`), and store the least
+ * and the greatest value of all workers in ret.  -ETIMEDOUT: the next call continues.  Other
+ * workers may have samples left, for any length of time, so only deadline_ns limits the wait: the
+ * board shows for whom this worker waits, and timeouts.hang ends the job if that worker makes no
+ * step.  Before the first step the wait is limited as in collectives_least.
  */
 static int centre_say(struct centre *m, int64_t where, int64_t deadline_ns, int64_t ret[2],
                       struct eddis_error *err)
@@ -298,7 +306,7 @@ static int centre_say(struct centre *m, int64_t where, int64_t deadline_ns, int6
     }
     if (m->started)
         rc = centre_least(m, deadline_ns, err);
-    else /* eddis-run detects no hang before the first step */
+    else /* eddis-run detects no hang before the first step, so this wait has a limit */
         rc = collectives_least(m->all, m->where, 2, err);
     ret[0] = m->where[0];
     ret[1] = -m->where[1];
@@ -310,14 +318,17 @@ int centre_meet(struct centre *m, struct eddis_error *err)
     int64_t where[2] = { 0, AT_END };
     int rc = 0;
 
-    /* A worker at the end learns of the checkpoint and comes back for it. */
+    /* A worker at the end learns from this of the checkpoint, and then comes to it. */
     while (rc == 0 && where[1] == AT_END)
         rc = centre_say(m, AT_CHECKPOINT, CLOCK_NEVER, where, err);
     m->owed &= rc < 0;
     return rc;
 }
 
-/* Run the present stage of ending the job (m->end). */
+/* Run the stage m->end of the job's end: an exchange, or for END_MET a barrier.  Return 0 when it
+ * is done; the caller sets m->end to the next stage.  -ETIMEDOUT: the next call continues the
+ * stage.
+ */
 static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     static const enum sync_exchange what[] = {
@@ -325,7 +336,9 @@ static int centre_end(struct centre *m, int64_t deadline_ns, struct eddis_error 
     };
     const struct sync_turn turn = { .what = what[m->end], .step = m->samples->step };
 
-    /* A checkpoint at the end needs them.  A call that timed out has requested them already. */
+    /* A checkpoint at the end needs the centre's float32 values.  After a timeout their memory
+     * exists already.
+     */
     if (m->end == END_ADOPT && m->all->place.rank == 0 && !m->halves.centre) {
         int rc = centre_halves_want(m, err);
 

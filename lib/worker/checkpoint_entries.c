@@ -25,7 +25,8 @@ int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpo
     return 0;
 }
 
-/* Check that c is an opened checkpoint and that the other arguments are complete.  -EINVAL if not.
+/* Check that c is a checkpoint opened for reading, and that the call's other arguments are
+ * `complete`: none that is needed is NULL.  -EINVAL if not.
  */
 static int check_call(const struct eddis_checkpoint *c, bool complete, struct eddis_error *err)
 {

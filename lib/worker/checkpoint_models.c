@@ -34,7 +34,7 @@
 
 /* ---- how far the job is ---- */
 
-/* Return the number of the job's samples that are not in this list of those left. */
+/* Return how many of the job's samples are done: all except those in left [n]. */
 static int64_t done_but(const struct centre *m, const struct range *left, size_t n)
 {
     int64_t done = samples_total(m->samples);
@@ -44,7 +44,9 @@ static int64_t done_but(const struct centre *m, const struct range *left, size_t
     return done;
 }
 
-/* Return the step at which sync mode has done this many samples. */
+/* Return how many steps sync mode makes until `done` samples are done, rounded down; this is the
+ * number of its next step.
+ */
 static int64_t step_of_done(const struct centre *m, int64_t done)
 {
     int64_t n = sampler_used(m->samples->sampler);
@@ -55,7 +57,8 @@ static int64_t step_of_done(const struct centre *m, int64_t done)
 
 /* ---- writing ---- */
 
-/* Settle the centre, copy the parameters to k->local and replace them by the centre.  Collective.
+/* Wait until the centre has all increments, copy this worker's parameters to k->local, and replace
+ * them by the centre; on rank 0 also request the centre's float32 values.  Collective.
  */
 static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *k,
                                     struct eddis_error *err)
@@ -78,8 +81,8 @@ static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *
     return rc < 0 ? rc : centre_exchange(m, SYNC_ADOPT, err);
 }
 
-/* Collect the ranges of samples that are left, with the shared counter frozen meanwhile.
- * Collective.
+/* Set k->left and k->n_left to the ranges of samples that are left, on rank 0 only.  The shared
+ * counter is frozen meanwhile.  Collective.
  */
 static int checkpoint_models_samples(struct centre *m, struct checkpoint_models *k,
                                      struct eddis_error *err)
@@ -92,8 +95,8 @@ static int checkpoint_models_samples(struct centre *m, struct checkpoint_models 
     return collectives_agree(m->all, rc, err);
 }
 
-/* Set k->step from the samples done, which only rank 0 knows: the workers' own step numbers do not
- * count the job's.  Collective.
+/* Set k->step from the samples done, which only rank 0 knows, to the same value on all workers.  A
+ * worker's own step number does not count the job's steps.  Collective.
  */
 static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -102,8 +105,8 @@ static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
     return collectives_broadcast(m->all, &k->step, sizeof k->step, 0, err);
 }
 
-/* Wait until all workers are at the checkpoint, then collect the centre and the samples left.  For
- * several models.  Collective.
+/* With several models, wait until all workers are at the checkpoint, then collect the centre
+ * (unless the parameters are the centre already) and the samples left.  Collective.
  */
 static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -131,7 +134,9 @@ int checkpoint_models_take(struct centre *m, struct checkpoint_models *k, struct
     return rc < 0 ? rc : checkpoint_models_step(m, k, err);
 }
 
-/* Write the list of samples left: { samples done, first, count, first, count, ... }. */
+/* On rank 0, write the list of samples left to the checkpoint: { samples done, first, count, first,
+ * count, ... }.  -ENOMEM, or a failure of checkpoint_put.
+ */
 static int put_samples(const struct centre *m, const struct checkpoint_models *k,
                        struct checkpoint *files, struct eddis_error *err)
 {
@@ -148,14 +153,14 @@ static int put_samples(const struct centre *m, const struct checkpoint_models *k
     return checkpoint_put(files, 0, KEPT_SAMPLES, number, n * sizeof *number, err);
 }
 
-/* Return the bytes of the list of this group's members. */
+/* Return the bytes of m->group->member. */
 static size_t group_bytes(const struct centre *m)
 {
     return (size_t)m->group->place.n_ranks * sizeof *m->group->member;
 }
 
-/* Write how many samples of an epoch are used, on rank 0, if some are dropped; steps and positions
- * count only these.
+/* On rank 0, if some samples of an epoch are dropped, write to the checkpoint how many are used:
+ * steps and positions count only these.
  */
 static int put_used(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
@@ -166,7 +171,9 @@ static int put_used(const struct centre *m, struct checkpoint *files, struct edd
     return checkpoint_put(files, 0, KEPT_USED, &used, sizeof used, err);
 }
 
-/* Write a group's members, its own model and the float32 copy, by its root. */
+/* On a group's root, write the group's members, its own model and its float32 copy of 16-bit
+ * parameters (if it has any) to the checkpoint.
+ */
 static int put_models(const struct centre *m, const struct checkpoint_models *k,
                       struct checkpoint *files, struct eddis_error *err)
 {
@@ -181,8 +188,8 @@ static int put_models(const struct centre *m, const struct checkpoint_models *k,
     return rc;
 }
 
-/* Write the centre's float32 values of 16-bit parameters, by rank 0; also at the end, when no group
- * has its own model.
+/* On rank 0, write the centre's float32 values of 16-bit parameters, if known, to the checkpoint;
+ * also at the end, when no group has its own model.
  */
 static int put_centre(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
@@ -237,14 +244,16 @@ int checkpoint_models_check(const struct centre *m, const struct checkpoint *fil
 }
 
 /* Check whether the checkpoint lists the samples that are left.  It does if it was made with
- * several models, or by a job resumed from such a one.
+ * several models, or by a job that resumed from a checkpoint which lists them.
  */
 static bool lists_samples(const struct checkpoint *files)
 {
     return checkpoint_size(files, 0, KEPT_SAMPLES) >= 0;
 }
 
-/* Write the range of all samples after a step of sync mode.  Return 1, or 0 if none is left. */
+/* Store in *ret the range of all samples that sync mode takes from this step on.  Return 1, or 0 if
+ * there are none.
+ */
 static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
 {
     int64_t per_epoch = sampler_steps_in_epoch(m->samples->sampler);
@@ -256,8 +265,9 @@ static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
     return ret->count > 0;
 }
 
-/* Convert the file's numbers [1 + 2 n] to n ranges, which must be in order (-EBADMSG).  *ret_total:
- * samples of all epochs when they were written.
+/* Convert number [1 + 2 n], the list in a file, to ranges ret [n].  *ret_total: samples of all
+ * epochs of the job that wrote the list.  -EBADMSG: the ranges are not in order, or do not fit the
+ * total.
  */
 static int samples_parse(const int64_t *number, size_t n, struct range *ret, int64_t *ret_total,
                          struct eddis_error *err)
@@ -280,8 +290,9 @@ static int samples_parse(const int64_t *number, size_t n, struct range *ret, int
     return 0;
 }
 
-/* Fit the list to the job's `total` samples, since the job may have more or fewer epochs than the
- * `before` samples of the list.  `left` has room for one more range.  Return the number of ranges.
+/* Change left [n], the list of a job of `before` samples, to that of a job of `total` samples,
+ * which may have more or fewer epochs: add a range or cut the list off.  `left` has room for n + 1
+ * ranges.  Return their new number.
  */
 static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t total)
 {
@@ -294,8 +305,8 @@ static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t 
     return ranges_join(left, n);
 }
 
-/* Read the samples that are left from the checkpoint, or derive them from its step.  The caller
- * frees *ret.
+/* Store the samples that are left in *ret [*ret_n], which the caller frees: those that the
+ * checkpoint lists, or else those that follow its step.  -EBADMSG: the list is damaged.
  */
 static int get_samples(const struct centre *m, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
@@ -327,7 +338,9 @@ static int get_samples(const struct centre *m, const struct checkpoint *files, s
     return rc;
 }
 
-/* Return 1 if the group had the same members, in a job of as many ranks; 0 if not; or a failure. */
+/* Return 1 if the checkpoint's job had as many ranks and this worker's group has the same members;
+ * 0 if not; or a failure.
+ */
 static int get_group(const struct centre *m, const struct checkpoint *files,
                      struct eddis_error *err)
 {
@@ -375,13 +388,13 @@ static int get_local(const struct centre *m, const struct checkpoint *files, voi
     return 0;
 }
 
-/* The values that a group continues with. */
+/* What a group continues with after a restore. */
 struct own_model {
     void *local;          /* the group's parameters; NULL: the centre's */
     float *centre, *kept; /* arguments of centre_halves_give */
 };
 
-/* Free the members that were not taken. */
+/* Free the members of *own that nobody has taken (a member that was taken is NULL). */
 static void own_model_free(struct own_model *own)
 {
     free(own->local);
@@ -389,8 +402,8 @@ static void own_model_free(struct own_model *own)
     free(own->kept);
 }
 
-/* Read the float32 values of this entry into *ret, which the caller frees; leave it NULL if the
- * entry has another size.
+/* Read entry `name` of this rank, float32 values [m->halves.n], into *ret, which the caller frees.
+ * If there is no such entry or it has another size, leave *ret as it is and return 0.
  */
 static int get_halves(const struct centre *m, const struct checkpoint *files, int rank,
                       const char *name, float **ret, struct eddis_error *err)
@@ -426,8 +439,9 @@ static int get_own(const struct centre *m, const struct checkpoint *files, struc
     return rc;
 }
 
-/* Reset the count of checkpoints after a restore.  Those due by the samples done count as made, and
- * so do those requested by plans that every worker knows.  Collective.
+/* Set the counts of checkpoints in m after a restore, with so many samples done.  Checkpoints that
+ * are due by then count as made, and so do those requested by plans that every worker knows.
+ * Collective.
  */
 static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, int64_t done,
                              struct eddis_error *err)
@@ -443,8 +457,8 @@ static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, 
     return 0;
 }
 
-/* Detach from the centre and set the group's own model for its next start.  Takes members of *own.
- * Collective.
+/* Detach from the centre and keep *own for the next centre_start.  Takes own->local and own->centre
+ * and sets them to NULL; own->kept is copied.  Collective.
  */
 static int models_go_back(struct centre *m, struct plan_switch *plan_switch, struct own_model *own,
                           int64_t done, struct eddis_error *err)

@@ -17,8 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Wrap `files` (NULL after a failure rc) in a new struct eddis_checkpoint and enter the checkpoint
- * phase.  All workers get the same result.  Collective.
+/* Make a new struct eddis_checkpoint with `files` and enter the checkpoint phase.  rc: result of
+ * opening the files on this worker; if any worker's is a failure, all return it and *ret is
+ * unchanged.  Collective.
  */
 static int save_make(struct eddis *e, struct checkpoint *files, int rc,
                      struct eddis_checkpoint **ret, struct eddis_error *err)
@@ -38,7 +39,9 @@ static int save_make(struct eddis *e, struct checkpoint *files, int rc,
     return 0;
 }
 
-/* Return to the phase before, restore the parameters and free c. */
+/* Return to the phase before the checkpoint, give the parameters their own values again, and free
+ * c, but not c->files.
+ */
 static void save_free(struct eddis_checkpoint *c)
 {
     phase_enter(&c->e->phase, c->before);
@@ -46,8 +49,9 @@ static void save_free(struct eddis_checkpoint *c)
     free(c);
 }
 
-/* Check that a checkpoint may begin or be restored now: between steps, and with no timed-out call
- * to repeat.  -EINVAL if not.
+/* Check that a checkpoint may begin or be restored now: no step is under way, and no call of
+ * eddis_finish or eddis_step_begin that timed out has to be repeated first.  -EINVAL if not, or if
+ * ret is NULL.
  */
 static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, struct eddis_error *err)
 {
@@ -62,7 +66,8 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     return rc;
 }
 
-/* Check that the data set is known, since a step number means nothing without it.  -EINVAL if not.
+/* Check that the data set is known, since a step number means nothing without it.  -EINVAL if not:
+ * a checkpoint cannot be `what`, "written" or "restored".
  */
 static int save_check_data(struct samples *s, const char *what, struct eddis_error *err)
 {
@@ -72,7 +77,7 @@ static int save_check_data(struct samples *s, const char *what, struct eddis_err
                       "call eddis_set_data and eddis_commit before a checkpoint is %s", what);
 }
 
-/* Check that c is not NULL and its worker may be used. */
+/* Check that c is not NULL (-EINVAL) and that its worker may be used (as worker_check). */
 static int save_check_given(const struct eddis_checkpoint *c, struct eddis_error *err)
 {
     return c ? worker_check(c->e, err) : eddis_fail(err, -EINVAL, "the checkpoint is NULL");
@@ -94,7 +99,9 @@ int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct e
 
 /* ---- who may write ---- */
 
-/* Return the generation to write checkpoints as: the board's, or 1 without eddis-run. */
+/* Return the generation as which this worker writes checkpoints: the board's fence_generation, or
+ * its generation if that is 0; 1 without eddis-run.
+ */
 static int generation_of(const struct checkpoint_save *s)
 {
     const struct board_area *a = s->area;
@@ -104,7 +111,9 @@ static int generation_of(const struct checkpoint_save *s)
     return a->fence_generation ? (int)a->fence_generation : a->generation;
 }
 
-/* Fence this folder, so that this process is the one that writes checkpoints to it. */
+/* Fence this folder, so that only this process completes checkpoints in it, and store fence and
+ * path in s.  Fails as fence_open.
+ */
 static int save_take_folder(struct checkpoint_save *s, const char *folder, struct eddis_error *err)
 {
     char *copy = strdup(folder);
@@ -129,7 +138,7 @@ int checkpoint_save_open(struct checkpoint_save *s, struct eddis_error *err)
     if (!a || generation_of(s) < 2 || !a->checkpoint_dir[0] || s->all->place.rank != 0)
         return 0;
     rc = save_take_folder(s, a->checkpoint_dir, err);
-    /* A full or missing disk may be back when a checkpoint is written. */
+    /* Other failures may be over when a checkpoint is written, such as a full or missing disk. */
     return rc == -ESTALE ? rc : 0;
 }
 
@@ -138,7 +147,9 @@ void checkpoint_save_close(struct checkpoint_save *s)
     free(s->fenced);
 }
 
-/* Create the checkpoint's part in a folder, on rank 0; fence the folder if necessary. */
+/* Create the checkpoint's part in a folder, on rank 0, as checkpoint_begin.  Fence the folder
+ * before if this process has not fenced it, or if it was removed since.
+ */
 static int save_begin(struct checkpoint_save *s, const char *folder, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
 {
@@ -148,16 +159,16 @@ static int save_begin(struct checkpoint_save *s, const char *folder, int64_t ste
         rc = checkpoint_begin(folder, step, &s->fence, ret, err);
     if (rc != -ENOENT)
         return rc;
-    /* It is the first checkpoint there, or the folder was removed meanwhile. */
+    /* The folder is not fenced by this process, or was removed meanwhile. */
     rc = save_take_folder(s, folder, err);
     return rc < 0 ? rc : checkpoint_begin(folder, step, &s->fence, ret, err);
 }
 
 /* ---- writing ---- */
 
-/* Find the folder to write to if some workers pass: the one given by the first worker that does
- * not.  Collective.  If this worker passes, *folder is set, borrowed from `told`; it is unchanged
- * if all pass or nobody does.
+/* Find the folder if rank 0 passes (adds nothing to the checkpoint): it is the folder given by the
+ * lowest rank that does not pass.  Collective.  Then *folder is borrowed from `told` on the workers
+ * that pass.  *folder is unchanged on all others, and if rank 0 does not pass or all workers pass.
  */
 static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[PATH_MAX],
                              const char **folder, struct eddis_error *err)
@@ -175,8 +186,9 @@ static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[P
     return rc;
 }
 
-/* Create the checkpoint's folder on rank 0 and join it on the others; folder NULL: the job's.  *ret
- * stays NULL on a worker that passes.  Collective.
+/* Create the checkpoint's folder on rank 0, then join it on the others; folder NULL: the job's
+ * folder.  *ret stays NULL on a worker that passes, except on rank 0.  -ENOENT: there is no folder.
+ * Collective, but a failure to join is only this worker's.
  */
 static int save_files(struct checkpoint_save *s, const char *folder, bool passes, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
@@ -194,14 +206,15 @@ static int save_files(struct checkpoint_save *s, const char *folder, bool passes
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");
     else if (rc == 0 && folder && first)
         rc = save_begin(s, folder, step, ret, err);
-    rc = collectives_agree(s->all, rc, err); /* the folder exists before the others open it */
+    /* The folder must exist before the other workers open it. */
+    rc = collectives_agree(s->all, rc, err);
     if (rc == 0 && !passes && !first)
         rc = checkpoint_join(folder, step, generation_of(s), ret, err);
     return rc;
 }
 
-/* Show on the board a failure that the program did not cause (-EINVAL) and that is not a later
- * generation's writing (-ESTALE).
+/* If rc is a failure of a checkpoint, show it on the board with its reason, unless the program
+ * caused it (-EINVAL) or a later generation writes to the folder (-ESTALE).
  */
 static void save_show_failure(struct eddis *e, int rc, const struct eddis_error *why)
 {
@@ -209,8 +222,9 @@ static void save_show_failure(struct eddis *e, int rc, const struct eddis_error 
         phase_show_checkpoint(&e->phase, -1, why->text[0] ? why->text : "no reason is known");
 }
 
-/* Begin a checkpoint; passes: this worker puts nothing into it and does not know its folder.
- * Collective.
+/* Begin a checkpoint in a folder (NULL: the job's) and store it in *ret; passes: this worker adds
+ * nothing to it and does not know its folder.  Failures other than those of save_check
+ * are the same on all workers, and shown on the board as in save_show_failure.  Collective.
  */
 static int save_open(struct eddis *e, const char *folder, bool passes,
                      struct eddis_checkpoint **ret, struct eddis_error *err)
@@ -225,7 +239,7 @@ static int save_open(struct eddis *e, const char *folder, bool passes,
     rc = save_check(e, ret, err);
     if (rc < 0)
         return rc;
-    before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* the others may come later */
+    before = phase_enter(&e->phase, EDDIS_PHASE_CHECKPOINT); /* other workers may come later */
     rc = checkpoint_models_take(&e->centre, &kept, err);
     if (rc == 0)
         rc = save_make(e, files, save_files(&e->save, folder, passes, kept.step, &files, err), ret,
@@ -278,7 +292,8 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : 0;
 }
 
-/* Collect the workers' lists of files on rank 0.  Collective; all take part, also after a failure.
+/* Add the other workers' lists of files to rank 0's c->files.  A failure that one worker notices by
+ * itself, lack of memory, fails on all.  Collective.
  */
 static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 {
@@ -311,8 +326,9 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
     return rc;
 }
 
-/* Complete the checkpoint on rank 0 and close it on the others; the files are freed.  Checkpoints
- * of steps undone by going back are removed, so that no restart resumes from them.
+/* Complete the checkpoint on rank 0 and close it on the others; frees c->files.  On success note
+ * its step in c->e->save.farthest.  Rank 0 also removes later checkpoints that were undone when the
+ * job went back, so that no restart resumes from them.
  */
 static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
                        struct eddis_error *err)
@@ -323,7 +339,8 @@ static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta 
     if (c->e->all.place.rank != 0) {
         checkpoint_abandon_take(c->files);
     } else {
-        checkpoint_drop_later(c->files, s->farthest); /* exist only after going back */
+        /* Later checkpoints exist only if the job went back. */
+        checkpoint_drop_later(c->files, s->farthest);
         rc = checkpoint_commit_take(c->files, meta, keep, err);
     }
     if (rc == 0 && meta->step > s->farthest)
@@ -383,7 +400,7 @@ int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
     (void)eddis_fail(&c->failure, -ECANCELED,
                      "the program of this worker has ended and adds nothing to it");
     rc = eddis_checkpoint_commit(c, 0, err);
-    /* The other programs get this as a result; one line is enough for all that pass. */
+    /* The other workers' programs get this as a result; one line is enough for all that pass. */
     if (rc == 1 && e->all.place.rank == 0)
         (void)fprintf(stderr, "eddis: the checkpoint of step %lld is not kept: %s\n", step,
                       err->text);
@@ -396,7 +413,7 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 
     if (rc < 0)
         return rc;
-    rc = collectives_barrier(&c->e->all, err); /* others may still write into the folder */
+    rc = collectives_barrier(&c->e->all, err); /* other workers may still write into the folder */
     checkpoint_abandon_take(c->files);
     save_free(c);
     return rc;
@@ -412,7 +429,7 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
 
     if (m->samples == samples && m->batch == batch && m->seed == e->seed)
         return 0;
-    if (m->batch == batch && m->seed == e->seed) /* eddis-run has compared these two */
+    if (m->batch == batch && m->seed == e->seed) /* eddis-run has compared batch and seed */
         return eddis_fail(err, -EINVAL,
                           "the checkpoint was made with %lld samples an epoch and this job has "
                           "%lld: use the same data, or start without --resume",
@@ -424,8 +441,9 @@ static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                       (long long)samples, (long long)batch, (unsigned long long)e->seed);
 }
 
-/* Open the checkpoint at `path`, or the newest of a folder, on rank 0.  Return 1, or 0 if it is
- * this job's own folder and has none.  passed: error of a damaged one that was skipped.
+/* Open on rank 0 the checkpoint at `path`, or the newest one in it if `path` is a folder of
+ * checkpoints.  Return 1; 0 if it is this job's own folder and has none; or a failure (-ENOENT:
+ * another folder has none).  *passed: why a damaged newer one was skipped; code 0: none was.
  */
 static int restore_open(const struct eddis *e, const char *path, struct checkpoint **ret,
                         struct eddis_error *passed, struct eddis_error *err)
@@ -444,15 +462,15 @@ static int restore_open(const struct eddis *e, const char *path, struct checkpoi
                       passed->code ? "; " : "", passed->code ? passed->text : "");
 }
 
-/* Check whether steps were made, so that the program goes back instead of beginning. */
+/* Check whether this worker has made steps, so that a restore goes back instead of beginning. */
 static bool restore_is_back(const struct eddis *e)
 {
     return e->step.round > 0;
 }
 
 /* Choose and open the checkpoint to begin with or to go back to, on rank 0; for the rules see
- * eddis_restore_begin.  A path given by the program replaces the job's.  Return 1, or 0 if there is
- * none.
+ * eddis_restore_begin.  A path given by the program replaces the job's.  Return 1, 0 if there is
+ * none, or a failure; *passed as in restore_open.
  */
 static int restore_choose(const struct eddis *e, const char *path, struct checkpoint **ret,
                           struct eddis_error *passed, struct eddis_error *err)
@@ -471,15 +489,18 @@ static int restore_choose(const struct eddis *e, const char *path, struct checkp
     return path && *path ? restore_open(e, path, ret, passed, err) : 0;
 }
 
-/* The choice that rank 0 broadcasts. */
+/* The choice that rank 0 broadcasts.  `passed` is the reason why a damaged checkpoint was skipped;
+ * "": none was.
+ */
 struct choice {
     int found;
     char path[PATH_MAX];
     char passed[sizeof((struct eddis_error *)0)->text];
 };
 
-/* Open on all workers the checkpoint that rank 0 chooses.  Return as restore_choose, the same on
- * all.  Collective.
+/* Open on all workers the checkpoint that rank 0 chooses, and store the choice in *ret_choice.
+ * Return 1, 0 if there is none, or a failure.  A failure to choose is the same on all workers; a
+ * failure to open is only this worker's.  Collective.
  */
 static int restore_agree(struct eddis *e, const char *path, struct checkpoint **ret,
                          struct choice *ret_choice, struct eddis_error *err)
@@ -527,7 +548,9 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     if (rc < 0)
         return rc;
     rc = restore_agree(e, path, &files, choice, err);
-    /* If rank 0 found none, all return 0.  If a worker cannot open it, save_make fails on all. */
+    /* If rank 0 found no checkpoint, all return 0.  If a worker cannot open it, save_make fails on
+     * all.
+     */
     if (rc > 0 || choice->found) {
         if (rc > 0)
             rc = save_check_data(&e->samples, "restored", err);
@@ -551,8 +574,8 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
     return choice->found;
 }
 
-/* Note that the workers have gone back from this step to an earlier one: later checkpoints are
- * undone, and samples already taken are dropped.
+/* Note that the workers have gone back from this step to an earlier one: checkpoints up to this
+ * step count as undone, and the samples taken for the next step are dropped.
  */
 static void restore_note_back(struct eddis *e, int64_t step)
 {

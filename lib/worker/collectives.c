@@ -13,10 +13,10 @@
 struct eddis_request {
     struct request r;
     struct eddis_request *next;
-    const char *what;              /* "allreduce" */
-    struct eddis_collective call;  /* members that its kind does not use are 0 */
-    size_t buffer_bytes, in_bytes; /* sizes of its two buffers */
-    bool timed_out;                /* a blocking call timed out; the same call continues it */
+    const char *what;              /* name of the operation in messages, such as "allreduce" */
+    struct eddis_collective call;  /* the program's arguments; 0: not used by its kind */
+    size_t buffer_bytes, in_bytes; /* sizes of call.buffer and call.in */
+    bool timed_out; /* a blocking call timed out; a call with equal arguments continues it */
 };
 
 void collectives_init(struct collectives *c)
@@ -24,7 +24,9 @@ void collectives_init(struct collectives *c)
     pthread_mutex_init(&c->lock, NULL);
 }
 
-/* Add the request to the list and send it to the communication thread; takes `taken`. */
+/* Fill in the request, add it to the list and send it to the communication thread; takes `taken`,
+ * the collective to run.
+ */
 static void request_send(struct collectives *c, enum request_level level, struct collective *taken,
                          struct eddis_request *q)
 {
@@ -39,7 +41,9 @@ static void request_send(struct collectives *c, enum request_level level, struct
     comm_thread_send(c->waiter.thread, &q->r.command);
 }
 
-/* Allocate a request; NULL without memory, and then `taken` is freed. */
+/* Allocate an empty request.  NULL without memory: err is set, and `taken`, the collective that the
+ * request was for, is freed.
+ */
 static struct eddis_request *request_new(struct collective *taken, struct eddis_error *err)
 {
     struct eddis_request *q = calloc(1, sizeof *q);
@@ -173,7 +177,9 @@ static enum request_level scope_level(enum eddis_scope scope)
     return level[scope];
 }
 
-/* Create the collective that a call describes, among the ranks of p. */
+/* Create in *ret the collective that a call describes, among the ranks of p.  Fails as the function
+ * for its kind, such as allreduce_new.
+ */
 static int call_make(const struct comm_place *p, const struct eddis_collective *k,
                      struct collective **ret, struct eddis_error *err)
 {
@@ -194,7 +200,7 @@ static int call_make(const struct comm_place *p, const struct eddis_collective *
     }
 }
 
-/* Return the bytes of the call's `buffer` in a scope of this size. */
+/* Return the bytes of the call's `buffer` among the ranks of p. */
 static size_t buffer_bytes(const struct comm_place *p, const struct eddis_collective *k)
 {
     size_t each = k->kind == EDDIS_ALLREDUCE ? comm_type_bytes((enum comm_type)k->dtype) : 1;
@@ -257,9 +263,9 @@ static bool request_clashes(const struct collectives *c, const struct eddis_requ
            overlap(q->call.in, q->in_bytes, k->buffer, bytes);
 }
 
-/* Take over the request of this very call if it timed out before, and clear its mark; *ret NULL:
- * there is none.  -EBUSY: a different timed-out call still uses the buffer, so both results would
- * be wrong.
+/* Look for this very call among the requests that timed out.  If found, store its request in *ret
+ * and clear its mark, so that the caller waits for it; otherwise *ret is NULL.  -EBUSY: a different
+ * timed-out call still uses the buffer, so both results would be wrong.
  */
 static int request_again(struct collectives *c, const struct eddis_collective *k,
                          struct eddis_request **ret, struct eddis_error *err)
@@ -276,7 +282,7 @@ static int request_again(struct collectives *c, const struct eddis_collective *k
             other = q->what;
     }
     if (q && !other)
-        q->timed_out = false; /* so that no other thread continues it meanwhile */
+        q->timed_out = false; /* so that no other thread continues this request meanwhile */
     pthread_mutex_unlock(&c->lock);
     if (other)
         return eddis_fail(err, -EBUSY,
@@ -287,8 +293,8 @@ static int request_again(struct collectives *c, const struct eddis_collective *k
     return 0;
 }
 
-/* Wait for a blocking call's request; mark it after a timeout, so that the same call can continue
- * it.
+/* Wait for a blocking call's request and free it.  After -ETIMEDOUT keep it and mark it, so that
+ * the same call can continue it.
  */
 static int request_finish(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
                           struct eddis_error *err)
@@ -303,10 +309,10 @@ static int request_finish(struct collectives *c, struct eddis_request *q, int64_
     return rc;
 }
 
-/* ---- the library's own ---- */
+/* ---- the library's own collectives ---- */
 
-/* Wait for a request; after a timeout end all communication.  The caller may then free the buffer,
- * and the others would match this rank's next collective with the one it gave up.
+/* Wait for a request; after a timeout end all communication.  Otherwise the caller could free the
+ * buffer, and other ranks would match this rank's next collective with the one that it gave up.
  */
 int collectives_request_wait(struct collectives *c, struct eddis_request *q,
                              struct eddis_error *err)
@@ -319,7 +325,7 @@ int collectives_request_wait(struct collectives *c, struct eddis_request *q,
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
 }
 
-/* Run a collective of all ranks to its end. */
+/* Run a collective of all ranks to its end, as collectives_request_wait. */
 static int run(struct collectives *c, const struct eddis_collective *k, struct eddis_error *err)
 {
     struct eddis_request *q;
@@ -397,6 +403,7 @@ int collectives_run(struct collectives *c, const char *what, enum request_level 
 
 /* ---- agreement on a failure ---- */
 
+/* The first failure of a collectives_agree, which its rank broadcasts. */
 struct verdict {
     int rc;
     char text[sizeof((struct eddis_error *)0)->text];
@@ -456,7 +463,9 @@ int eddis_request_test(struct eddis *e, struct eddis_request *q, struct eddis_er
     return rc < 0 ? rc : 1;
 }
 
-/* Read the call's arguments, of any version of eddis.h, and check them. */
+/* Copy the program's arguments, of any version of eddis.h, to *ret and check them.  -EINVAL: not
+ * valid; -EPERM: as worker_check.
+ */
 static int call_read(const struct eddis *e, const struct eddis_collective *given,
                      struct eddis_collective *ret, struct eddis_error *err)
 {

@@ -24,8 +24,8 @@ static uint64_t registration_hash(const struct eddis *e)
     return parameters_hash(&e->parameters, h);
 }
 
-/* Compare the workers' registrations: the smallest and the largest hash are equal if all are.
- * -EPROTO if not.  Collective.
+/* Compare the workers' registrations.  The smallest and the largest hash are equal if all are.
+ * -EPROTO: they differ; -EINVAL: as parameters_sets.  Collective.
  */
 static int commit_compare(struct eddis *e, struct eddis_error *err)
 {
@@ -37,12 +37,12 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     if (both[0] != ~both[1])
         return eddis_fail(err, -EPROTO,
                           "the workers have registered different layers, parameters or seeds");
-    rc = parameters_sets(&e->parameters, err); /* the same on all */
+    rc = parameters_sets(&e->parameters, err); /* the same result on all workers */
     return rc < 0 ? rc : 0;
 }
 
-/* Set the data set that eddis_set_data gave, unless it is set.  -EINVAL: no sample of an epoch is
- * used.
+/* Give the samples the data set of eddis_set_data, unless they have one.  -EINVAL: no sample of an
+ * epoch is used.
  */
 static int commit_data(struct eddis *e, struct eddis_error *err)
 {
@@ -59,7 +59,9 @@ static int commit_data(struct eddis *e, struct eddis_error *err)
                       e->options.drop_last ? " and an incomplete step is dropped (drop_last)" : "");
 }
 
-/* Return the communication choice of a replayed plan; NULL: measure it, or choose by size. */
+/* Borrow the communication choice of a replayed plan; NULL: there is none, so measure it or choose
+ * by size.
+ */
 static const struct comm_choice *commit_choice(const struct eddis *e)
 {
     const struct comm_choice *c = e->area ? &e->area->choice : NULL;
@@ -67,8 +69,9 @@ static const struct comm_choice *commit_choice(const struct eddis *e)
     return c && c->version ? c : NULL;
 }
 
-/* Put gradients into memory that the ranks of a node share, unless the plan or the system forbids
- * it, or every worker is its own group.  Collective.
+/* Create memory that the ranks of a node share for gradients, unless the plan or the system forbids
+ * it, or every worker is its own group.  A failure to share is an error only if a replayed plan
+ * wants it.  Collective.
  */
 static int commit_share(struct eddis *e, struct eddis_error *err)
 {
@@ -88,7 +91,7 @@ static int commit_share(struct eddis *e, struct eddis_error *err)
                             fixed != NULL, err);
 }
 
-/* Publish the communication choice on the board, by rank 0. */
+/* On rank 0 with a board, publish the communication choice on it. */
 static void commit_publish(struct eddis *e, const struct comm_choice *c)
 {
     struct board *b = e->all.place.rank == 0 ? phase_lock_board(&e->phase) : NULL;
@@ -105,8 +108,8 @@ static int commit_nodes(const struct eddis *e)
     return e->group.place.nodes ? e->group.place.nodes->n : 1;
 }
 
-/* Measure which kinds of all-reduce are best, use them and publish the choice; drop the shared
- * memory if messages are faster.  *ret: the network's cost.  Collective.
+/* Measure which kinds of all-reduce are best, store them in e->limits and publish the choice; drop
+ * the shared memory if messages are faster.  *ret: the network's cost.  Collective.
  */
 static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
@@ -127,9 +130,10 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
     return 0;
 }
 
-/* Choose the kinds of all-reduce: by the plan, or by measurement; without either by size.  Skip it
- * if every worker is its own group, since there are no all-reduces then.  *ret: the network's cost.
- * Collective.
+/* Choose the kinds of all-reduce: by a replayed plan, or else by measurement if the options ask for
+ * it; store them in e->limits and let the places refer to them.  Otherwise leave all as it is
+ * (choose by size), also if every worker is its own group, since there are no all-reduces then.
+ * *ret: the network's cost, if the kinds were chosen.  Collective.
  */
 static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
@@ -149,7 +153,9 @@ static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_err
     return rc;
 }
 
-/* Set the buckets' layout or size in the engine's options, if the plan fixes them. */
+/* Set the buckets' size, or their layout if the plan fixes one, in the engine's options *o.
+ * o->layout then refers to *layout.  Also publish a replayed choice.  -EINVAL: as tuning_layout.
+ */
 static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct engine_options *o,
                           struct eddis_error *err)
 {
@@ -167,12 +173,14 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     if (rc)
         o->layout = layout;
     else if (!o->bucket_bytes)
-        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the plan's run has made no layout */
+        o->bucket_bytes = ENGINE_BUCKET_BYTES; /* the replayed job has made no layout */
     commit_publish(e, c);
     return 0;
 }
 
-/* Engine hook: fill in this worker's part of a step's trailer. */
+/* Engine hook, in the thread that drives the engine: fill in this worker's part of a step's
+ * trailer.
+ */
 static void hook_report(void *arg, struct sync_trailer *tail)
 {
     struct eddis *e = arg;
@@ -180,7 +188,7 @@ static void hook_report(void *arg, struct sync_trailer *tail)
     plan_switch_report(&e->plan_switch, tail);
 }
 
-/* Engine hook: apply the combined trailer of a step. */
+/* Engine hook, in the thread that drives the engine: apply the combined trailer of a step. */
 static void hook_agreed(void *arg, int64_t round, const struct sync_trailer *tail)
 {
     struct eddis *e = arg;
@@ -188,7 +196,7 @@ static void hook_agreed(void *arg, int64_t round, const struct sync_trailer *tai
     plan_switch_agree(&e->plan_switch, tail);
 }
 
-/* Engine hook: publish a layout of buckets. */
+/* Engine hook, in the thread that drives the engine: publish a layout of buckets. */
 static void hook_laid_out(void *arg, const struct bucket_layout *l)
 {
     const struct eddis *e = arg;
@@ -196,8 +204,8 @@ static void hook_laid_out(void *arg, const struct bucket_layout *l)
     tuning_laid_out(&e->tuning, l);
 }
 
-/* Create the engine from the registered parameters and the choices made.  Collective only in what
- * engine_new does.
+/* Create the engine in *ret from the registered parameters and the choices made; the caller frees
+ * it.  Collective only in what engine_new does.
  */
 static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct engine **ret,
                          struct eddis_error *err)
@@ -237,8 +245,8 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
     return rc;
 }
 
-/* Set how often the workers' models are compared if there is one model.  Without eddis-run a single
- * worker compares nothing, as it sends nothing.
+/* Set how often the workers' models are compared, e->plan_switch.models.every: never with several
+ * models.  Without eddis-run a single worker compares nothing either, as it sends nothing.
  */
 static void commit_models(struct eddis *e)
 {
@@ -269,11 +277,11 @@ static void commit_show(struct eddis *e)
     phase_unlock_board(&e->phase);
 }
 
-/* How often the board is polled. */
+/* Interval at which the board is polled. */
 #define OPEN_LOOK_NS CLOCK_MS
 
-/* Wait for the first plan version on this node's board, the driver's answer to commit_show.
- * -ETIMEDOUT: none within timeouts.launch.
+/* Wait until this node's board has a plan, the driver's answer to commit_show, and store the newest
+ * version in *ret_version.  -ETIMEDOUT: there is none within timeouts.launch.
  */
 static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct eddis_error *err)
 {
@@ -290,8 +298,8 @@ static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct 
                       (double)e->area->open_ns / CLOCK_S);
 }
 
-/* Take mode, groups and the first plan.  If one worker fails, all fail and the mode stays open.
- * Collective.
+/* Take mode, groups and plan `version` as the first plan.  If one worker fails, all fail and the
+ * mode stays open.  Collective.
  */
 static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error *err)
 {
@@ -306,7 +314,7 @@ static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error
 }
 
 /* Choose the mode that was open until now ("auto"): publish the model, wait for the driver's plan
- * and take the newest version that all have.  Collective.
+ * and take the newest version that all workers have.  If one worker fails, all fail.  Collective.
  */
 static int commit_settle(struct eddis *e, struct eddis_error *err)
 {
@@ -322,7 +330,7 @@ static int commit_settle(struct eddis *e, struct eddis_error *err)
         return rc;
     rc = commit_take_plan(e, version, err);
     if (rc == 0)
-        samples_settle(&e->samples); /* last: readers ahead ask for samples at once */
+        samples_settle(&e->samples); /* last: threads that read ahead ask for samples now */
     return rc;
 }
 
@@ -353,7 +361,7 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
     if (rc == 0)
         rc = commit_kinds(e, &cost, err);
     if (rc < 0)
-        return rc; /* a failure of communication: the others fail too */
+        return rc; /* a failure of the communication: other workers fail too */
     rc = step_make_sets(&e->step, &e->parameters, err);
     if (rc == 0)
         rc = commit_engine(e, &cost, &engine, err);

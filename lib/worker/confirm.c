@@ -13,8 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Time that the message should take at the expected speed, and limits of its size.  A message
- * before it lets the connection reach its speed and uses up the burst that a shaped link allows.
+/* Seconds that a measured message should take at the expected speed, and limits of its size in
+ * bytes; FIRST: the same of a message before it, which is not measured.  That one lets the
+ * connection reach its speed and uses up the burst that a shaped link allows.
  */
 #define MESSAGE_S     0.016
 #define MESSAGE_MOST  ((size_t)16 << 20)
@@ -22,22 +23,25 @@
 #define FIRST_S       0.1
 #define FIRST_MOST    ((size_t)512 << 10)
 
-/* Number of passes; each doubles the message, so that a busy core matters less. */
+/* Number of passes over the links; each pass doubles the message, so that a busy core matters less.
+ */
 enum { PASSES = 3 };
 
 #define RATIO_ONE 1000000 /* ratio 1 in fixed-point numbers */
 
 /* The speed of one direction of a link. */
 struct speed {
-    double was; /* bytes a second, measured earlier */
-    double now; /* 0: not measured yet */
+    double was; /* expected: bytes a second, as measured earlier */
+    double now; /* bytes a second, measured now; 0: not measured yet */
 };
 
+/* The state of one confirm_network.  there, back: speeds from this rank and to it, of each row. */
 struct confirming {
     struct collectives *all;
     int pass;
     const struct network_checks *asked;
-    struct network_check_row row[NETWORK_CHECK_ROWS]; /* this rank's; peer -1: none */
+    /* the links that this rank measures; peer -1: none */
+    struct network_check_row row[NETWORK_CHECK_ROWS];
     struct speed there[NETWORK_CHECK_ROWS], back[NETWORK_CHECK_ROWS];
     void *message; /* [MESSAGE_MOST]; NULL if this rank sends nothing */
 };
@@ -67,7 +71,9 @@ static void pair_init(struct pair *p, const struct confirming *c, int with)
     p->place.limits = NULL;
 }
 
-/* Copy data from the pair's rank `second` (0 or 1) to the other. */
+/* Copy data [bytes] from member `second` (0 or 1) of the pair to the other member.  A rank alone
+ * runs an empty collective.
+ */
 static int copy(const struct confirming *c, const struct pair *p, void *data, size_t bytes,
                 int second, struct eddis_error *err)
 {
@@ -78,8 +84,8 @@ static int copy(const struct confirming *c, const struct pair *p, void *data, si
     return rc < 0 ? rc : collectives_run(c->all, what, REQUEST_ALL, made, err);
 }
 
-/* Send a message from the pair's rank `second` and wait for its answer; *ret_s: seconds until then,
- * as that rank measures them.
+/* Send a message of so many bytes from member `second` of the pair to the other, and wait for the
+ * answer; *ret_s: seconds between the two, valid on the sender.
  */
 static int message(const struct confirming *c, const struct pair *p, size_t bytes, int second,
                    double *ret_s, struct eddis_error *err)
@@ -101,17 +107,17 @@ static size_t bytes_in(double seconds, double bytes_per_s, size_t most)
     return n > (double)most ? most : n < (double)MESSAGE_LEAST ? MESSAGE_LEAST : (size_t)n;
 }
 
-/* Return the better of two measurements of a speed: the one closer to the expected speed.  A
- * disturbance makes a message slower, or the next one faster; a speed that has changed is never
- * close.
+/* Return the better of two measurements of a speed, s->now (0: none) and now: the one closer to the
+ * expected speed.  A disturbance makes a message slower, or the next one faster; a speed that has
+ * changed is never close.
  */
 static double better(const struct speed *s, double now)
 {
     return s->now > 0 && fabs(log(s->now / s->was)) < fabs(log(now / s->was)) ? s->now : now;
 }
 
-/* Measure the speed from the pair's rank `second` to the other; both ranks get it.  s->was must be
- * set on the sender.
+/* Measure the speed from member `second` of the pair to the other and store it in *s on both.
+ * s->was must be set on the sender; the other member gets it.
  */
 static int measure(const struct confirming *c, const struct pair *p, int second, struct speed *s,
                    struct eddis_error *err)
@@ -133,16 +139,20 @@ static int measure(const struct confirming *c, const struct pair *p, int second,
     return rc;
 }
 
-/* ---- all of them ---- */
+/* ---- all links ---- */
 
-/* Check whether a speed is as expected, or both the old and the new one are too high to matter. */
+/* Check whether the measured speed is as expected, or both it and the expected one are too high to
+ * matter.
+ */
 static bool same(const struct speed *s)
 {
     return (s->now >= s->was * NETWORK_CHECK_LEAST && s->now <= s->was * NETWORK_CHECK_MOST) ||
            (s->now >= NETWORK_CHECK_FAST && s->was >= NETWORK_CHECK_FAST);
 }
 
-/* Return this rank's row in a turn; -1: none, or it has been measured as expected. */
+/* Return the row of the link that this rank measures in a turn; -1: it has none, or has measured
+ * both directions as expected.
+ */
 static int row_of(const struct confirming *c, int turn)
 {
     for (int i = 0; i < NETWORK_CHECK_ROWS; i++)
@@ -152,7 +162,9 @@ static int row_of(const struct confirming *c, int turn)
     return -1;
 }
 
-/* Measure both directions of this rank's link in this turn, if it has one.  Collective. */
+/* Measure both directions of this rank's link in this turn, if row_of has one.  Every rank takes
+ * part in every turn.  Collective.
+ */
 static int take_turn(struct confirming *c, int turn, struct eddis_error *err)
 {
     int i = row_of(c, turn), rc = collectives_barrier(c->all, err);
@@ -169,15 +181,17 @@ static int take_turn(struct confirming *c, int turn, struct eddis_error *err)
     return rc;
 }
 
-/* The largest changes on this rank, and the speed of its link to the network. */
+/* The largest changes of this rank's links, and their mean speed. */
 struct own {
-    int64_t least, most; /* ratios of new to old speed, in millionths */
-    int64_t wire_bytes_per_s;
+    int64_t least, most;      /* least and greatest ratio of new to earlier speed, in millionths */
+    int64_t wire_bytes_per_s; /* mean over the links; INT64_MAX: there are none */
     int64_t links;
-    int slowest, fastest; /* rows */
+    int slowest, fastest; /* rows of the links with `least` and `most` */
 };
 
-/* Return the ratio of the new to the old speed of a row, in millionths; 1 if it is as expected. */
+/* Return the ratio of the new to the earlier speed from this rank in a row, in millionths;
+ * RATIO_ONE if the speed is as expected.
+ */
 static int64_t ratio_of(const struct confirming *c, int row)
 {
     const struct speed *t = &c->there[row];
@@ -185,7 +199,9 @@ static int64_t ratio_of(const struct confirming *c, int row)
     return same(t) ? RATIO_ONE : (int64_t)(fmin(t->now / t->was, RATIO_ONE) * RATIO_ONE);
 }
 
-/* Return this rank's slowest and fastest link, and the mean speed of its links. */
+/* Return this rank's slowest and fastest link in relation to earlier, and the mean speed of its
+ * links.
+ */
 static struct own own_of(const struct confirming *c)
 {
     struct own o = { INT64_MAX, 0, INT64_MAX, 0, 0, 0 };
@@ -206,8 +222,9 @@ static struct own own_of(const struct confirming *c)
     return o;
 }
 
-/* Broadcast the link that changed most.  `mine`: it is one of this rank's; the lowest such rank
- * fills it in.  Collective.
+/* Store in *ret, on all ranks, ends and speeds of the link that changed most: the slowest if
+ * `slower`, otherwise the fastest.  `mine`: it is one of this rank's; the lowest such rank fills it
+ * in.  Collective.
  */
 static int name_link(const struct confirming *c, const struct own *o, bool slower, bool mine,
                      struct network_check *ret, struct eddis_error *err)
@@ -227,7 +244,9 @@ static int name_link(const struct confirming *c, const struct own *o, bool slowe
     return collectives_broadcast(c->all, ret, sizeof *ret, (int)first, err);
 }
 
-/* Combine the results of all ranks into *ret, the same on all.  Collective. */
+/* Combine the results of all ranks into *ret, the same on all; leave it as it is if no rank has a
+ * link.  Collective.
+ */
 static int sum_up(const struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {
     const struct own o = own_of(c);
@@ -245,7 +264,9 @@ static int sum_up(const struct confirming *c, struct network_check *ret, struct 
                      err);
 }
 
-/* Measure all links, in up to PASSES passes, until the network is as expected.  Collective. */
+/* Measure all links, in up to PASSES passes, until ret->holds: the network is as expected.
+ * Collective.
+ */
 static int measure_all(struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {
     int rc = 0;

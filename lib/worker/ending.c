@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#define LAST_LOOK_NS (INT64_C(60) * CLOCK_S) /* for information that comes at once or never */
+#define LAST_LOOK_NS (INT64_C(60) * CLOCK_S) /* limit of waits for what comes soon or never */
 
 int eddis_stop(struct eddis *e)
 {
@@ -34,16 +34,16 @@ static bool finish_early(struct eddis *e)
     return e->step.stop || e->samples.order.epochs == 0 || plan_switch_wants_stop(&e->plan_switch);
 }
 
-/* Check whether this worker ends early without an agreement, so that others of its model may be in
- * their next step.
+/* Check whether this worker ends early without an agreement, so that other workers of its model may
+ * be in their next step.
  */
 static bool finish_alone(struct eddis *e)
 {
     return finish_early(e) && !e->step.stop && !e->group.several;
 }
 
-/* Check that this worker has no step left or wants to end early.  -EINVAL: there is a step to do;
- * -ETIMEDOUT: not known yet.
+/* Check that this worker has no step left or wants to end early, and that it is between two steps.
+ * -EINVAL: there is a step to do, or one is under way; -ETIMEDOUT: not known until the deadline.
  */
 static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -67,8 +67,9 @@ static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error
                   : rc;
 }
 
-/* Pass this worker's own stop on to the other groups and give up the samples taken for later steps.
- * Threads that wait for more samples return.  Do nothing if all steps are done.
+/* If this worker ends early (finish_early), give up the samples taken for later steps, so that
+ * threads which wait for samples return; let the other groups learn of its own request to stop.
+ * Otherwise do nothing.
  */
 static void finish_stop(struct eddis *e)
 {
@@ -84,7 +85,9 @@ static void finish_stop(struct eddis *e)
     samples_stop(&e->samples, e->samples.step - 1);
 }
 
-/* Wait until all workers have ended their steps.  For one model. */
+/* With one model, wait until all workers have ended their steps.  -ETIMEDOUT: the next call
+ * continues.
+ */
 static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
@@ -95,8 +98,8 @@ static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error 
     return rc;
 }
 
-/* Wait until all groups have ended their steps and draw the models to the centre.  Return as
- * centre_finish.  For several models.
+/* With several models, wait until all groups have ended their steps, and replace the parameters by
+ * the centre.  Return as centre_finish.
  */
 static int finish_models(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -119,7 +122,7 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
         rc = finish_check(e, deadline, err);
     if (rc < 0)
         return rc;
-    /* Set before samples are given up, and only once: a repeated call would see its own stop. */
+    /* Computed before finish_stop changes its inputs; |= keeps it when the call is repeated. */
     e->step.done |= step_none_left(e) && (e->step.stop || !plan_switch_wants_stop(&e->plan_switch));
     if (finish_alone(e))
         plan_switch_show_ended(&e->plan_switch, true);
@@ -147,19 +150,21 @@ bool ending_may_finish(struct eddis *e)
            samples_has(&e->samples, next, LAST_LOOK_NS, NULL) == 0;
 }
 
-/* Call eddis_wait, as a leave_call_fn. */
+/* Call eddis_wait with the handle arg; a leave_call_fn. */
 static int exit_wait(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     return eddis_wait(arg, timeout_ns, err);
 }
 
-/* Call eddis_finish, as a leave_call_fn. */
+/* Call eddis_finish with the handle arg; a leave_call_fn. */
 static int exit_finish(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     return eddis_finish(arg, timeout_ns, err);
 }
 
-/* Complete the step that has begun, with zeros for what was not announced. */
+/* Complete the step that is under way at an exit: combine zeros for gradients that were not
+ * announced, wait for the results without storing them, and end the step.
+ */
 static int exit_step(struct eddis *e, struct eddis_error *err)
 {
     int rc;
@@ -169,8 +174,8 @@ static int exit_step(struct eddis *e, struct eddis_error *err)
     return rc < 0 ? rc : eddis_step_end(e, NULL, err);
 }
 
-/* Take part in a checkpoint that another worker writes.  It is discarded there too; the exit goes
- * on.
+/* Take part in a checkpoint that another worker writes.  All workers discard it, since this program
+ * adds nothing.  A failure is only printed: the exit goes on.
  */
 static void exit_checkpoint(struct eddis *e)
 {

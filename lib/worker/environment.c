@@ -6,8 +6,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Read the first of these variables (a NULL-terminated list) that is set; *ret is `fallback` if
- * none is.  -EINVAL: its value is not a number.
+/* Store in *ret the value of the first of these variables (a NULL-terminated list) that is set and
+ * not empty; `fallback` if none is.  -EINVAL: the value is not a number from 0 to INT_MAX.
  */
 static int environment_number(const char *const *names, int fallback, int *ret,
                               struct eddis_error *err)

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Fill in the group's members, in the order of ranks, from the groups on the board. */
+/* Fill in number, members (in the order of ranks), place and number of groups of rank's group, from
+ * the groups on the board.
+ */
 static void group_find(struct group *g, int rank, const struct board_area *a)
 {
     bool hosts = false;

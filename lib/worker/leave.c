@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* leave.c - leave the job in several parts, each of which may time out and be waited for again
+/* leave.c - leave the job in several parts; a part that times out is repeated
  *
- *     requests   that nobody has waited for
- *     meeting    all workers have come: from here on nobody is long
- *     models     are compared as they are behind the last step
- *     box        has no user left
- *     parting    all have left it
+ *     requests   wait for those that nobody has waited for
+ *     meeting    wait until all workers have come; the later parts take no worker long
+ *     models     compare them as they are after the last step
+ *     box        wait until nobody uses it
+ *     parting    wait until all workers have left the box
  */
 #include "leave.h"
 
@@ -17,8 +17,8 @@
 
 enum part { PART_REQUESTS, PART_MEETING, PART_MODELS, PART_BOX, PART_PARTING, PARTS };
 
-/* Print for whom this worker waits: "eddis: rank 1 has reached eddis_close and has waited for 1
- * minute so far: barrier still waits ..."
+/* Print to standard error how long and for whom this worker waits: "eddis: rank 1 has reached
+ * eddis_close and has waited for 1 minute so far: barrier still waits ..."
  */
 static void leave_tell(const struct leave *l, const char *where, int64_t since_ns,
                        const struct eddis_error *why)
@@ -46,14 +46,14 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
     return rc;
 }
 
-/* Progress of leaving. */
+/* How far leaving is: the part to do next, and its barrier after a timeout (NULL: not begun). */
 struct leaving {
     const struct leave *l;
     enum part part;
     struct eddis_request *barrier;
 };
 
-/* Wait for the present part, until the deadline. */
+/* Do the part at->part.  Return 0 when it is done.  -ETIMEDOUT at the deadline: repeat it. */
 static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct leave *l = at->l;
@@ -70,7 +70,9 @@ static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_erro
     }
 }
 
-/* Go through the remaining parts; a leave_call_fn with arg a struct leaving. */
+/* Do the remaining parts and advance at->part, for at most timeout_ns; a leave_call_fn whose arg is
+ * a struct leaving.
+ */
 static int leave_parts(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     struct leaving *at = arg;

@@ -28,7 +28,7 @@ void models_report(struct models *m, struct model_sums *ret)
     m->told = false;
 }
 
-/* Write what is wrong: "the model of rank 2 is not that of the other workers" */
+/* Write to ret [size] what is wrong: "the model of rank 2 is not that of the other workers" */
 static void describe(const struct models *m, const struct model_finding *f, char *ret, size_t size)
 {
     if (f->verdict == MODELS_NOT_FINITE)
@@ -43,8 +43,8 @@ static void describe(const struct models *m, const struct model_finding *f, char
         (void)snprintf(ret, size, "the model of rank %d is not that of the other workers", f->rank);
 }
 
-/* Write details to ret, or "": " (sums of the parameters differ by 8.7 %; nothing was wrong after
- * step 2)"
+/* Write details of the finding to ret [size], "" if there are none: " (sums of the parameters
+ * differ by 8.7 %; nothing was wrong after step 2)"
  */
 static void explain(const struct models *m, const struct model_finding *f, char *ret, size_t size)
 {
@@ -63,7 +63,7 @@ static void explain(const struct models *m, const struct model_finding *f, char 
         (void)snprintf(ret, size, " (%s%s%s)", how, how[0] && before[0] ? "; " : "", before);
 }
 
-/* Return how the user can fix it. */
+/* Return a constant text: what the user can do about the finding. */
 static const char *advice(const struct model_finding *f)
 {
     if (f->verdict == MODELS_NOT_FINITE)

@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Group the members by node, from the node numbers of all ranks.  Collective. */
+/* Set s->nodes: the group's members by node, from the node numbers of all ranks.  The same result
+ * on all ranks.  Collective.
+ */
 static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
 {
     const struct comm_place *p = s->group;
@@ -22,7 +24,10 @@ static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
     return collectives_agree(s->all, rc, err);
 }
 
-/* Create memory shared with the members on this node. */
+/* Create memory shared with the group's members on this node and store it in s->node; wait for
+ * those members.  -ETIMEDOUT: a member is missing; other failures are those of sharing memory or of
+ * the communication.
+ */
 static int node_memory_share(struct node_memory *s, const struct comm_shm_size *size,
                              struct eddis_error *err)
 {
@@ -67,7 +72,7 @@ int node_memory_open(struct node_memory *s, const struct node_memory_size *n, bo
     rc = node_memory_nodes(s, err);
     if (rc < 0)
         return rc;
-    /* If no two members of the group are on one node there is nothing to share. */
+    /* If no two members of the group are on one node, there is nothing to share. */
     company = s->nodes->n < s->group->n_ranks;
     rc = collectives_agree(s->all, company ? node_memory_share(s, &size, &s->why) : 0, &s->why);
     if (comm_thread_failure(s->all->waiter.thread, err) < 0)

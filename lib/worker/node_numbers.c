@@ -31,8 +31,8 @@ static void node_name(struct node_name *ret)
         ret->pid_space = (uint64_t)st.st_ino;
 }
 
-/* Number the nodes by comparing names, if no agent has numbered them; ret_node_of [n_ranks].
- * Collective.
+/* Number the nodes without an agent: ret_node_of [n_ranks] gets for each rank the lowest rank with
+ * the same node_name.  Collective.
  */
 static int nodes_find(struct collectives *c, int *ret_node_of, struct eddis_error *err)
 {

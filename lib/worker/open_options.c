@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+/* Limit and default of eddis_options.read_ahead. */
 enum { READ_AHEAD_MOST = 64, READ_AHEAD_DEFAULT = 2 };
 
 int open_options_ahead(const struct eddis_options *o)
@@ -38,9 +39,9 @@ int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
     return 0;
 }
 
-/* ---- alike on all workers ---- */
+/* ---- options that must be equal on all workers ---- */
 
-/* An option by name, for comparing. */
+/* Name and value of an option, for comparing workers. */
 struct row {
     const char *name;
     int64_t value;
@@ -48,8 +49,9 @@ struct row {
 
 enum { ROWS = 9 };
 
-/* Find the first row that differs between workers, or samples of 0; *ret_row -1: none.  ret: its
- * least and greatest value.  Collective.
+/* Find the first row whose value differs between workers, or that of samples if one has 0, and
+ * store its index in *ret_row; -1: none.  ret: the least and greatest value of that row.
+ * Collective.
  */
 static int rows_compare(struct collectives *all, const struct row *row, int64_t ret[2],
                         int *ret_row, struct eddis_error *err)

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check a parameter before it is registered; *ret_n: its number of elements.  -EINVAL if not valid.
+/* Check a parameter of this layer before it is registered, and store its number of elements in
+ * *ret_n.  -EINVAL if not valid.
  */
 static int parameter_check(const struct parameters *all, int layer, const struct eddis_parameter *p,
                            size_t *ret_n, struct eddis_error *err)
@@ -123,7 +124,7 @@ struct program parameters_program(const struct parameters *all)
         sum.centre_bytes += (int64_t)(p->n * comm_type_bytes(sync_centre_type(type)));
         if (p->slot < 0)
             continue;
-        if (bytes > sum.largest_bytes) { /* the backward pass reaches the first one last */
+        if (bytes > sum.largest_bytes) { /* the backward pass goes from the last one to the first */
             sum.largest_bytes = bytes;
             sum.largest_behind = sum.gradient_bytes;
         }
@@ -145,7 +146,9 @@ void parameters_free(struct parameters *all)
 
 /* ---- eddis.h ---- */
 
-/* Check that layers and parameters may still be registered: before eddis_commit. */
+/* Check that layers and parameters may still be registered.  -EINVAL: eddis_commit has been called;
+ * otherwise fails as worker_check.
+ */
 static int register_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);

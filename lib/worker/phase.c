@@ -51,8 +51,8 @@ struct board_times phase_clock_step(struct phase_clock *c, int64_t now_ns, int64
     blocked = t.total_ns - t.compute_ns - t.input_ns;
     c->blocked_ns = blocked - least(blocked, c->reported_ns);
     c->reported_ns = 0;
-    /* Input time that overlaps the wait for others must count too.  Otherwise it would seem to be
-     * zero until the worker got more samples for that and input limited it again.
+    /* Input time that overlaps the wait for other workers must count too.  Otherwise the driver
+     * would see none and give this worker more samples, until its input is the slowest part again.
      */
     if (t.input_ns < read_ns - t.compute_ns)
         t.input_ns = least(read_ns, t.total_ns) - t.compute_ns;
@@ -72,9 +72,9 @@ int64_t phase_clock_blocked(struct phase_clock *c)
     return c->blocked_ns == INT64_MAX ? INT64_MAX : c->blocked_ns + c->reported_ns;
 }
 
-/* ---- with the lock held ---- */
+/* ---- functions called with the lock held ---- */
 
-/* Write the present phase to the page. */
+/* Write the present phase to the progress page, if there is a board. */
 static void show_phase(struct phase *p)
 {
     struct board_page *page;
@@ -87,7 +87,7 @@ static void show_phase(struct phase *p)
     board_end(p->board);
 }
 
-/* Write the rank that this worker waits for to the page; -1: nobody. */
+/* Write the rank that this worker waits for to the progress page; -1: nobody. */
 static void show_peer(struct phase *p, int rank)
 {
     p->peer_shown = rank >= 0;
@@ -97,7 +97,9 @@ static void show_peer(struct phase *p, int rank)
     board_end(p->board);
 }
 
-/* End the wait on the board, also one that timed out. */
+/* Let the progress page show no wait any more, also none that timed out and was kept for a repeated
+ * call: this worker does something else.
+ */
 static void something_else(struct phase *p)
 {
     if (p->peer_shown)
@@ -115,7 +117,10 @@ static void times_add(struct board_times *sum, const struct board_times *t)
     sum->total_ns += t->total_ns;
 }
 
-/* Write a finished step to the page, with the program's report. */
+/* Write a finished step to the progress page, with the program's report: add it to the page's sums
+ * and ring.  The first step of another plan first moves the sums so far to the members for the time
+ * before.
+ */
 static void show_step(struct board *b, const struct board_step *s, const struct phase_step *more,
                       const struct eddis_report *report)
 {
@@ -152,7 +157,9 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     board_end(b);
 }
 
-/* Write a metric to the page.  -ENOSPC: it has too many names. */
+/* Store the value in the metric of this name on the progress page, or in a new one.  -ENOSPC: there
+ * is no free metric.
+ */
 static int show_metric(struct board *b, const char *name, double value, struct eddis_error *err)
 {
     const struct board_metric *own = board_own(b)->metric;
@@ -170,9 +177,9 @@ static int show_metric(struct board *b, const char *name, double value, struct e
     return 0;
 }
 
-/* Write the number of the calling thread, which makes the steps, to the page.  The agent reads from
- * the kernel how long that thread waited for a processor; reading it here would cost a system call
- * in every step.
+/* Note that the calling thread makes the steps, and write its number to the progress page if it is
+ * not there.  The agent reads from the kernel how long that thread waited for a processor; reading
+ * it here would cost a system call in every step.  (The caller's show_phase ends the write.)
  */
 static void show_thread(struct phase *p)
 {
@@ -185,7 +192,7 @@ static void show_thread(struct phase *p)
         board_begin(p->board)->thread = gettid();
 }
 
-/* Check whether the calling thread makes the steps, as far as is known. */
+/* Check whether the calling thread makes the steps; also true before the first step. */
 static bool is_stepper(const struct phase *p)
 {
     return !p->stepped || pthread_equal(p->thread, pthread_self());
@@ -201,10 +208,10 @@ static void forget_peak(void)
     cleanup_fd int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
 
     if (fd >= 0 && write(fd, what, strlen(what)) < 0)
-        return; /* then it is the peak since the start, which is a bound as well */
+        return; /* then the agent reads the peak since the start, which is a bound as well */
 }
 
-/* ---- which take the lock ---- */
+/* ---- functions that take the lock ---- */
 
 void phase_init(struct phase *p, int64_t now_ns)
 {
@@ -290,7 +297,9 @@ void phase_hide_peer(struct phase *p)
         show_peer(p, -1);
 }
 
-/* Write to the page what a step's beginning knows.  (The caller's show_phase ends the write.) */
+/* Begin a write of the progress page: what is known of a step at its beginning.  (The caller's
+ * show_phase ends the write.)
+ */
 static void show_beginning(struct board *b, int64_t asked_step, int64_t at_once)
 {
     struct board_page *page = board_begin(b);

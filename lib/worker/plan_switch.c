@@ -21,7 +21,7 @@
 /* Steps after the present one that are reported as asked for, so that a reader one or two steps
  * ahead need not wait when a plan changes.
  */
-enum { REPLAN_AHEAD = 2 }; /* plan_switch_period wants 1 at least */
+enum { REPLAN_AHEAD = 2 }; /* plan_switch_period needs at least 1 */
 
 enum { REPLAN_TRIES = 1000 }; /* tries, one a millisecond, while the agent writes a plan */
 
@@ -42,15 +42,16 @@ void plan_switch_fini(struct plan_switch *r)
     pthread_mutex_destroy(&r->lock);
 }
 
-/* ---- the hooks ---- */
+/* ---- the engine's hooks ---- */
 
-/* Return the slot for the copy of this version. */
+/* Borrow the slot of r->plan for the copy of this version. */
 static struct board_plan *plan_switch_copy(struct plan_switch *r, int64_t version)
 {
     return &r->plan[version % BOARD_PLANS];
 }
 
-/* Copy new plans from the board.  A plan that the agent is just writing is left for the next step.
+/* Copy new plans from the board to r->plan and advance r->read.  Return 0 also if the agent is just
+ * writing a plan: the next step's call copies that one.
  */
 static int plan_switch_fetch(struct plan_switch *r)
 {
@@ -79,7 +80,7 @@ void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail)
     models_report(&r->models, &tail->models);
 }
 
-/* Append an event.  -ENOMEM. */
+/* Append a copy of event e to r->event.  -ENOMEM. */
 static int plan_switch_add_event(struct plan_switch *r, const struct plan_switch_event *e)
 {
     struct plan_switch_event *bigger;
@@ -92,7 +93,9 @@ static int plan_switch_add_event(struct plan_switch *r, const struct plan_switch
     return 0;
 }
 
-/* Update r->passing for this version, whose copy is there. */
+/* Set r->passing to this version if the plan has BOARD_FLAG_PASSING.  The plan must have been
+ * copied.
+ */
 static void plan_switch_note_passing(struct plan_switch *r, int64_t version)
 {
     if (plan_switch_copy(r, version)->flags & BOARD_FLAG_PASSING)
@@ -126,8 +129,8 @@ static void plan_switch_show_models(struct plan_switch *r)
     phase_unlock_board(r->phase);
 }
 
-/* Compare the models after the step before, from the sums of all workers in this step's agreement,
- * and show a new result.
+/* Judge the models as they were after the previous step, from the sums of all workers in this
+ * step's agreement, and show a new result on the board.  Return as models_agree.
  */
 static int plan_switch_compare(struct plan_switch *r, const struct model_sums *all,
                                struct eddis_error *err)
@@ -140,7 +143,7 @@ static int plan_switch_compare(struct plan_switch *r, const struct model_sums *a
     return rc;
 }
 
-/* Check that a plan has a period if there are several models.  -EPROTO if not. */
+/* If there are several models, check that the plan has a period.  -EPROTO if not. */
 static int plan_switch_check(const struct plan_switch *r, int64_t version, struct eddis_error *err)
 {
     return r->samples->group->several && r->plan[version % BOARD_PLANS].period < 1
@@ -148,14 +151,14 @@ static int plan_switch_check(const struct plan_switch *r, int64_t version, struc
                : 0;
 }
 
-/* Make this step the last one, or keep an earlier one. */
+/* Make this step the last one, for the samples too, unless an earlier step is. */
 static void plan_switch_stop_at(struct plan_switch *r, int64_t step)
 {
     r->stop_at = step < r->stop_at ? step : r->stop_at;
     samples_stop(r->samples, r->stop_at);
 }
 
-/* Apply a plan's batches, and this worker's micro-batch size, from step `from` on. */
+/* Give the samples a plan: its batches, and this worker's micro-batch size, from step `from` on. */
 static int plan_switch_take(struct plan_switch *r, const struct board_plan *p, int64_t from,
                             struct eddis_error *err)
 {
@@ -165,8 +168,9 @@ static int plan_switch_take(struct plan_switch *r, const struct board_plan *p, i
     return samples_add_plan(r->samples, &plan, err);
 }
 
-/* Take a new plan version from step `from` on.  Plans between the old and the new version are
- * skipped, but their requests for checkpoints and stops count.
+/* Take the plan `version` from step `from` on, and let readers of r->fd know.  Plans between
+ * r->version and this one are skipped, but their requests for checkpoints and stops count.  On
+ * failure r->version stays.
  */
 static int plan_switch_adopt(struct plan_switch *r, int64_t version, int64_t from,
                              struct eddis_error *err)
@@ -209,8 +213,8 @@ void plan_switch_agree(struct plan_switch *r, const struct sync_trailer *tail)
     else if (tail->version > r->version)
         rc = plan_switch_adopt(r, tail->version, tail->asked + 1, &r->failure);
     if (tail->flags & SYNC_STOP) {
-        plan_switch_stop_at(r, r->samples->step +
-                                   1); /* under way until all workers have passed here */
+        /* The present step is under way until all workers have called this function. */
+        plan_switch_stop_at(r, r->samples->step + 1);
         samples_spread_stop(r->samples);
     }
     if (!r->failure.code && rc == 0)
@@ -225,7 +229,7 @@ void plan_switch_agree(struct plan_switch *r, const struct sync_trailer *tail)
 
 /* ---- what this worker wants ---- */
 
-/* Set one int64_t of the page, at this offset. */
+/* Set the int64_t at this offset of this worker's progress page; do nothing without a board. */
 static void plan_switch_mark(struct plan_switch *r, size_t offset, int64_t value)
 {
     struct board *b = phase_lock_board(r->phase);
@@ -401,8 +405,8 @@ int64_t plan_switch_checkpoints(struct plan_switch *r)
 
 /* ---- the first plan ---- */
 
-/* Make the first plan without eddis-run: `all` samples a step divided equally among n ranks; the
- * first ranks take the remainder.
+/* Add the first plan without eddis-run, and set the global batch: `all` samples a step divided
+ * equally among n ranks; the first ranks take the remainder.
  */
 static int plan_switch_equal(struct plan_switch *r, int64_t all, int64_t n, struct eddis_error *err)
 {
@@ -416,7 +420,7 @@ static int plan_switch_equal(struct plan_switch *r, int64_t all, int64_t n, stru
     return samples_add_plan(r->samples, &(struct samples_plan){ r->version, 0, batch, 0 }, err);
 }
 
-/* Allocate the copies of plans. */
+/* Allocate the copies of plans for n ranks, r->plan and r->batch.  -ENOMEM. */
 static int plan_switch_make_room(struct plan_switch *r, size_t n, struct eddis_error *err)
 {
     r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
@@ -430,7 +434,9 @@ static int plan_switch_make_room(struct plan_switch *r, size_t n, struct eddis_e
     return 0;
 }
 
-/* Read the first plan, r->version, from the board and apply it from step 0 on. */
+/* Read the first plan, r->version, from the board and apply it from step 0 on.  Try again while the
+ * agent writes.
+ */
 static int plan_switch_first(struct plan_switch *r, int n_ranks, struct eddis_error *err)
 {
     struct board_plan *plan;

@@ -16,28 +16,31 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAST_WORDS_S = 3 }; /* seconds in which stdio may be flushed while the other ranks wait */
+enum { LAST_WORDS_S = 3 }; /* seconds allowed for flushing stdio while the other ranks wait */
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two below */
-static struct process_worker *list;
-static bool installed;
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* guards list and installed */
+static struct process_worker *list; /* open workers, in the reverse order of opening */
+static bool installed;              /* the handlers for fork and exit are installed */
 
-/* State that the workers share.  Its lock is held while MPI starts, and may be taken before
- * list_lock.
+/* State that the workers of this process share.  Its lock is held while MPI starts, and may be
+ * taken before list_lock.
  */
 static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
-    struct comm_hub *hub; /* NULL: none */
-    int hub_users, hub_forks;
-    bool disorder; /* a reference to the hub was returned not in order */
+    struct comm_hub *hub;     /* NULL: none */
+    int hub_users, hub_forks; /* references; process_forks() when the hub was made */
+    bool disorder;            /* a reference to the hub was given back by process_hub_put(false) */
     struct board *board;
     char *board_path;
-    int board_rank, board_forks;
-    bool board_taken;
-    bool noted; /* board_note_left was called: eddis-run need not see MPI end */
+    int board_rank, board_forks; /* local rank; process_forks() when the page was opened */
+    bool board_taken;            /* a worker borrows the page */
+    bool noted; /* board_note_left has left its note: eddis-run need not see MPI end */
 } share;
 
-static int forks;                       /* changed only in a child, while it has one thread */
+/* Forks between the process that loaded the library and this one; changed only in a child, while it
+ * has one thread.
+ */
+static int forks;
 static volatile sig_atomic_t last_code; /* exit code if flushing takes too long */
 
 int process_forks(void)
@@ -65,13 +68,13 @@ bool process_has_left(const struct process_worker *w)
     return w->fork_count == process_forks() && __atomic_load_n(&w->left, __ATOMIC_ACQUIRE);
 }
 
-/* Return what process_may_leave has set last. */
+/* Return the value set by the latest process_may_leave. */
 static enum process_leave how_to_leave(const struct process_worker *w)
 {
     return __atomic_load_n(&w->may_leave, __ATOMIC_ACQUIRE);
 }
 
-/* Have the worker end its steps if necessary, and leave the job. */
+/* Let the worker end its steps if may_leave says so, then leave the job.  Return 0 or a failure. */
 static int leave(struct process_worker *w, struct eddis_error *err)
 {
     int rc = how_to_leave(w) == LEAVE_FINISH ? w->finish(w, err) : 0;
@@ -82,26 +85,28 @@ static int leave(struct process_worker *w, struct eddis_error *err)
     return w->leave(w, err);
 }
 
-/* Take list_lock before a fork: if another thread held it, the child could never take it. */
+/* Take list_lock before a fork; a handler of pthread_atfork.  If another thread held it, the child
+ * could never take it.
+ */
 static void process_before_fork(void)
 {
     pthread_mutex_lock(&list_lock);
 }
 
-/* Release list_lock in the parent. */
+/* Release list_lock in the parent after a fork. */
 static void process_after_fork(void)
 {
     pthread_mutex_unlock(&list_lock);
 }
 
-/* Count the fork and release list_lock in the child. */
+/* Count the fork and release list_lock, in the child after a fork. */
 static void process_in_child(void)
 {
     __atomic_add_fetch(&forks, 1, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&list_lock);
 }
 
-/* End the process with last_code, at SIGALRM. */
+/* Handle SIGALRM: end the process with exit code last_code. */
 static void too_late(int sig)
 {
     _exit(last_code);
@@ -127,7 +132,7 @@ void process_last_words(int code)
 }
 
 /* Check whether an exit now would leave other ranks waiting forever, or would look like a regular
- * end of the training.
+ * end of the training.  False in a child made by fork.
  */
 static bool is_awaited(const struct process_worker *w)
 {
@@ -147,10 +152,10 @@ void process_may_leave(struct process_worker *w, enum process_leave may)
     __atomic_store_n(&w->may_leave, may, __ATOMIC_RELEASE);
 }
 
-/* Close the hub when no worker uses it.  Its thread must not be in MPI while MPI is finalized.
+/* Close the hub unless a worker uses it.  Its thread must not be in MPI while MPI is finalized.
  * MPI_Finalize waits for all ranks: for hours if one still evaluates, forever if one on another
- * node has left by _exit.  If mpirun does not notice this process's end, MPI_Finalize is skipped
- * and nothing is lost.
+ * node has left by _exit.  If mpirun does not notice this process's end (share.noted), MPI_Finalize
+ * is skipped and nothing is lost.
  */
 static void end_hub(bool orderly)
 {
@@ -162,7 +167,8 @@ static void end_hub(bool orderly)
     }
 }
 
-/* End the job with this code, since the others would wait for this process forever.  Do not return.
+/* End the job with this exit code, since the other ranks would wait for this process forever.  Do
+ * not return.
  */
 static void end_job(const struct process_worker *w, int code)
 {
@@ -172,7 +178,7 @@ static void end_job(const struct process_worker *w, int code)
     _exit(code);
 }
 
-/* Print why this worker's exit ends the job. */
+/* Print why an exit of this worker with status 0 ends the job. */
 static void tell_amidst(const struct process_worker *w)
 {
     if (!w->leave)
@@ -198,8 +204,8 @@ static void flush_free(FILE *f)
     funlockfile(f);
 }
 
-/* Handle an exit with 0 without eddis_close: all workers leave, the last one opened first; if one
- * of them may not, the job ends.
+/* Handle an exit with status 0 without eddis_close: these workers leave the job one after
+ * the other.  If one of them may not leave or fails, print why and end the job with 1.
  */
 static void leave_all(struct process_worker *all)
 {
@@ -226,7 +232,9 @@ static void leave_all(struct process_worker *all)
     }
 }
 
-/* Handle an exit of the process, as an on_exit handler: end the job, or have all workers leave. */
+/* Handle an exit of the process; an on_exit handler.  If the status is not 0 and other ranks wait
+ * for this one, end the job with it.  With status 0 have all open workers leave.
+ */
 static void process_at_exit(int status, void *arg)
 {
     struct process_worker *all;
@@ -282,7 +290,7 @@ void process_remove(struct process_worker *w)
 
 /* ---- what workers share ---- */
 
-/* Start MPI as the hub's transport; the hub's open function. */
+/* Start MPI as the hub's transport; the open function of comm_hub_open. */
 static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
 {
     return transport_mpi_start(ret, err);
@@ -297,7 +305,8 @@ static int fail_in_child(struct eddis_error *err)
         "or start the child as a new program");
 }
 
-/* Create the hub if there is none, or take back the note that the last worker has left.  With
+/* Create share.hub if there is none.  If there is one but no worker used it, remove the note that
+ * the last worker has left.  -EPERM: it belongs to the process that forked this one.  With
  * share_lock held.
  */
 static int hub_take(struct eddis_error *err)
@@ -331,7 +340,9 @@ int process_hub_take(struct comm_hub **ret, struct eddis_error *err)
     return rc;
 }
 
-/* Check whether an agent reads that note and hides this process's end from mpirun. */
+/* Check whether an agent started this process: that agent reads the note of board_note_left
+ * and hides this process's end from mpirun.
+ */
 static bool is_watched(void)
 {
     struct environment e;
@@ -353,13 +364,13 @@ void process_hub_put(bool orderly)
     }
 }
 
-/* Check whether the open page is the one of this board and local rank. */
+/* Check whether share.board is the page of this board and local rank. */
 static bool is_kept(const char *path, int local_rank)
 {
     return share.board && share.board_rank == local_rank && strcmp(share.board_path, path) == 0;
 }
 
-/* Open this page and close the one kept before.  With share_lock held. */
+/* Open this page as share.board and close the page kept before.  With share_lock held. */
 static int board_keep(const char *path, int local_rank, struct eddis_error *err)
 {
     char *copy = strdup(path);
@@ -380,8 +391,8 @@ static int board_keep(const char *path, int local_rank, struct eddis_error *err)
     return 0;
 }
 
-/* Make sure that the right page is open and that no worker uses it.  -EBUSY: a worker does; -EPERM:
- * in a forked child.  With share_lock held.
+/* Let share.board be the page of this board and local rank, opening it if necessary, and check that
+ * no worker uses it.  -EBUSY: a worker does; -EPERM: in a forked child.  With share_lock held.
  */
 static int board_have(const char *path, int local_rank, struct eddis_error *err)
 {
@@ -394,8 +405,8 @@ static int board_have(const char *path, int local_rank, struct eddis_error *err)
     return is_kept(path, local_rank) ? 0 : board_keep(path, local_rank, err);
 }
 
-/* Open the right page for a worker; reset a page that an earlier worker has used.  With share_lock
- * held.
+/* As board_have, and reset a page that was open already, since an earlier worker has used it.  With
+ * share_lock held.
  */
 static int board_take(const char *path, int local_rank, struct eddis_error *err)
 {

@@ -12,8 +12,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Write the step's part of the epoch's permutation, which is always known.  The `look` of the feed
- * by plan.
+/* Store in *ret the step's part of the epoch's permutation, which is always known.  The `look` of
+ * the feed by plan; returns as sampler_ask.
  */
 static int plan_look(struct samples *s, int64_t step, struct sampler_step *ret,
                      struct eddis_error *err)
@@ -95,8 +95,9 @@ void samples_fail(void *arg, const struct eddis_error *why)
 
 /* ---- steps; with the lock held unless documented otherwise ---- */
 
-/* Wait until something changes or the deadline passes; return s->failure.  Another thread, the
- * group's root or the agreement on a plan causes the change.
+/* Wait, with the lock released, until another thread changes something or the deadline passes.
+ * Return 0, or s->failure if the communication has failed.  The changes come from the group's root,
+ * an agreement on a plan, or the end.
  */
 static int samples_wait(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -113,7 +114,7 @@ static bool samples_unsettled(const struct samples *s, int64_t step)
     return s->held && step > s->horizon;
 }
 
-/* Set the error of a step that is not known yet.  Return -ETIMEDOUT. */
+/* Set err for a step whose samples are not known at the deadline.  Return -ETIMEDOUT. */
 static int samples_late(const struct samples *s, int64_t step, struct eddis_error *err)
 {
     if (samples_unsettled(s, step))
@@ -130,9 +131,9 @@ static int samples_late(const struct samples *s, int64_t step, struct eddis_erro
                       s->group->member[0], (long long)step);
 }
 
-/* Write the step's samples under the plan that applies to *ret, waiting for both until the
- * deadline.  Return 1, 0 after the last step, or a failure (-ETIMEDOUT: not known by then).  May
- * release the lock meanwhile.
+/* Store the step's samples in *ret.  Wait until the deadline, if necessary, for the plan that
+ * applies to the step and for its range.  Return 1, 0 after the last step, or a failure
+ * (-ETIMEDOUT: not known by then).  May release the lock meanwhile.
  */
 static int samples_look(struct samples *s, int64_t step, int64_t deadline_ns,
                         struct sampler_step *ret, struct eddis_error *err)
@@ -241,7 +242,8 @@ int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_e
 
     if (rc <= 0)
         return rc;
-    g = (struct sampler_group){ s->group->member, s->group->place.n_ranks }; /* final by now */
+    /* The group does not change any more. */
+    g = (struct sampler_group){ s->group->member, s->group->place.n_ranks };
     pthread_mutex_lock(&s->lock);
     rc = sampler_counts(s->sampler, &g, step, r.batch, ret, err);
     pthread_mutex_unlock(&s->lock);
@@ -329,8 +331,8 @@ void samples_end(struct samples *s)
     pthread_cond_broadcast(&s->changed);
 }
 
-/* Wait until no request to the counter is under way.  -EAGAIN, without a message: still one at the
- * deadline.
+/* Wait until no request to the shared counter is under way, handling its answer if no other thread
+ * waits for that.  -EAGAIN, without a message: one is still under way at the deadline.
  */
 static int samples_calm(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -492,7 +494,9 @@ int64_t samples_total(const struct samples *s)
 
 /* ---- beginning, and going on elsewhere ---- */
 
-/* Continue with this feed and these ranges (taken) from this step on, and wake waiting threads. */
+/* Continue with this feed and these ranges (taken; NULL: none) from this step on, as if no stop had
+ * been requested, and wake waiting threads.
+ */
 static void samples_turn(struct samples *s, const struct samples_feed *feed, struct ranges *ranges,
                          int64_t step)
 {
@@ -503,7 +507,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->feed = feed;
     s->counter.counted = 0;
     s->counter.n_told = 0;
-    s->counter.stop_sent = false; /* it is reported again */
+    s->counter.stop_sent = false; /* a stop is reported again */
     s->last = INT64_MAX;
     s->over = false;
     s->step = step;
@@ -511,7 +515,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     pthread_cond_broadcast(&s->changed);
 }
 
-/* Continue with the shared counter, from these ranges.  Collective. */
+/* Continue with the shared counter, reset to 0, from the samples in *rest.  Collective. */
 static int resume_by_counter(struct samples *s, const struct samples_rest *rest,
                              struct eddis_error *err)
 {

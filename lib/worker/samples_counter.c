@@ -37,8 +37,8 @@ static struct sampler_group members(const struct samples *s)
     return (struct sampler_group){ s->group->member, s->group->place.n_ranks };
 }
 
-/* Return how many ranges the root takes ahead, the same on all workers.  Without members it needs
- * one less.
+/* Return how many ranges a group's root takes in advance, the same on all workers.  If all groups
+ * have one member, one range less is enough.
  */
 static int ahead(const struct samples *s)
 {
@@ -55,7 +55,7 @@ static int64_t group_batch(const struct samples *s)
     return sampler_group_batch(s->sampler, &g);
 }
 
-/* Prepare the request c->ask, which adds `add` to the counter. */
+/* Prepare the request s->counter.ask, which adds `add` to the counter; the caller sends it. */
 static void ask_prepare(struct samples *s, int64_t add)
 {
     struct samples_counter *c = &s->counter;
@@ -68,15 +68,16 @@ static void ask_prepare(struct samples *s, int64_t add)
     };
 }
 
-/* Return the range that the counter's answer gives; count 0 for the mark of a stop. */
+/* Return the range that the answer in c->ask gives; its count is 0 if the request marked a stop. */
 static struct range ask_range(const struct samples_counter *c)
 {
     return (struct range){ samples_counter_at(c->ask.r.value),
                            c->ask.r.add == COUNTER_STOP ? 0 : c->ask.r.add };
 }
 
-/* Handle the counter's answer: add its range, note a stop and keep the range for the members.
- * Return 1 if all steps of the range are too short, so that nobody needs it; 0; or a failure.
+/* Handle the answer in s->counter.ask: add its range to s->ranges, note a stop, and keep the range
+ * for the members.  Return 0; 1 if all steps of the range are too short, so that none was added and
+ * the caller asks again; or a failure.
  */
 static int ask_answered(struct samples *s, struct eddis_error *err)
 {
@@ -98,8 +99,9 @@ static int ask_answered(struct samples *s, struct eddis_error *err)
     return 0;
 }
 
-/* Wait for an answer of the counter, to an earlier request or a new one that adds `add`.  Releases
- * the lock meanwhile.  -EAGAIN at the deadline.
+/* Wait for an answer of the counter and handle it: to a request under way, or else to a new one
+ * that adds `add`.  Repeat while the range makes no step.  Releases the lock meanwhile.  -EAGAIN at
+ * the deadline: the request stays under way.
  */
 static int counter_ask(struct samples *s, int64_t add, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -148,7 +150,7 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 
     if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->spread && c->stop_sent))
         return rc;
-    /* Samples that the group never learns of would never be done. */
+    /* Enough is taken; or members could not be told of more, which then would never be done. */
     if (!s->spread && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))
         return 0;
     ask_prepare(s, s->spread ? COUNTER_STOP : group_batch(s));
@@ -157,7 +159,9 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 
 /* ---- the feeds ---- */
 
-/* Write what this worker takes at a step, from the ranges.  The `look` of both feeds here. */
+/* Store in *ret what this worker takes at a step, from the group's ranges.  The `look` of both
+ * feeds in this file; returns as struct samples_feed says.
+ */
 static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step *ret,
                             struct eddis_error *err)
 {
@@ -178,7 +182,9 @@ static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step
     return 1;
 }
 
-/* Get another range from the shared counter, on the root.  The `more` of that feed. */
+/* On a group's root, take another range from the shared counter.  The `more` of samples_by_counter:
+ * returns 0 if another thread does it, or nobody can now.
+ */
 static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct samples_counter *c = &s->counter;
@@ -191,7 +197,7 @@ static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_err
 }
 
 /* Take another range from this worker's own counter; every worker does the same in the same order.
- * The `more` of that feed.
+ * The `more` of samples_alike.  Return 1 or a failure.
  */
 static int alike_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -239,7 +245,9 @@ int samples_counter_ranges(const struct samples *s, const struct samples_rest *r
     return ranges_open(&o, ret, err);
 }
 
-/* Take the root's first ranges into ret [ahead]. */
+/* On a group's root, take its first ranges from the shared counter, add them, and store them in ret
+ * [ahead]; on other ranks do nothing.
+ */
 static int draw_first(struct samples *s, struct range *ret, struct eddis_error *err)
 {
     int rc = 0;
@@ -253,7 +261,9 @@ static int draw_first(struct samples *s, struct range *ret, struct eddis_error *
     return rc;
 }
 
-/* Add the root's first ranges on a member; all [n_ranks, ahead] are every rank's. */
+/* On a member that is not the root, add the root's first ranges.  all [n_ranks, ahead]: what
+ * draw_first stored on every rank.
+ */
 static int learn_first(struct samples *s, const struct range *all, struct eddis_error *err)
 {
     const struct range *root = all + s->group->member[0] * ahead(s);

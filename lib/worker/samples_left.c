@@ -18,15 +18,16 @@ struct snapshot {
     size_t n_rest;
 };
 
-/* Free both lists. */
+/* Free both lists of the snapshot. */
 static void snapshot_fini(struct snapshot *x)
 {
     free(x->own);
     free(x->rest);
 }
 
-/* Take a snapshot.  `counted`: position of the shared counter; ignored if each worker counts by
- * itself.
+/* Store in *ret the samples left at this moment; the caller calls snapshot_fini, also after a
+ * failure.  `counted`: position of the shared counter; ignored if each worker counts by itself.
+ * -ENOMEM.
  */
 static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *ret,
                          struct eddis_error *err)
@@ -48,7 +49,9 @@ static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *re
     return 0;
 }
 
-/* Read the position of the shared counter, on rank 0. */
+/* Store in *ret the position of the shared counter, read from the box on rank 0; 0 on other ranks,
+ * and if each worker counts by itself.
+ */
 static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *err)
 {
     struct smb_request q = { .kind = SMB_FETCH_ADD, .key = s->counter.key };
@@ -60,8 +63,9 @@ static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *er
     return rc;
 }
 
-/* Collect the ranges that the roots have taken on rank 0 and append those that nobody has taken, in
- * order.  Collective; for a moment every rank has all ranges.
+/* Collect on rank 0, in order in *ret [*ret_n], the ranges that the groups have taken and not done
+ * (x->own) and those that nobody has taken (x->rest); the caller frees *ret.  Both are unchanged on
+ * other ranks.  Collective; for a moment every rank has all ranges.
  */
 static int samples_gather(struct samples *s, const struct snapshot *x, struct range **ret,
                           size_t *ret_n, struct eddis_error *err)

@@ -23,7 +23,9 @@ void shared_buffers_init(struct shared_buffers *b)
     pthread_mutex_init(&b->lock, NULL);
 }
 
-/* Create the box and give it to the communication thread.  Collective. */
+/* Create b->box and give it to the communication thread.  The same result on all ranks.
+ * Collective.
+ */
 static int shared_buffers_make(struct shared_buffers *b, int n_servers, struct eddis_error *err)
 {
     struct smb_options o = { .place = b->all->place,
@@ -78,7 +80,7 @@ int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct e
 
     if (!b->box)
         return 0;
-    if (b->leave.kind != MAIL_LEAVE) { /* not sent by a call that timed out */
+    if (b->leave.kind != MAIL_LEAVE) { /* not yet sent by an earlier call that timed out */
         b->leave.kind = MAIL_LEAVE;
         comm_thread_send(b->all->waiter.thread, &b->leave);
     }
@@ -128,7 +130,7 @@ static int smb_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Make a request of the program's and wait for it, at most timeout_ns. */
+/* Make a request of the program's and wait for its result in *r, at most timeout_ns. */
 static int smb_ask(struct eddis *e, struct smb_request *r, int64_t timeout_ns,
                    struct eddis_error *err)
 {
@@ -204,7 +206,9 @@ int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t a
     return rc;
 }
 
-/* Return a request that reads or writes `count` elements. */
+/* Return a request of kind SMB_READ or SMB_WRITE: copy `count` elements of buffer `key`, from
+ * element `first` on, to or from data.
+ */
 static struct smb_request smb_move(enum smb_kind kind, uint64_t key, size_t first, size_t count,
                                    const void *data)
 {
@@ -245,7 +249,9 @@ int eddis_smb_accumulate(struct eddis *e, uint64_t key, uint64_t source, int64_t
 
 /* ---- eddis_smb.h: without waiting ---- */
 
-/* Start a copy of the request without waiting for it; *ret is freed by eddis_smb_request_wait. */
+/* Send a copy of the request, without a deadline, and store it in *ret; eddis_smb_request_wait
+ * frees it.
+ */
 static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_smb_request **ret,
                      struct eddis_error *err)
 {

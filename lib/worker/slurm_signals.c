@@ -13,11 +13,11 @@ static const int passing[] = { SIGTERM, SIGUSR1 };
 enum { PASSING = sizeof passing / sizeof *passing };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards users */
-static int users;
+static int users; /* calls of slurm_signals_start without their slurm_signals_stop */
 static volatile sig_atomic_t slurm; /* pid of Slurm's sender; written while no handler is set */
 
-/* Ignore the signal if it is from Slurm; otherwise let its default action end the process.  Uses
- * only async-signal-safe calls; also runs in forked children.
+/* Handle a signal in a worker: ignore it if it is from Slurm, otherwise let its default action end
+ * the process.  Uses only async-signal-safe calls; also runs in forked children.
  */
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
@@ -49,7 +49,9 @@ static void replace(int sig, void (*from)(int, siginfo_t *, void *), const struc
 
 static struct sigaction before; /* former action of SIGTERM, in a child process of a worker */
 
-/* Ignore the signal if it is from Slurm; otherwise call the handler that the runtime had set. */
+/* Handle SIGTERM in a child process of a worker: ignore it if it is from Slurm, otherwise do what
+ * the action `before` did.
+ */
 static void on_signal_of_runtime(int sig, siginfo_t *info, void *context)
 {
     bool is_action = (before.sa_flags & SA_SIGINFO) != 0;

@@ -27,7 +27,9 @@ int step_make_sets(struct step *s, struct parameters *all, struct eddis_error *e
     return 0;
 }
 
-/* Return the factor of the job's linear warm-up of the learning rate. */
+/* Return the factor for the learning rate of this step that the job's linear warm-up gives; 1 after
+ * it.
+ */
 static double step_lr_factor(const struct eddis *e, int64_t step)
 {
     int64_t warmup = e->area ? e->area->warmup_steps : 0;
@@ -35,8 +37,8 @@ static double step_lr_factor(const struct eddis *e, int64_t step)
     return step + 1 < warmup ? (double)(step + 1) / (double)warmup : 1.0;
 }
 
-/* Return the factor by which a group's step counts: its samples relative to an equal share of the
- * global batch; 1 with one model.
+/* Return the factor by which a step of this worker's group, with so many samples, counts: the
+ * samples relative to an equal share of the global batch; 1 with one model.
  */
 static double step_share(const struct eddis *e, int64_t batch)
 {
@@ -44,8 +46,9 @@ static double step_share(const struct eddis *e, int64_t batch)
                             : 1.0;
 }
 
-/* Return the largest micro-batch of a step.  Without eddis_options.pieces it is the count: a plan
- * may still ask for micro-batches until the driver knows that the program makes none.
+/* Return the largest micro-batch of a step, in samples.  If the program does not set
+ * eddis_options.pieces it is s->count: a plan may still ask for micro-batches until the driver
+ * knows that the program makes none.
  */
 static int64_t step_piece(const struct eddis *e, const struct sampler_step *s)
 {
@@ -80,7 +83,9 @@ static struct engine_step step_engine(struct eddis *e, const struct sampler_step
                                  .passing = plan_switch_is_passing(&e->plan_switch, s->version) };
 }
 
-/* Check whether this step is the last one, as far as is known when it begins. */
+/* Check whether this step is the last one, as far as is known at its beginning; false if the number
+ * of steps is unknown.
+ */
 static bool step_is_last(struct eddis *e, int64_t step)
 {
     int64_t n = sampler_steps(e->samples.sampler);
@@ -88,7 +93,7 @@ static bool step_is_last(struct eddis *e, int64_t step)
     return e->samples.ranges ? !samples_follow(&e->samples) : n > 0 && step + 1 >= n;
 }
 
-/* Return the flags of a step in sync mode. */
+/* Return the flags of a step in sync mode.  Forgets the plans' flags up to this step. */
 static unsigned step_flags(struct eddis *e, int64_t step)
 {
     int64_t every = e->area ? e->area->checkpoint_every : 0;
@@ -102,8 +107,9 @@ static unsigned step_flags(struct eddis *e, int64_t step)
     return flags;
 }
 
-/* Return the flags of a step with several models.  Checkpoints are then due by the samples of all
- * workers: each worker flags each of them once, at its own next step.
+/* Return the flags of a step with several models.  A checkpoint is due by the samples that all
+ * workers have done: each worker flags each checkpoint in one step, its own next one.  Forgets the
+ * plans' flags up to this step.
  */
 static unsigned step_flags_models(struct eddis *e, int64_t step)
 {
@@ -119,7 +125,9 @@ static unsigned step_flags_models(struct eddis *e, int64_t step)
     return flags;
 }
 
-/* Take the next step's samples and flags into e->step.  Return 1, 0 at the end, or a failure. */
+/* Store the next step's samples and flags in e->step.  Return 1; 0 if no step is left or a stop
+ * ends them; or a failure.
+ */
 static int step_take(struct eddis *e, struct eddis_error *err)
 {
     int64_t step = e->samples.step;
@@ -133,7 +141,9 @@ static int step_take(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Make the present step one without samples, for a checkpoint that others write. */
+/* Make the present step one without samples, so that this worker takes part in a checkpoint that
+ * other workers write.
+ */
 static void step_empty(struct eddis *e)
 {
     const struct sampler_step before = e->step.current;
@@ -150,8 +160,9 @@ static void step_empty(struct eddis *e)
     e->centre.flagged++;
 }
 
-/* Exchange with the centre if due.  After a timeout the next call continues it; its time counts
- * from the first call.
+/* Exchange with the centre before the present step, if due.  After a failure such as -ETIMEDOUT the
+ * next call continues the exchange; its time counts from the first call.  Sets step.exchange_ns if
+ * there was an exchange, and step.written if it may have changed the parameters.
  */
 static int step_exchange(struct eddis *e, struct eddis_error *err)
 {
@@ -160,7 +171,7 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
     if (!e->step.exchanging) {
         e->step.stale = comm_thread_staleness(e->comm_thread) > 0;
         e->step.exchange_begun_ns = clock_now_ns();
-        e->step.due &= e->step.stale; /* a checkpoint may have come between */
+        e->step.due &= e->step.stale; /* a checkpoint between the steps may have exchanged */
     }
     e->step.exchanging = true;
     rc = centre_step(&e->centre, plan_switch_period(&e->plan_switch, e->step.current.step), err);
@@ -171,7 +182,9 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Make the centre before the first step.  Collective. */
+/* Make the centre before the first step; set step.written if parameters were restored then.
+ * Collective.
+ */
 static int step_start(struct eddis *e, struct eddis_error *err)
 {
     bool local = e->centre.local != NULL;
@@ -185,8 +198,8 @@ static int step_start(struct eddis *e, struct eddis_error *err)
 }
 
 /* Return the flags about parameter values: EDDIS_STEP_WRITTEN if the step's beginning wrote them,
- * and EDDIS_STEP_READS if an exchange is due before the next step or no step follows.  Also update
- * step.due and clear step.written.
+ * and on a group's root EDDIS_STEP_READS if an exchange is due before the next step or no step
+ * follows.  Also set step.due for the next step and clear step.written.
  */
 static unsigned step_values(struct eddis *e)
 {
@@ -199,8 +212,9 @@ static unsigned step_values(struct eddis *e)
     return written | (group_is_root(&e->group) && (last || e->step.due) ? EDDIS_STEP_READS : 0);
 }
 
-/* Do all of a step's beginning that waits for others, with several models.  Return as step_take.
- * After -ETIMEDOUT the next call continues.
+/* With several models, do all of a step's beginning that waits for other workers.  Return as
+ * step_take; at the end 0 only when all workers are there.  After -ETIMEDOUT the next call
+ * continues.
  */
 static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
@@ -225,8 +239,8 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
     return rc < 0 ? rc : 1;
 }
 
-/* Take the next step and begin it for phase, emulation and engine.  Return 1, 0 at the end, or a
- * failure.
+/* Take the next step, begin it for phase and emulation, and store its description in *ret and the
+ * command for the engine in step.begin.  Return 1, 0 at the end, or a failure.
  */
 static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
 {

@@ -59,7 +59,7 @@ int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t
     rc = samples_use(&e->samples, SAMPLES_BY_INDEX, err);
     if (rc < 0)
         return rc;
-    /* Reads nothing that another thread may still change. */
+    /* No lock is needed: nothing is read that another thread may still change. */
     return sampler_indices(e->samples.sampler, step->epoch, step->first, step->count, ret, err);
 }
 
@@ -70,8 +70,8 @@ int eddis_counts(struct eddis *e, int64_t step, int64_t *ret, struct eddis_error
     return rc < 0 ? rc : samples_counts(&e->samples, step, ret, err);
 }
 
-/* Set the step's count and weight; an emulated device takes the time of this many samples.  With
- * announce_lock held.
+/* Set the step's number of samples, which is also its weight; an emulated device takes the time of
+ * so many samples.  Sends the weight to the communication thread.  With announce_lock held.
  */
 static void count_locked(struct eddis *e, int64_t count)
 {
@@ -83,7 +83,9 @@ static void count_locked(struct eddis *e, int64_t count)
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }
 
-/* Check that the step's count may be set now.  With announce_lock held.  -EINVAL if not. */
+/* Check that the number of samples of this step may still be set.  -EINVAL if not.  With
+ * announce_lock held.
+ */
 static int count_check_locked(const struct step *s, struct eddis_error *err)
 {
     if (s->begun && !s->finished && !s->weight_fixed)

@@ -21,16 +21,19 @@
 
 /* ---- measuring ---- */
 
+/* How all-reduces of one group of ranks are measured. */
 struct measurement {
     struct collectives *all;
     struct comm_place place;
     enum request_level level; /* request level for the place's ranks */
-    bool apart;               /* this rank does not take part */
-    void *arena;              /* [arena_bytes] in the node's shared memory */
+    bool apart;  /* this rank takes part in no all-reduce, only in the collectives of all ranks */
+    void *arena; /* [arena_bytes] in the node's shared memory; NULL: none */
     size_t arena_bytes;
 };
 
-/* Create an all-reduce of this kind, of x or, if the ranks share memory, of the arena. */
+/* Create an all-reduce of this kind that adds up `bytes` of float32 numbers: of x, or for the kind
+ * "shared" of the arena if they fit.
+ */
 static int tuning_make(const struct measurement *m, const char *kind, void *x, size_t bytes,
                        struct collective **ret, struct eddis_error *err)
 {
@@ -45,8 +48,8 @@ static int tuning_make(const struct measurement *m, const char *kind, void *x, s
     return allreduce_new(&m->place, &a, ret, err);
 }
 
-/* Run each of the rung's kinds once; seconds[k] becomes the minimum of itself and the new time.
- * Collective.
+/* Run each of the rung's kinds of all-reduce once, on x [rung->bytes].  If the run of kind k took
+ * less than seconds[k], store its time there.  Collective.
  */
 static int tuning_kinds(const struct measurement *m, const struct tuner_rung *rung, void *x,
                         double *seconds, struct eddis_error *err)
@@ -122,8 +125,9 @@ static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner
     return 0;
 }
 
-/* Measure the best kinds among the first ranks of the nodes, n_nodes at most in a group.
- * Collective.
+/* Measure the best kinds of all-reduce among the first ranks of the nodes of each group, and store
+ * the choice in *ret; n_nodes: the greatest number of nodes of a group.  Other ranks only take part
+ * in the collectives of all ranks.  Collective.
  */
 static int tuning_between(const struct measurement *group, int n_nodes, bool hosts,
                           struct tuner_result *ret, struct eddis_error *err)
@@ -146,8 +150,8 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
 {
     const struct node_groups *nodes = group->nodes;
     struct measurement m = { .all = all, .place = *group, .level = REQUEST_GROUP };
-    /* Use only what all groups share: if collectives of all ranks used different kinds on some
-     * ranks, they would wait for each other forever.
+    /* The maximum over all groups is used on all ranks: if ranks measured different kinds, they
+     * would wait for each other forever in the collectives of all ranks.
      */
     int64_t most[] = { m.place.n_ranks, nodes ? (int64_t)arena_bytes : 0, nodes ? nodes->n : 1,
                        m.place.hosts };
@@ -175,7 +179,9 @@ int tuning_measure(struct collectives *all, const struct comm_place *group, size
 
 /* ---- to and from the choice that the board and a plan hold ---- */
 
-/* Return the parameter at position k of the choice's order. */
+/* Return the parameter at position k of the choice's order of n parameters; without an order the
+ * one registered last is first.
+ */
 static int tuning_parameter(const struct comm_choice *c, int n, int k)
 {
     return c->n_order ? c->order[k] : n - 1 - k;

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Return the engine's number of a parameter's gradient; -1: it has none, or there is no such
- * parameter.
+/* Return the engine's number of a parameter's gradient; -1: the parameter does not exist or has no
+ * gradient, eddis_commit has not been called, or the worker may not be used.
  */
 static int values_slot(const struct eddis *e, int parameter)
 {
@@ -55,8 +55,8 @@ int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_er
 
 int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err)
 {
-    /* Only some at a time: otherwise the root would send the whole model to ranks that have not
-     * called yet.
+    /* Only a few requests at a time: otherwise the root would send the whole model to ranks that
+     * have not made this call yet.
      */
     enum { WINDOW = 32 };
     struct eddis_request *r[WINDOW];

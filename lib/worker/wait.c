@@ -7,8 +7,8 @@
 
 #include <errno.h>
 
-/* Return the name of a layer in bucket b whose gradient was not announced, or else of any layer in
- * it.  The string is borrowed.
+/* Return the name of a layer in bucket b: if possible of a layer with a gradient that was not
+ * announced.  The string is borrowed.  "-": the bucket has no layer.  Takes announce_lock.
  */
 static const char *wait_layer_name(struct eddis *e, int b)
 {
@@ -28,7 +28,9 @@ static const char *wait_layer_name(struct eddis *e, int b)
     return name ? name : "-";
 }
 
-/* Wait for a gradient in a round of its set; slot -1: for all of the set. */
+/* Wait until the gradient `slot` is combined in round number `round` of its set; slot -1: until all
+ * of the set are.  -ETIMEDOUT: err names the bucket and the layer or rank that is missing.
+ */
 static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t deadline_ns,
                      struct eddis_error *err)
 {
@@ -48,8 +50,8 @@ static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t 
                       (long long)e->step.current.step, w.bucket, w.n_buckets, layer, w.peer);
 }
 
-/* Check that this worker has the combined gradient of a parameter.  One that continued without it
- * would train a different model.  -EINVAL if not.
+/* Check that this worker has memory with the combined gradient of a parameter, if any worker
+ * announced it.  -EINVAL if not: a worker that continued without it would train a different model.
  */
 static int wait_place(const struct eddis *e, int parameter, struct eddis_error *err)
 {
@@ -65,7 +67,9 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
         (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
 }
 
-/* Check wait_place for the parameters of a layer, unless all of the set were announced. */
+/* Check wait_place for the parameters of a layer.  Return 0 without a check if all of its set were
+ * announced or the round is not closed.
+ */
 static int wait_places_layer(const struct eddis *e, int layer, struct eddis_error *err)
 {
     const struct step_set *s = &e->step.set[e->parameters.layer[layer].set];
@@ -79,7 +83,7 @@ static int wait_places_layer(const struct eddis *e, int layer, struct eddis_erro
     return rc;
 }
 
-/* Check wait_place for the parameters of a set, unless all were announced. */
+/* Check wait_place for the parameters of a set.  Return 0 without a check if all were announced. */
 static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
 {
     const struct step_set *s = &e->step.set[set];
@@ -91,7 +95,7 @@ static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
     return rc;
 }
 
-/* Check that a step has begun.  -EINVAL if not. */
+/* Check that a step has begun (-EINVAL if not) and that the worker may be used (worker_check). */
 static int wait_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -101,8 +105,8 @@ static int wait_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Close the set's round for announcements; what was not announced counts as zero.  With
- * announce_lock held.
+/* Close the set's round, so that nothing more can be announced in it; what was not announced counts
+ * as zero.  Do nothing if it is closed.  With announce_lock held.
  */
 static void round_finish(struct eddis *e, int set)
 {
@@ -111,8 +115,8 @@ static void round_finish(struct eddis *e, int set)
     if (s->finished)
         return;
     s->finished = true;
-    /* Sent only if needed: otherwise nothing would wait until it is handled, before it is used
-     * again.
+    /* If all were announced the message is not sent: nothing would wait until it is handled, before
+     * its memory is used again.
      */
     if (s->n_announced == s->n && s->n)
         return;
@@ -120,8 +124,9 @@ static void round_finish(struct eddis *e, int set)
     comm_thread_send(e->comm_thread, &s->finish.command);
 }
 
-/* Wait until the closed round of a set is combined, check its places and end the round.  No other
- * round of the set begins before.
+/* Wait until the closed round of a set is combined, check its places (wait_places) and end the
+ * round.  After a failure the round stays closed and a later call continues.  The set's next round
+ * can begin only after this.
  */
 static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -140,7 +145,9 @@ static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddi
     return 0;
 }
 
-/* Close every open round at the step's end; if the step has had none, begin one of each set. */
+/* Close every open round at the step's end; if the step has had no round, first begin one of each
+ * set.  Nothing can be announced in this step any more.  Takes announce_lock.
+ */
 static void step_finish(struct eddis *e)
 {
     struct step *s = &e->step;
@@ -159,7 +166,7 @@ static void step_finish(struct eddis *e)
     }
 }
 
-/* Wait for all open rounds; no new one may begin. */
+/* Wait for the closed rounds of all sets and end them.  The first failure ends the call. */
 static int wait_step(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
@@ -218,9 +225,9 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
     return rc;
 }
 
-/* Check that every parameter of the layer was announced, or that its round is over.  *ret_round:
- * number of that round of its set; another thread may begin the next one at any time.  With
- * announce_lock held.  -EINVAL if not.
+/* Check that every parameter of the layer was announced, or that its round is closed or over.
+ * -EINVAL if not.  *ret_round: number of that round of its set; another thread may begin the next
+ * one at any time.  With announce_lock held.
  */
 static int wait_layer_check(const struct eddis *e, int layer, int64_t *ret_round,
                             struct eddis_error *err)

@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-/* Check whether the whole worker waits, not only a thread besides the one that computes. */
+/* Return true if the whole worker waits; false if only a thread waits while another one computes.
+ */
 static bool waiter_is_worker(const struct waiter *w, const struct comm_wait *what)
 {
     return what->kind == WAIT_ROUND || what->kind == WAIT_EXCHANGE || phase_is_own(w->phase);

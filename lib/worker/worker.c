@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-#define LEAVE_TELL_NS (INT64_C(60) * CLOCK_S)
+#define LEAVE_TELL_NS (INT64_C(60) * CLOCK_S) /* interval of messages of leave_wait */
 
 _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_FLOAT64 &&
                    (int)EDDIS_INT32 == COMM_INT32 && (int)EDDIS_INT64 == COMM_INT64 &&
@@ -22,7 +22,9 @@ _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_
                    (int)EDDIS_MIN == COMM_MIN && (int)EDDIS_MAX == COMM_MAX,
                "lib/comm repeats the public numbers");
 
-/* Use this board: publish what the program can do, and read the job's set-up. */
+/* Let the worker use this board: write what the program can do to the page, and let the modules
+ * refer to the board and the job's set-up.
+ */
 static void worker_set_board(struct eddis *e, struct board *board)
 {
     board_begin(board)->takes_pieces = e->options.pieces != 0;
@@ -33,8 +35,8 @@ static void worker_set_board(struct eddis *e, struct board *board)
     e->leave.tells = false;
 }
 
-/* Open the worker's page of the board and take the job's seed, emulation and bucket size from it;
- * without a board use the options.
+/* With a board, open this worker's page of it, and take the job's seed, emulation and bucket size
+ * from it; otherwise use the options.
  */
 static int worker_read_board(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
@@ -82,7 +84,9 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* Connect this worker to the communication thread, its own or the process's.  Collective. */
+/* Connect this worker to a communication thread: its own, or with MPI that of the process.
+ * Collective.
+ */
 static int worker_join(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
     int rc;
@@ -93,7 +97,9 @@ static int worker_join(struct eddis *e, const struct worker_setup *s, struct edd
     return rc < 0 ? rc : comm_thread_join(e->hub, &e->comm_thread, err);
 }
 
-/* Disconnect this worker from the communication thread. */
+/* Disconnect this worker from the communication thread.  orderly: all workers have come to the end.
+ * Return 0 or the failure of closing.
+ */
 static int worker_part(struct eddis *e, bool orderly, struct eddis_error *err)
 {
     int rc = comm_thread_close(e->comm_thread, orderly, err);
@@ -103,8 +109,9 @@ static int worker_part(struct eddis *e, bool orderly, struct eddis_error *err)
     return rc;
 }
 
-/* Wait for all workers and disconnect.  At exit other threads may still use the handle, so it
- * stays, also in the process's list.  Collective.
+/* Wait for all workers and disconnect.  Unless at_exit, remove the worker from the process's list:
+ * at an exit other threads may still use the handle.  e is not freed.  Return the first failure.
+ * Collective.
  */
 static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
 {
@@ -118,7 +125,7 @@ static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
     return rc < 0 ? rc : rc2;
 }
 
-/* Leave the job at an exit of the process; process_worker.leave. */
+/* Leave the job at an exit of the process; process_worker.leave, in the exiting thread. */
 static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
 {
     int rc = worker_leave((struct eddis *)((char *)w - offsetof(struct eddis, process)), true, err);
@@ -127,19 +134,19 @@ static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
     return rc;
 }
 
-/* Check whether an exit may end the steps; process_worker.may_finish. */
+/* Check whether an exit may end the steps; process_worker.may_finish, in the exiting thread. */
 static bool may_finish_at_exit(struct process_worker *w)
 {
     return ending_may_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)));
 }
 
-/* End the steps at an exit; process_worker.finish. */
+/* End the steps at an exit; process_worker.finish, in the exiting thread. */
 static int finish_at_exit(struct process_worker *w, struct eddis_error *err)
 {
     return ending_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)), err);
 }
 
-/* Set what an exit of the process does, by eddis_options.close_at_exit. */
+/* Set in e->process what an exit of the process does, as eddis_options.close_at_exit says. */
 static void worker_set_exit(struct eddis *e)
 {
     if (e->options.close_at_exit)
@@ -151,7 +158,7 @@ static void worker_set_exit(struct eddis *e)
     process_may_leave(&e->process, LEAVE_ORDER);
 }
 
-/* Free everything but the communication. */
+/* Free the worker and everything that it owns, except the communication thread. */
 static void worker_free(struct eddis *e)
 {
     collectives_fini(&e->all);
@@ -206,7 +213,7 @@ static void worker_wire(struct eddis *e)
     e->leave.report_ns = LEAVE_TELL_NS;
 }
 
-/* Store the communication thread and this worker's place among all ranks. */
+/* Let the modules use the communication thread and this worker's place among all ranks. */
 static void worker_connect(struct eddis *e)
 {
     e->all.waiter.thread = e->comm_thread;
@@ -217,7 +224,7 @@ static void worker_connect(struct eddis *e)
     comm_thread_on_failure(e->comm_thread, samples_fail, &e->samples);
 }
 
-/* Allocate a worker with initialized locks; NULL without memory. */
+/* Allocate a worker with initialized locks and connected modules; NULL without memory. */
 static struct eddis *worker_new(const struct worker_setup *s)
 {
     struct eddis *e = calloc(1, sizeof *e);
@@ -240,7 +247,9 @@ static struct eddis *worker_new(const struct worker_setup *s)
 
 enum { MODE_TRIES = 1000 }; /* tries, one a millisecond, while the agent writes a plan */
 
-/* Read the mode from the board; try again while the agent writes. */
+/* Update mode and groups in e->area from the board, trying again while the agent writes.  -EAGAIN:
+ * the agent has written for MODE_TRIES ms.
+ */
 static int take_mode(const struct eddis *e, struct eddis_error *err)
 {
     int rc = -EAGAIN;
@@ -276,8 +285,8 @@ int worker_leave_open(struct eddis *e, struct eddis_error *err)
     return group_open(&e->group, &e->all.place, NULL, err);
 }
 
-/* Number the nodes.  Without eddis-run take the local rank from them, since the environment may not
- * have it.  Collective without a board.
+/* Set e->nodes.  Without eddis-run also take local rank and number of local ranks from it, since
+ * the environment may not have them.  Collective without a board.
  */
 static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
 {
@@ -290,7 +299,9 @@ static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Find the group and the first plan's samples.  Collective. */
+/* Set the first plan's version, the nodes, the group and the source of samples.  If one worker
+ * fails, all fail.  Collective.
+ */
 static int worker_begin(struct eddis *e, struct eddis_error *err)
 {
     const struct sampler_options order = { .samples = e->options.samples,
@@ -326,7 +337,7 @@ void worker_show_length(const struct eddis *e, struct board_page *p)
     p->epochs = e->samples.order.epochs;
 }
 
-/* Publish on the board how long the job is and by which plan it begins. */
+/* Show on the board, if there is one, how long the job is and with which plan it begins. */
 static void worker_show(struct eddis *e)
 {
     struct board *b = phase_lock_board(&e->phase);
@@ -435,7 +446,7 @@ void eddis_abort(struct eddis *e, int code)
 {
     bool own = e && e->process.fork_count == process_forks();
 
-    if (own || !e) /* a child's stdio buffers are copies of its parent's */
+    if (own || !e) /* a forked child would flush copies of its parent's stdio buffers */
         process_last_words(code);
     if (own && !process_has_left(&e->process))
         comm_thread_abort(e->comm_thread, code);
