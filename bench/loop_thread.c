@@ -15,8 +15,8 @@ struct loop_thread {
     struct smb *const *box; /* NULL: none */
     struct transport **end; /* [n_ranks] */
     int n_ranks;
-    uint64_t random;
-    struct outbox out;
+    uint64_t random;   /* state of the random numbers that choose the next rank */
+    struct outbox out; /* messages of the engine or box that runs, posted by its rank's endpoint */
 };
 
 int loop_thread_new(struct engine *const *engine, int n_ranks, uint64_t seed,
@@ -65,8 +65,8 @@ void loop_thread_set_boxes(struct loop_thread *t, struct smb *const *box)
     t->box = box;
 }
 
-/* Pass the rank's finished requests to the box on to its engine, which may begin others, and post
- * the resulting messages.
+/* Pass the rank's finished requests to the box to its engine, which may start further requests, and
+ * post all messages that result.  Return 0 or a failure.
  */
 static int loop_thread_box_done(struct loop_thread *t, int rank, struct eddis_error *err)
 {
@@ -97,8 +97,8 @@ int loop_thread_exchange(struct loop_thread *t, int rank, const struct sync_turn
 
 /* ---- turns ---- */
 
-/* Inspect shared memory for one rank's engine and box.  Return whether anything moved, or a
- * failure.
+/* Inspect shared memory for one rank's engine, and for its box if the engine did not move.  Return
+ * 1 if anything moved, 0 if nothing did, or a failure.
  */
 static int loop_thread_look(struct loop_thread *t, int rank, struct eddis_error *err)
 {
@@ -111,8 +111,8 @@ static int loop_thread_look(struct loop_thread *t, int rank, struct eddis_error 
     return rc;
 }
 
-/* Let one rank handle one message, or inspect shared memory if there is none.  Return 1 if it had
- * something to handle, else 0, or a failure.
+/* Let one rank handle one message, or inspect shared memory if there is no message.  Return 1 if
+ * there was a message or anything moved in shared memory, else 0, or a failure.
  */
 static int loop_thread_poll(struct loop_thread *t, int rank, struct eddis_error *err)
 {
@@ -132,8 +132,8 @@ static int loop_thread_poll(struct loop_thread *t, int rank, struct eddis_error 
     return rc < 0 ? rc : n;
 }
 
-/* Let the first rank that has something to handle do so; the search starts at a random rank.
- * Return 1 if there was one, else 0, or a failure.
+/* Call loop_thread_poll for the ranks in turn, from a random rank, until a rank makes progress.
+ * Return 1 if a rank made progress, else 0, or a failure.
  */
 static int loop_thread_turn(struct loop_thread *t, struct eddis_error *err)
 {

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <strings.h>
 
-/* Names of OpenBLAS kernels without AVX.  OpenBLAS falls back to Prescott and Barcelona on
- * processors that it does not know.
+/* Names of OpenBLAS kernels without AVX.  On processors that OpenBLAS does not know it uses
+ * Prescott or Barcelona.
  */
 static const char *const narrow[] = {
     "Prescott", "Core2",  "Penryn",       "Dunnington", "Nehalem",   "Atom",   "Nano",    "Athlon",
     "Opteron",  "Bobcat", "Opteron_SSE3", "Barcelona",  "Northwood", "Katmai", "Generic", "Unknown",
 };
 
-/* Check whether `core` names kernels without AVX. */
+/* Check whether `core` is the name of OpenBLAS kernels without AVX. */
 static bool is_narrow(const char *core)
 {
     for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++)
@@ -24,7 +24,8 @@ static bool is_narrow(const char *core)
     return false;
 }
 
-/* Return the name of the widest kernels that this processor can run; NULL: nothing wider than SSE.
+/* Return the name of the OpenBLAS kernels with the widest vectors that this processor can run;
+ * NULL: it has none wider than SSE.
  */
 static const char *widest(void)
 {

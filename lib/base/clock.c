@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* Return the time of clock `id` in nanoseconds. */
+/* Return the present time of clock `id` in ns. */
 static int64_t read_ns(clockid_t id)
 {
     struct timespec t;

@@ -4,14 +4,14 @@
 
 #include "crc32_table.h"
 
-/* Load four bytes as a little-endian number, from any alignment on any machine. */
+/* Return the four bytes at s, which need no alignment, as a little-endian number. */
 static uint32_t four(const unsigned char *s)
 {
     return s[0] | (uint32_t)s[1] << 8 | (uint32_t)s[2] << 16 | (uint32_t)s[3] << 24;
 }
 
-/* Process eight bytes at a time, because their look-ups are independent.  Byte by byte, each
- * look-up waits for the one before; checkpoints may be gigabytes.
+/* Process eight bytes at a time, because the eight table look-ups are independent.  Byte by byte,
+ * each look-up would wait for the previous one, and checkpoints may be gigabytes.
  */
 uint32_t crc32_update(uint32_t crc, const void *p, size_t n)
 {

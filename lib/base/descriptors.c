@@ -7,8 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Descriptors to check.  No program that we know uses a higher number.  RLIMIT_NOFILE is no bound:
- * it may have been lowered after a descriptor was opened.
+/* First descriptor to check, and the one after the last.  No program that we know uses a higher
+ * number.  RLIMIT_NOFILE is no bound: it may have been lowered after a descriptor was opened.
  */
 enum { FIRST = 3, END = 1 << 16 };
 

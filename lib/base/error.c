@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Replace control characters by spaces, so that the message stays on one line whatever it quotes: a
- * host name or file may contain anything.
+/* Replace all control characters of s by spaces, so that a message stays on one line whatever host
+ * name or file name it quotes.
  */
 static void one_line(char *s)
 {

@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LIST = 65536 };
+enum { MAX_LIST = 65536 }; /* limit of the items of a FIELD_LIST */
 
-enum { MAX_KEY = 64 };
+enum { MAX_KEY = 64 }; /* size of a key with what precedes it */
 
-/* Return row f with `before` in front of its key, which is written to key. */
+/* Return a copy of row f whose key is preceded by `before`.  The new key is stored in *key and
+ * borrowed by the copy; if `before` is "", the key is that of f.
+ */
 static struct field row_after(const char *before, const struct field *f, char (*key)[MAX_KEY])
 {
     struct field row = *f;
@@ -29,7 +31,7 @@ static struct field row_after(const char *before, const struct field *f, char (*
     return row;
 }
 
-/* Return the address of the number of structs of row f in struct s. */
+/* Borrow the member of struct s that holds the number of items of the list of row f. */
 static int *count_at(const struct field *f, const void *s)
 {
     return (int *)((uintptr_t)s + f->count);
@@ -37,8 +39,8 @@ static int *count_at(const struct field *f, const void *s)
 
 /* ---- writing ---- */
 
-/* Return a NULL-ended list of strings (NULL: empty) as a JSON array, each by json_bytes.  NULL
- * without memory.
+/* Return a NULL-ended list of strings as a new JSON array, each string converted by json_bytes.
+ * list NULL: an empty array.  NULL without memory.
  */
 static json_t *write_list(char *const *list)
 {
@@ -52,13 +54,13 @@ static json_t *write_list(char *const *list)
     return j;
 }
 
-/* Return the size of one item of a list. */
+/* Return the size in bytes of one item of the list of row f. */
 static size_t item_size(const struct field *f)
 {
     return f->of ? f->of->size : f->size;
 }
 
-/* Return an item of a list as a JSON value.  NULL without memory. */
+/* Return an item of the list of row f as a new JSON value.  NULL without memory. */
 static json_t *write_item(const struct field *f, const void *item)
 {
     if (f->of)
@@ -66,7 +68,9 @@ static json_t *write_item(const struct field *f, const void *item)
     return json_integer(f->size == sizeof(uint16_t) ? *(const uint16_t *)item : *(const int *)item);
 }
 
-/* Return n items as a JSON array; of FIELD_SLOTS those in use.  NULL without memory. */
+/* Return the n items of the list of row f as a new JSON array; of FIELD_SLOTS only those that do
+ * not begin with a 0 byte.  NULL without memory.
+ */
 static json_t *write_array(const struct field *f, const char *item, int n)
 {
     cleanup_json json_t *list = json_array();
@@ -78,7 +82,9 @@ static json_t *write_array(const struct field *f, const char *item, int n)
     return cleanup_keep(list);
 }
 
-/* Return the member of row f in struct s as a JSON value.  NULL without memory. */
+/* Return the member of struct s that row f describes as a new JSON value.  NULL without memory, and
+ * for FIELD_INLINE and FIELD_UNION, which have no value of their own.
+ */
 static json_t *write_one(const struct field *f, const void *s)
 {
     const void *p = (const char *)s + f->offset;
@@ -127,12 +133,14 @@ static json_t *write_one(const struct field *f, const void *s)
         return write_array(f, *(char *const *)p, *count_at(f, s));
     case FIELD_INLINE:
     case FIELD_UNION:
-        break; /* no value of their own */
+        break;
     }
     return NULL;
 }
 
-/* Check whether the member of row f in struct s is left out of the JSON. */
+/* Check whether write_rows leaves the member of row f out of the JSON object because of its value
+ * in struct s: a FIELD_METRIC that is not finite, or a FIELD_STRUCT_IF whose `count` member is 0.
+ */
 static bool is_absent(const struct field *f, const void *s)
 {
     if (f->kind == FIELD_METRIC)
@@ -140,8 +148,8 @@ static bool is_absent(const struct field *f, const void *s)
     return f->kind == FIELD_STRUCT_IF && !*(const int64_t *)((const char *)s + f->count);
 }
 
-/* Add n members of struct s to object o, with `before` in front of their keys.  Return 0 or
- * -ENOMEM.
+/* Add the members of struct s that the n rows f describe to object o, each key preceded by
+ * `before`.  Return 0 or -ENOMEM.
  */
 static int write_rows(const char *before, const struct field *f, size_t n, const void *s, json_t *o)
 {
@@ -187,8 +195,8 @@ char *fields_text(const struct fields *t, const void *s)
 
 /* ---- reading ---- */
 
-/* Read a string member into *p, newly allocated; null gives NULL if the row is FIELD_OPTIONAL.
- * -EINVAL: missing or not a string.
+/* Read the string member of row f from o and store a copy, allocated, in *p.  If the member is null
+ * and the row FIELD_OPTIONAL, store NULL.  -EINVAL: the member is missing or not a string.
  */
 static int read_string(const struct field *f, const json_t *o, char **p, struct eddis_error *err)
 {
@@ -208,8 +216,8 @@ static int read_string(const struct field *f, const json_t *o, char **p, struct 
     return 0;
 }
 
-/* Read a list of strings into a new NULL-ended array *p.  After a failure *p holds the strings read
- * so far, for the caller to free.
+/* Read a list of strings and store it in *p as a NULL-ended array, allocated.  After a failure *p
+ * holds the strings read so far, for the caller to free.
  */
 static int read_list(const struct field *f, const json_t *o, char ***p, struct eddis_error *err)
 {
@@ -229,7 +237,9 @@ static int read_list(const struct field *f, const json_t *o, char ***p, struct e
     return 0;
 }
 
-/* Record that the value of row f is wrong, by the row's own message about `what`, if it has one. */
+/* Return -EINVAL, and describe in err that the value of row f is wrong: by the row's own message,
+ * if it has one, with `what` in place of its '#'.
+ */
 static int fail_wrong(const struct field *f, const char *what, struct eddis_error *err)
 {
     size_t n = f->wrong ? strcspn(f->wrong, "#") : 0;
@@ -241,7 +251,9 @@ static int fail_wrong(const struct field *f, const char *what, struct eddis_erro
     return eddis_fail(err, -EINVAL, "%.*s%.20s%s", (int)n, f->wrong, what, f->wrong + n + 1);
 }
 
-/* Read a string member into *p as its index in the row's names. */
+/* Read the string member of row f from o and store its index in the row's names in *p.  -EINVAL:
+ * the member is missing, not a string, or not one of the names.
+ */
 static int read_enum(const struct field *f, const json_t *o, int *p, struct eddis_error *err)
 {
     const char *s;
@@ -257,8 +269,9 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
     return fail_wrong(f, s, err);
 }
 
-/* Read a number within the row's bounds.  A FIELD_MEASURE that is null or a FIELD_OPTIONAL that is
- * absent gives NAN.
+/* Read the number member of row f from o and store it in *p.  Store NAN if the member is null and
+ * the row FIELD_MEASURE, or if the member is null or absent and the row FIELD_METRIC.  -EINVAL: the
+ * member is not a number within the row's bounds.
  */
 static int read_double(const struct field *f, const json_t *o, double *p, struct eddis_error *err)
 {
@@ -272,7 +285,9 @@ static int read_double(const struct field *f, const json_t *o, double *p, struct
     return json_want_number(o, f->key, any ? -HUGE_VAL : f->low, any ? HUGE_VAL : f->high, p, err);
 }
 
-/* Read a whole number within the row's bounds into the int, int64_t or uint64_t at p. */
+/* Read the member of row f from o and store it in the int, int64_t or uint64_t at p, according to
+ * the row's kind.  -EINVAL: the member is not a whole number within the row's bounds.
+ */
 static int read_whole(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
 {
     bool any = f->kind == FIELD_UINT64;
@@ -289,7 +304,9 @@ static int read_whole(const struct field *f, const json_t *o, void *p, struct ed
     return 0;
 }
 
-/* Read a boolean member into *p as 0 or 1. */
+/* Read the boolean member of row f from o and store 0 or 1 in *p.  -EINVAL: the member is neither
+ * true nor false.
+ */
 static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct eddis_error *err)
 {
     bool set;
@@ -300,8 +317,10 @@ static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct 
     return rc;
 }
 
-/* Read a string into the char array p [f->size].  Control characters of a FIELD_LINE become '?'.
- * -EINVAL if a FIELD_NAME or FIELD_HOST is not empty and has other characters than its kind allows.
+/* Read the string member of row f from o into the char array p [f->size].  Replace control
+ * characters of a FIELD_LINE by '?'.  -EINVAL: the member is not a string, too long, or a
+ * FIELD_NAME or FIELD_HOST with characters that its kind does not allow; an empty string is
+ * allowed.
  */
 static int read_text(const struct field *f, const json_t *o, char *p, struct eddis_error *err)
 {
@@ -316,8 +335,9 @@ static int read_text(const struct field *f, const json_t *o, char *p, struct edd
     return rc;
 }
 
-/* Read an object member into the struct at p, or into a new one.  An absent FIELD_STRUCT_IF and the
- * null of a FIELD_POINTER leave it as it is.
+/* Read the object member of row f from o into the struct at p; for FIELD_POINTER into a new struct,
+ * whose address is stored in the pointer at p.  If a FIELD_STRUCT_IF is absent or a FIELD_POINTER
+ * is null, return 0 and leave what is at p.
  */
 static int read_struct(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
 {
@@ -339,7 +359,7 @@ static int read_struct(const struct field *f, const json_t *o, void *p, struct e
     return rc < 0 && f->of->name ? eddis_fail_prefix(err, rc, "%s", f->of->name) : rc;
 }
 
-/* Read item i of a list of row f. */
+/* Read item i of `list`, the list of row f, into the struct or number at `item`. */
 static int read_item(const struct field *f, const json_t *list, size_t i, void *item,
                      struct eddis_error *err)
 {
@@ -363,7 +383,10 @@ static int read_item(const struct field *f, const json_t *list, size_t i, void *
     return 0;
 }
 
-/* Read a list into the array of row f in struct s, and its length. */
+/* Read the list of row f from o into its array in struct s, which is allocated for FIELD_OWNED. For
+ * FIELD_ARRAY and FIELD_OWNED also store the number of items in s.  -EINVAL: an item is wrong,
+ * there are more than f->max items, or for FIELD_ALL not exactly f->max.
+ */
 static int read_array(const struct field *f, const json_t *o, void *s, struct eddis_error *err)
 {
     void *p = (char *)s + f->offset;
@@ -387,7 +410,7 @@ static int read_array(const struct field *f, const json_t *o, void *s, struct ed
     return rc;
 }
 
-/* Read the member of row f from object o into struct s. */
+/* Read the member of row f from object o into struct s.  Return at least 0, or a negative errno. */
 static int read_one(const struct field *f, const json_t *o, void *s, struct eddis_error *err)
 {
     void *p = (char *)s + f->offset;
@@ -437,8 +460,8 @@ static int read_one(const struct field *f, const json_t *o, void *s, struct eddi
 static int read_inline(const char *before, const struct fields *t, const json_t *o, void *s,
                        struct eddis_error *err);
 
-/* Fill n members of struct s from object o, with `before` in front of their keys.  Return how many
- * of them are present in o.
+/* Fill the members of struct s that the n rows f describe from object o, each key preceded by
+ * `before`.  Return how many of them are present in o, or a negative errno.
  */
 static int read_rows(const char *before, const struct field *f, size_t n, const json_t *o, void *s,
                      struct eddis_error *err)
@@ -464,7 +487,9 @@ static int read_rows(const char *before, const struct field *f, size_t n, const 
     return taken;
 }
 
-/* Fill struct s from some of the members of object o, and check it.  Return how many there are. */
+/* Fill struct s, whose keys are preceded by `before`, from members of object o, and call the check
+ * of t.  Return how many of its members are present in o, or a negative errno.
+ */
 static int read_inline(const char *before, const struct fields *t, const json_t *o, void *s,
                        struct eddis_error *err)
 {
@@ -561,14 +586,18 @@ int fields_parse_new(const struct fields *t, const char *text, size_t n, const c
 
 /* ---- freeing ---- */
 
-/* Free n structs at s and set their pointers to NULL. */
+/* Free all strings and arrays that the n structs at s own, and set them to NULL; not the memory at
+ * s itself.  t or s NULL: do nothing.
+ */
 static void free_structs(const struct fields *t, char *s, size_t n)
 {
     for (size_t i = 0; t && s && i < n; i++)
         fields_free(t, s + i * t->size);
 }
 
-/* Free what the member of row f in struct s owns. */
+/* Free what the member of row f in struct s owns, and set its pointer to NULL and its number of
+ * items to 0.
+ */
 static void free_one(const struct field *f, void *s)
 {
     void *p = (char *)s + f->offset, **owned = p;

@@ -164,8 +164,8 @@ const char *file_room_advice(int code)
     return code == -EFBIG ? "raise the limit of the size of files (ulimit -f)" : "free space there";
 }
 
-/* Open a file to append, with `more` flags; create it with `mode` if missing.  Return its
- * descriptor.  -EPERM: it existed and is not trusted (trust_fd).
+/* Open a file for appending, with the additional open(2) flags `more`.  If it does not exist,
+ * create it with `mode`.  Return its descriptor.  -EPERM: it existed and is not trusted (trust_fd).
  */
 static int open_append(const char *path, int more, mode_t mode, struct eddis_error *err)
 {
@@ -173,7 +173,7 @@ static int open_append(const char *path, int more, mode_t mode, struct eddis_err
     cleanup_fd int fd = open(path, flags | O_EXCL, mode);
     int rc;
 
-    if (fd >= 0) /* new: not checked, its owner and mode are set by the file system */
+    if (fd >= 0) /* a new file is not checked: the file system chooses its owner and mode */
         return cleanup_keep_fd(fd);
     fd = open(path, flags, mode);
     if (fd < 0)
@@ -199,7 +199,7 @@ int file_append(const char *path, const void *data, size_t n, mode_t mode, struc
     rc = file_write_all(fd, data, n, err);
     if (rc == 0)
         return 0;
-    if (before >= 0) /* a full disk may have stored a part */
+    if (before >= 0) /* remove what a full disk may have stored of the data */
         (void)!ftruncate(fd, before);
     return eddis_fail_errno(err, rc, "cannot write '%s'", path);
 }
@@ -276,8 +276,9 @@ void file_rmdirs(const char *path, size_t kept)
     }
 }
 
-/* Open a folder in order to remove its entries.  Restore missing owner permissions first if it is
- * our own: a worker may have removed them.  Return a descriptor or a negative errno value.
+/* Open the folder `name` in folder `parent` in order to remove its entries.  If it is this user's
+ * own and lacks permissions of its owner, which a worker may have removed, set its mode to 0700.
+ * Return its descriptor or a negative errno value.
  */
 static int open_to_remove(int parent, const char *name)
 {
@@ -294,8 +295,8 @@ static int open_to_remove(int parent, const char *name)
     return fd;
 }
 
-/* Remove all entries of a folder recursively, without following links.  Continue after errors;
- * return 0 or the last one as a negative errno value.
+/* Remove all entries of the folder `name` in folder `parent` recursively, without following links.
+ * Continue after errors.  Return 0, or the last error as a negative errno value.
  */
 static int remove_inside(int parent, const char *name)
 {

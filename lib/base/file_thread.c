@@ -12,20 +12,20 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Singly linked list of tasks; `last` points to the final `next` */
+/* A singly linked list of tasks; `last` points to the pointer that is NULL at its end. */
 struct list {
     struct file_task *first, **last;
 };
 
-/* State of the thread; all but `fd` is protected by `lock` */
+/* The state of the thread; `lock` protects all members except `fd`. */
 struct file_thread {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct list waiting, over;
-    struct file_task *running;
-    int64_t since_ns; /* when `running` was started, monotonic */
-    int fd;           /* eventfd, readable if a task has finished */
-    bool stopping;
+    pthread_cond_t changed;    /* signalled when a task is added or finished, and to stop */
+    struct list waiting, over; /* tasks that have not begun; finished tasks */
+    struct file_task *running; /* task that the thread runs; NULL: none */
+    int64_t since_ns;          /* monotonic time at which `running` was started */
+    int fd;                    /* eventfd, readable from a task's end until `over` is found empty */
+    bool stopping;             /* the thread ends after the running task and frees the state */
 };
 
 /* ---- lists ---- */
@@ -38,7 +38,7 @@ static void append(struct list *l, struct file_task *k)
     l->last = &k->next;
 }
 
-/* Remove and return the first task; NULL: the list is empty. */
+/* Remove the first task from the list and return it; NULL: the list is empty. */
 static struct file_task *take_first(struct list *l)
 {
     struct file_task *k = l->first;
@@ -48,7 +48,7 @@ static struct file_task *take_first(struct list *l)
     return k;
 }
 
-/* Remove task k from the list.  Return false if it was not in it. */
+/* Remove task k from the list.  Return false if k is not in the list. */
 static bool take(struct list *l, const struct file_task *k)
 {
     for (struct file_task **at = &l->first; *at; at = &(*at)->next)
@@ -79,7 +79,7 @@ static void free_tasks(struct list *l)
         free_task(k);
 }
 
-/* Free the thread's state and the tasks that remain. */
+/* Free the thread's state and all tasks in its lists. */
 static void free_all(struct file_thread *t)
 {
     free_tasks(&t->waiting);
@@ -92,8 +92,8 @@ static void free_all(struct file_thread *t)
 
 /* ---- the thread ---- */
 
-/* Run a task without the lock, append it to the finished ones and wake those who wait.  Called with
- * the lock held.
+/* Run task k, append it to the finished tasks, make the eventfd readable and wake waiting callers.
+ * Call with the lock held; it is released while the task runs.
  */
 static void run_one(struct file_thread *t, struct file_task *k)
 {
@@ -110,7 +110,9 @@ static void run_one(struct file_thread *t, struct file_task *k)
     pthread_cond_broadcast(&t->changed);
 }
 
-/* Run tasks in order until stopped, then free the state. */
+/* Run the file thread, for pthread_create: run the waiting tasks in order until file_thread_stop,
+ * then free the state.
+ */
 static void *run(void *arg)
 {
     struct file_thread *t = arg;
@@ -125,11 +127,13 @@ static void *run(void *arg)
             pthread_cond_wait(&t->changed, &t->lock);
     }
     pthread_mutex_unlock(&t->lock);
-    free_all(t); /* file_thread_stop has given it up */
+    free_all(t); /* no caller uses t after file_thread_stop */
     return NULL;
 }
 
-/* Initialise the lock and condition and start the detached thread with all signals blocked. */
+/* Initialise lock and condition, and start the detached thread with all signals blocked.  Return 0
+ * or a negative errno value.
+ */
 static int start(struct file_thread *t, struct eddis_error *err)
 {
     pthread_attr_t detached;
@@ -205,7 +209,9 @@ int file_thread_fd(const struct file_thread *t)
     return t->fd;
 }
 
-/* Remove and return the first finished task; NULL: there is none, and the eventfd is reset. */
+/* Remove the first finished task and return it.  If there is none, reset the eventfd and return
+ * NULL.
+ */
 static struct file_task *take_over(struct file_thread *t)
 {
     struct file_task *k;

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAPPED = 12 }; /* bytes before the IPv4 address */
+enum { MAPPED = 12 }; /* length in bytes of the prefix of an IPv4-mapped address */
 
+/* The prefix of an IPv4-mapped address, ::ffff:0:0/96. */
 static const uint8_t mapped[MAPPED] = { [10] = 0xff, [11] = 0xff };
 
-/* Store the four bytes of an IPv4 address in mapped form. */
+/* Store the IPv4 address at `four` (4 bytes, network order) in ret as an IPv4-mapped address. */
 static void take_v4(const void *four, struct ip *ret)
 {
     memcpy(ret->byte, mapped, MAPPED);

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Check whether the text nests brackets deeper than JSON_MAX_NESTING.  Checked first, because
- * jansson would recurse to 2048 levels.
+/* Check whether the text s [n] nests brackets deeper than JSON_MAX_NESTING; to be called before
+ * jansson, which would recurse to 2048 levels.
  */
 static bool too_deep(const char *s, size_t n)
 {
@@ -91,7 +91,7 @@ int json_write_file(const char *path, const json_t *j, struct eddis_error *err)
     return rc;
 }
 
-/* Borrow a member of object o; NULL, with err set, if it is missing. */
+/* Borrow member `key` of object o.  If it is missing, set err to -EINVAL and return NULL. */
 static json_t *member(const json_t *o, const char *key, struct eddis_error *err)
 {
     json_t *v = json_object_get(o, key);

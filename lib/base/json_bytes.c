@@ -39,7 +39,7 @@ json_t *json_sentence(const char *s)
     return json_string(clean);
 }
 
-/* Return the value of a lower-case hexadecimal digit; -1: it is none. */
+/* Return the value of the lower-case hexadecimal digit c; -1: c is no such digit. */
 static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEWEST = 16 };
+enum { FEWEST = 16 }; /* number of rows that the first table has room for */
 
 /* Borrow the key of row i. */
 static const char *key_at(const struct key_index *x, const void *rows, int i)
@@ -16,7 +16,9 @@ static const char *key_at(const struct key_index *x, const void *rows, int i)
     return (const char *)rows + (size_t)i * x->row_bytes;
 }
 
-/* Return the head of the hash list for this key. */
+/* Borrow the head of the hash list for this key: the number of its first row, or -1.  The table
+ * must not be empty.
+ */
 static int *head_of(const struct key_index *x, const char *key)
 {
     return &x->first[crc32_update(0, key, strlen(key)) & (uint32_t)(x->room - 1)];
@@ -31,7 +33,7 @@ int key_index_find(const struct key_index *x, const void *rows, const char *key)
     return i;
 }
 
-/* Add row i to the hash list of its key. */
+/* Put row i at the front of the hash list of its key. */
 static void link_row(struct key_index *x, const void *rows, int i)
 {
     int *head = head_of(x, key_at(x, rows, i));
@@ -50,7 +52,9 @@ static void unlink_row(struct key_index *x, const void *rows, int i)
     *at = x->next[i];
 }
 
-/* Double the table and hash all rows again.  -ENOMEM: nothing has changed. */
+/* Double the room of the table, or make the first table, and hash all rows again.  Return 0, or
+ * -ENOMEM: nothing has changed.
+ */
 static int grow(struct key_index *x, const void *rows)
 {
     int room = x->room ? 2 * x->room : FEWEST;

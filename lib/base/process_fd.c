@@ -14,22 +14,23 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* milliseconds between two polls of the process; bytes of the thread's stack */
 enum { PERIOD_MS = 50, STACK = 256 << 10 };
 
-/* Process that a thread watches; the thread frees it */
+/* A process that a thread watches; the thread frees this struct. */
 struct watched {
     pid_t pid;
     int64_t start; /* start time; pid and start identify the process */
     int fd;        /* write end of the pipe */
 };
 
-/* Check whether a state of /proc/PID/stat is that of an ended process. */
+/* Check whether `state`, as in /proc/PID/stat, is that of a zombie or dead process. */
 static bool has_ended(char state)
 {
     return state == 'Z' || state == 'X';
 }
 
-/* Check whether the process with this pid and start time is still alive. */
+/* Check whether the process with this pid and start time exists and has not ended. */
 static bool is_there(pid_t pid, int64_t start)
 {
     char state = proctree_state(pid);
@@ -37,8 +38,9 @@ static bool is_there(pid_t pid, int64_t start)
     return state && !has_ended(state) && proctree_start(pid) == start;
 }
 
-/* Poll the process every PERIOD_MS until it has ended or the read end is closed.  Write a byte at
- * its end, and free w.
+/* Poll the process w every PERIOD_MS until it has ended or the pipe's read end is closed.  If the
+ * process has ended, write a byte to the pipe.  Close the write end and free w.  For
+ * pthread_create.
  */
 static void *watch(void *ctx)
 {
@@ -55,8 +57,8 @@ static void *watch(void *ctx)
     return NULL;
 }
 
-/* Start a detached thread that runs watch(w).  All signals are blocked in it, so that they go to
- * the caller's threads.  Return 0 or a negative errno value.
+/* Start a detached thread that runs watch(w) and then owns w.  All signals are blocked in it, so
+ * that the caller's threads get them.  Return 0 or a negative errno value.
  */
 static int start_thread(struct watched *w)
 {
@@ -77,8 +79,10 @@ static int start_thread(struct watched *w)
     return rc;
 }
 
-/* Watch a process by a thread; if it is a zombie, write the byte at once, as a pidfd would be
- * readable.  Takes w on success.  Return 0 or a negative errno value.
+/* Start a thread that watches the process w.  If it is a zombie, for which a pidfd would be
+ * readable, start no thread but write the byte to the pipe and free w.  Return 0; the caller no
+ * longer owns w.  Return -ESRCH if there is no such process, or another negative errno value; the
+ * caller still owns w.
  */
 static int begin_watch(struct watched *w)
 {
@@ -94,8 +98,8 @@ static int begin_watch(struct watched *w)
     return 0;
 }
 
-/* Make a pipe that gets a byte when the process ends.  Return its read end, or a negative errno
- * value.
+/* Make a pipe that gets a byte when the process ends, and watch the process.  Return the pipe's
+ * read end, or a negative errno value.
  */
 static int open_pipe(pid_t pid)
 {

@@ -18,19 +18,20 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { MAX_TEXT = 4 << 20 };
+enum { MAX_TEXT = 4 << 20 }; /* limit of the bytes that proctree_read reads */
 
 #define EXITING 0x4 /* PF_EXITING of the kernel, in the flags of /proc/PID/stat */
 
-/* Read /proc/PID/stat into *ret.  The command in it may contain spaces, brackets and newlines, so
- * fields are parsed after the last ')'.  -ESRCH: no such process; -EINVAL: cannot be parsed.
+/* Read /proc/PID/stat into *ret.  The command name in it may contain spaces, brackets and newlines,
+ * so the fields are parsed from the last ')' on.  Return 0, -ESRCH if there is no such process, or
+ * -EINVAL if the file cannot be parsed.
  */
 static int read_stat(pid_t pid, struct proctree_process *ret)
 {
     char path[64], line[512];
     cleanup_fd int fd = -1;
     char *open_bracket, *close_bracket;
-    int64_t used[4]; /* user and kernel time, of itself and of its children */
+    int64_t used[4]; /* user and kernel time of the process; the same of its reaped children */
     unsigned flags;
     int parent;
     ssize_t n;
@@ -82,7 +83,9 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err)
     return (int)n;
 }
 
-/* Move the descendants of root to the front of the array, parents first.  Return their number. */
+/* Move the descendants of root to the front of the array all [n], parents before children.  Return
+ * the number of descendants.
+ */
 static int sift(struct proctree_process *all, int n, pid_t root)
 {
     int found = 0;
@@ -237,7 +240,7 @@ int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err)
         for (int j = 0; !spared && except && j < i; j++)
             spared = all[j].pid == all[i].parent && all[j].state == '\0';
         if (spared) {
-            all[i].state = '\0'; /* marks it: its children are spared too */
+            all[i].state = '\0'; /* mark the process, so that its children are spared too */
             continue;
         }
         if (all[i].state != 'Z' && proctree_send(&all[i], sig) == 0)

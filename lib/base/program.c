@@ -59,7 +59,7 @@ int program_path(const char *name, char *ret, size_t size, struct eddis_error *e
                       name, folder);
 }
 
-/* Check whether the path is an executable regular file. */
+/* Check whether `path` is a regular file that this user may execute. */
 static bool is_program(const char *path)
 {
     struct stat st;
@@ -67,10 +67,10 @@ static bool is_program(const char *path)
     return access(path, X_OK) == 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-/* ---- what was meant ---- */
+/* ---- suggestions for a name that does not exist ---- */
 
-/* Add the names of a folder's regular files to the list, hidden ones excluded; if `programs`, only
- * executable ones.
+/* Append the names of a folder's regular files to `names`, except hidden files and, if `programs`,
+ * files that this user may not execute.
  */
 static void add_names(struct strlist *names, const char *folder, bool programs)
 {
@@ -87,8 +87,9 @@ static void add_names(struct strlist *names, const char *folder, bool programs)
     }
 }
 
-/* Write "did you mean ...?" to ret with `before` and the name nearest to `word`; if no name is
- * near, write `advice`.  Frees the list.
+/* Write "did you mean ...?" to ret [size], with the name in `names` that is nearest to `word`,
+ * preceded by the first before_n bytes of `before`.  If no name is near, write `advice`.  Sort and
+ * free the list.
  */
 static void ask(struct strlist *names, const char *before, size_t before_n, const char *word,
                 const char *advice, char *ret, size_t size)
@@ -104,8 +105,9 @@ static void ask(struct strlist *names, const char *before, size_t before_n, cons
     strlist_fini(names);
 }
 
-/* Write "did you mean ...?" or `advice` to ret, from the names in the folder of `path`.  `written`
- * is the path as the user wrote it.
+/* Write "did you mean ...?" to ret [size], with the name nearest to that of `path` among the files
+ * of its folder; if no name is near, write `advice`.  `path` contains a slash; `written` is the
+ * same path as the user wrote it.
  */
 static void ask_beside(const char *path, const char *written, const char *advice, char *ret,
                        size_t size)
@@ -120,8 +122,9 @@ static void ask_beside(const char *path, const char *written, const char *advice
     ask(&names, written, (size_t)(word - written), word, advice, ret, size);
 }
 
-/* Write "did you mean ...?" to ret from the programs in PATH (`path`) and in the folder `beside`
- * ("": none); if none is near, write how to install or name the program.
+/* Write "did you mean ...?" to ret [size], with the nearest name of a program in the folders that
+ * `path` lists, a value of PATH, and in the folder `beside` ("": none).  If no name is near, write
+ * the advice to install the program or to write its path.
  */
 static void ask_path(const char *name, const char *path, const char *beside, char *ret, size_t size)
 {
@@ -141,16 +144,18 @@ static void ask_path(const char *name, const char *path, const char *beside, cha
     ask(&names, "", 0, name, advice, ret, size);
 }
 
-/* ---- a user's ---- */
+/* ---- files of a user's command ---- */
 
-enum { ASKED = NAME_MAX + 128 };
+enum { ASKED = NAME_MAX + 128 }; /* size of the text with a suggestion */
 
-/* Return the path of `name` relative to `folder`, for the caller to free; NULL without memory. */
+/* Return `name` if it is an absolute path, else folder/name, for the caller to free.  NULL without
+ * memory.
+ */
 static char *path_of(const char *name, const char *folder)
 {
     char *path = NULL;
 
-    while (name[0] == '.' && name[1] == '/' && name[2]) /* so that messages read well */
+    while (name[0] == '.' && name[1] == '/' && name[2]) /* messages need no "./" after a folder */
         name += 2;
     return asprintf(&path, "%s%s%s", name[0] == '/' ? "" : folder, name[0] == '/' ? "" : "/",
                     name) < 0
@@ -168,8 +173,8 @@ void program_meant(const char *path, const char *advice, char *ret, size_t size)
         (void)snprintf(ret, size, "%s", advice);
 }
 
-/* Look for a file `name` in the folders of PATH (`path`); it must be executable if `program`.
- * Write its path to ret.  Return false if there is none.
+/* Search the folders that `path` lists, a value of PATH, for a file `name`, which must be a program
+ * if `program` is set.  Write its path to ret.  Return false if no folder has such a file.
  */
 static bool in_path(const char *name, const char *path, bool program, char ret[PATH_MAX])
 {
@@ -186,7 +191,9 @@ static bool in_path(const char *name, const char *path, bool program, char ret[P
 
 /* ---- the first line of a script that is a program ---- */
 
-/* Read the rest of a script's first line after "#!".  Return false if there is no such line. */
+/* Read the first line of the file `path`, and write what follows "#!" to ret.  Return false if the
+ * file cannot be read or does not begin with "#!".
+ */
 static bool read_first_line(const char *path, char ret[PATH_MAX])
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -200,8 +207,9 @@ static bool read_first_line(const char *path, char ret[PATH_MAX])
     return true;
 }
 
-/* Return the program that env is to run, cut off in `words`; NULL: none, or env has options or
- * assignments.
+/* Return the first of the words after "/usr/bin/env", the program that env runs; it is borrowed
+ * from `words`, which is cut off after it.  NULL: there is no word, or the first is an option or an
+ * assignment.
  */
 static const char *run_by_env(char *words)
 {
@@ -211,8 +219,10 @@ static const char *run_by_env(char *words)
     return *word && *word != '-' && !strchr(word, '=') ? word : NULL;
 }
 
-/* Check that the interpreter of a script's "#!" line exists, since exec reports a missing one as if
- * the script were missing. env's program is looked up in PATH (`path`, NULL: unknown).
+/* Check that the interpreter in the first line of the script `file` exists: if it does not, exec
+ * reports the script as missing.  For "/usr/bin/env NAME", search `path`, a value of PATH, for
+ * NAME; path NULL: no search.  Return 0, also if `file` is no script; -ENOENT if there is no
+ * interpreter; -ENOEXEC if the script's lines end in CRLF.
  */
 static int check_interpreter(const char *file, const char *path, struct eddis_error *err)
 {
@@ -246,8 +256,9 @@ static int check_interpreter(const char *file, const char *path, struct eddis_er
 
 /* ---- a program ---- */
 
-/* Check a program whose name contains a slash, relative to `folder`; `search` is the PATH for a
- * script's interpreter.
+/* Check a program whose name contains a slash and is relative to `folder`; `search` is the PATH for
+ * a script's interpreter.  Return 0, -ENOENT if the program or its interpreter is missing, -EACCES
+ * if it is not executable, or another negative errno value.
  */
 static int check_with_slash(const char *folder, const char *name, const char *search,
                             struct eddis_error *err)
@@ -283,12 +294,12 @@ int program_check(const char *name, const char *folder, const char *path, const 
 
 /* ---- a script's ---- */
 
-/* Interpreters and their one-letter options without argument.  After these, the first word is the
- * script.
+/* The interpreters that program_check_script knows, and their one-letter options that have no
+ * argument.  The first word after such options is the script.
  */
 static const struct interpreter {
     const char *name, *flags;
-    bool searches; /* also looks for a script in PATH */
+    bool searches; /* the interpreter also searches PATH for a script */
 } interpreters[] = {
     { "python", "bBdEiIOPqsSuvx", false },
     { "sh", "eux", true },
@@ -300,8 +311,8 @@ static const struct interpreter {
     { "julia", "", false },
 };
 
-/* Return the interpreter that a program is, by its name without a version ("/opt/bin/python3.11" is
- * python); NULL: none that we know.
+/* Return the row of `interpreters` for a program, by the program's name without a version
+ * ("/opt/bin/python3.11" is python); NULL: there is none.
  */
 static const struct interpreter *interpreter_of(const char *program)
 {
@@ -317,15 +328,15 @@ static const struct interpreter *interpreter_of(const char *program)
     return NULL;
 }
 
-/* Borrow the script's word of a command; NULL: there is none, or it has options that this function
- * cannot parse.
+/* Borrow the word of a command of interpreter i that names the script.  NULL: there is none, or the
+ * command has options that are not in i->flags.
  */
 static const char *script_of(char *const *word, const struct interpreter *i)
 {
     for (word++; *word && **word == '-'; word++)
         if (!(*word)[1] || (*word)[1 + strspn(*word + 1, i->flags)])
             return NULL;
-    return *word && **word == '+' ? NULL : *word; /* an option, too: "sh +e", "julia +1.10" */
+    return *word && **word == '+' ? NULL : *word; /* '+' begins an option too: "sh +e" */
 }
 
 int program_check_script(char *const *command, const char *folder, const char *path,

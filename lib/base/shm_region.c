@@ -76,8 +76,8 @@ void shm_region_release(int fd, size_t at, size_t bytes)
     (void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)bytes);
 }
 
-/* Map `bytes` of the region from offset `at` with this protection; address in *ret.  Return 0 or a
- * negative errno value.
+/* Map `bytes` bytes of the region from offset `at` on, shared, with this protection (PROT_...), and
+ * store the address in *ret.  Return 0 or a negative errno value.
  */
 static int region_map(int fd, size_t at, size_t bytes, int protection, void **ret)
 {

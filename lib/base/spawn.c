@@ -47,16 +47,16 @@ int spawn_find(const char *name, char *ret, size_t size, struct eddis_error *err
     return eddis_fail(err, -ENOENT, "no program '%s' in PATH", name);
 }
 
-/* Duplicate fd above 2 if it is 0, 1 or 2, so that replacing these cannot overwrite it.  Return the
- * descriptor; -1 with errno set.
+/* If fd is 0, 1 or 2, duplicate it to a descriptor above 2, so that replacing descriptors 0, 1 and
+ * 2 cannot overwrite it.  Return the duplicate or fd itself; -1 with errno set.
  */
 static int above_stdio(int fd)
 {
     return fd > 2 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 3);
 }
 
-/* Make the child's descriptors 0, 1 and 2 (/dev/null for negative ones).  Return 0 or a negative
- * errno value.
+/* Replace descriptors 0, 1 and 2 of this forked child by s->in, out and err; a negative one stands
+ * for /dev/null.  Return 0 or a negative errno value.
  */
 static int place_stdio(const struct spawn *s)
 {
@@ -73,8 +73,8 @@ static int place_stdio(const struct spawn *s)
     return 0;
 }
 
-/* Restore the default action of all signals except SIGHUP, and block only those in the 0-ended list
- * (NULL: none).
+/* Restore the default action of all signals except SIGHUP, and block the signals of the 0-ended
+ * list (NULL: none) and no others.
  */
 static void default_signals(const int *blocked)
 {
@@ -89,8 +89,8 @@ static void default_signals(const int *blocked)
     sigprocmask(SIG_SETMASK, &set, NULL);
 }
 
-/* Set up the forked child and execute the program.  Return the (positive) errno value to report to
- * the parent.
+/* Set up this forked child as s says and execute the program.  Return only after a failure: its
+ * errno value, positive, which the caller reports to the parent.
  */
 static int child_exec(const struct spawn *s, const char *program, char *const *env, pid_t parent)
 {
@@ -103,7 +103,7 @@ static int child_exec(const struct spawn *s, const char *program, char *const *e
         if (getppid() != parent)
             return ESRCH;
     }
-    if (s->ptracer > 0) /* inherited over exec, not over fork; fails harmlessly without Yama */
+    if (s->ptracer > 0) /* the setting survives exec, not fork; without Yama the call just fails */
         (void)prctl(PR_SET_PTRACER, (unsigned long)s->ptracer, 0, 0, 0);
     if (s->own_session ? setsid() < 0 : (s->own_group && setpgid(0, 0) < 0))
         return errno;
@@ -119,8 +119,9 @@ static int child_exec(const struct spawn *s, const char *program, char *const *e
     return errno;
 }
 
-/* Fork and execute the program.  Read an exec error from the pipe `report`, and close both its
- * ends.  Return 0 and the pid in *ret, or a negative errno value.
+/* Fork, and execute the program in the child.  Wait until exec has succeeded or the child has
+ * reported a failure by the pipe `report`, and close both ends of the pipe.  Return 0 with the pid
+ * in *ret, or a negative errno value.
  */
 static int start(const struct spawn *s, const char *program, char *const *env,
                  const int report[static 2], pid_t *ret, struct eddis_error *err)
@@ -144,7 +145,7 @@ static int start(const struct spawn *s, const char *program, char *const *env,
     }
     (void)close(report[1]);
     if (s->own_group)
-        (void)setpgid(pid, pid); /* both sides, whichever runs first */
+        (void)setpgid(pid, pid); /* parent and child both call it, as either may run first */
     do
         n = read(report[0], &failure, sizeof failure);
     while (n < 0 && errno == EINTR);
@@ -183,8 +184,8 @@ int spawn_start(const struct spawn *s, pid_t *ret, struct eddis_error *err)
     return rc;
 }
 
-/* Reap the child without blocking.  Return true if it has ended; also if it is not a child (any
- * more), *status then unchanged.
+/* Reap child pid without blocking.  Return true if it has ended, with its status in *status, or if
+ * it is not or no longer a child, with *status unchanged; false if it still runs.
  */
 static bool reaped(pid_t pid, int *status)
 {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make room for `more` bytes and a final 0.  Return false, and set `failed`, if there is no memory
- * or an earlier append failed.
+/* Make room for `more` further bytes and a final 0.  If there is no memory or an earlier append has
+ * failed, set b->failed and return false.
  */
 static bool reserve(struct strbuf *b, size_t more)
 {

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_MAX_LEN = 64 };
+enum { WORD_MAX_LEN = 64 }; /* longest word that distance compares */
 
+/* Return the smallest of a, b and c. */
 static int min3(int a, int b, int c)
 {
     int m = a < b ? a : b;
@@ -22,8 +23,8 @@ static int min3(int a, int b, int c)
     return m < c ? m : c;
 }
 
-/* Return the optimal string alignment distance of two words, ignoring case except in swaps.
- * WORD_MAX_LEN if a word is longer than that.
+/* Return the optimal string alignment distance of two words, without regard to case except in the
+ * swap of two letters.  If a word is longer than WORD_MAX_LEN, return WORD_MAX_LEN.
  */
 static int distance(const char *a, const char *b)
 {
@@ -58,7 +59,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t n)
     for (size_t i = 0; i < n; i++) {
         int d = distance(word, names[i]);
 
-        /* "batchsize" for "batch": the name meant is often a prefix of the word. */
+        /* a name that is a prefix of the word is near: "batch" for "batchsize" */
         if (strlen(names[i]) >= 4 && strncmp(word, names[i], strlen(names[i])) == 0 && d > 2)
             d = 2;
         if (d < best_d) {
@@ -71,7 +72,9 @@ const char *text_nearest(const char *word, const char *const *names, size_t n)
     return best;
 }
 
-/* Parse a unit (ms, s, m, h, d) at *s, write its ns to *ret and advance *s.  -EINVAL: none. */
+/* Parse the unit of time (ms, s, m, h, d) at *s, store its length in ns in *ret and advance *s
+ * beyond it.  -EINVAL: there is no unit at *s.
+ */
 static int unit_ns(const char **s, int64_t *ret)
 {
     static const struct {
@@ -94,7 +97,7 @@ static int unit_ns(const char **s, int64_t *ret)
     return -EINVAL;
 }
 
-/* Add `value` units of `unit` ns to *total.  -ERANGE: overflow. */
+/* Add value * unit, in ns, to *total.  -ERANGE: the sum does not fit; *total is unchanged. */
 static int add_part(double value, int64_t unit, int64_t *total)
 {
     double ns = value * (double)unit;
@@ -105,7 +108,9 @@ static int add_part(double value, int64_t unit, int64_t *total)
     return 0;
 }
 
-/* Parse "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it, into ns.  -EINVAL, -ERANGE. */
+/* Parse a duration "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it, and store its ns in *ret.
+ * -EINVAL: s has another form; -ERANGE: the duration does not fit.
+ */
 static int parse_clock(const char *s, int64_t *ret)
 {
     unsigned day = 0, a, b, c;
@@ -225,7 +230,9 @@ static size_t utf8_char(const char *text, size_t n, uint32_t *ret)
     return length;
 }
 
-/* Check whether a character is a control: C0 except tab, DEL, or C1 (U+009B acts as ESC [). */
+/* Check whether code point c is a control character: C0 except tab, DEL, or C1, of which U+009B
+ * acts like ESC and '['.
+ */
 static bool is_control(uint32_t c)
 {
     return (c < 0x20 && c != '\t') || (c >= 0x7f && c < 0xa0);
@@ -237,7 +244,7 @@ void text_strip_control(char *s)
         uint32_t c = 0;
         size_t n = utf8_char(s, SIZE_MAX, &c);
 
-        if (n == 0) { /* a terminal with one byte per character acts on the byte */
+        if (n == 0) { /* a terminal with an 8-bit character set may act on the byte */
             c = (unsigned char)*s;
             n = 1;
         }
@@ -277,7 +284,7 @@ static const char *skip_string(const char *s)
     return s;
 }
 
-/* Return the position after the parameters and final letter of a CSI sequence. */
+/* Return the position after a CSI sequence whose parameters begin at s. */
 static const char *skip_csi(const char *s)
 {
     while (*s >= 0x20 && *s < 0x40)
@@ -285,7 +292,7 @@ static const char *skip_csi(const char *s)
     return *s >= 0x40 && *s < 0x7f ? s + 1 : s;
 }
 
-/* Return the position after the sequence that the ESC just before s begins. */
+/* Return the position after the escape sequence whose ESC is directly before s. */
 static const char *skip_escape(const char *s)
 {
     if (*s == '[')
@@ -326,8 +333,8 @@ void text_make_plain(char *s)
     *to = '\0';
 }
 
-/* Check whether s has 1 to max letters, digits or characters of `more`, and does not begin with '-'
- * or '.'.
+/* Check whether s has 1 to max bytes, all of them ASCII letters, digits or characters of `more`,
+ * and does not begin with '-' or '.'.
  */
 static bool is_made_of(const char *s, size_t max, const char *more)
 {

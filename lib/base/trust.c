@@ -16,9 +16,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-enum { NAME = 64, ENTRY = 16384 };
+enum { NAME = 64, ENTRY = 16384 }; /* sizes: of a user's or group's name; of a file's text */
 
-static const int64_t ALL_USERS = UINT32_MAX; /* user ids, without -1, which is invalid */
+static const int64_t ALL_USERS = UINT32_MAX; /* number of user ids, without the invalid id -1 */
 
 bool trust_is_self(uid_t uid)
 {
@@ -42,7 +42,9 @@ bool trust_is_open(const struct stat *st)
 
 /* ---- user namespaces ---- */
 
-/* Read a short file of /proc; "" if it cannot be read. */
+/* Read the file `path` of /proc into ret as text, cut off at ENTRY - 1 bytes.  Store "" if it
+ * cannot be read.
+ */
 static void read_system(const char *path, char ret[ENTRY])
 {
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,8 +65,8 @@ static int64_t mapped_users(void)
     if (!*text)
         return ALL_USERS;
     for (char *line = text, *end; *line; line = end) {
-        (void)strtoll(line, &end, 10); /* here */
-        (void)strtoll(end, &end, 10);  /* first id outside */
+        (void)strtoll(line, &end, 10); /* first id in the namespace */
+        (void)strtoll(end, &end, 10);  /* first id in the parent namespace */
         n += strtoll(end, &end, 10);
         end += strspn(end, " \n");
         if (end == line)
@@ -73,8 +75,9 @@ static int64_t mapped_users(void)
     return n;
 }
 
-/* Check whether uid is the overflow id, which stands for all users that this namespace does not
- * map.  Root is one of them in a container of Apptainer or unshare -U.
+/* Check whether uid is the overflow id, which stands for all users that this process's user
+ * namespace does not map, as root in a container of Apptainer or unshare -U.  False if the
+ * namespace maps all users.
  */
 static bool is_unmapped(uid_t uid)
 {
@@ -88,7 +91,7 @@ static bool is_unmapped(uid_t uid)
 
 /* ---- names ---- */
 
-/* Write "user NAME", or "user number UID" if it has no name. */
+/* Write "user NAME" to ret, or "user number UID" if the user has no name. */
 static void name_of_user(uid_t uid, char ret[NAME])
 {
     struct passwd entry, *found = NULL;
@@ -100,7 +103,7 @@ static void name_of_user(uid_t uid, char ret[NAME])
         (void)snprintf(ret, NAME, "user number %u", (unsigned)uid);
 }
 
-/* Write "group NAME", or "group number GID" if it has no name. */
+/* Write "group NAME" to ret, or "group number GID" if the group has no name. */
 static void name_of_group(gid_t gid, char ret[NAME])
 {
     struct group entry, *found = NULL;
@@ -112,8 +115,8 @@ static void name_of_group(gid_t gid, char ret[NAME])
         (void)snprintf(ret, NAME, "group number %u", (unsigned)gid);
 }
 
-/* Check whether the group belongs to this user alone, as adduser of Debian makes one per user: his
- * primary group, of his name, without other members.
+/* Check whether the group belongs to this process's user alone: it is the user's primary group, has
+ * the user's name and no other members.  Debian's adduser makes such a group for each user.
  */
 static bool is_private_group(gid_t gid)
 {
@@ -132,24 +135,24 @@ static bool is_private_group(gid_t gid)
     return true;
 }
 
-/* Check whether the path has an access control list.  The group bits of its mode are then the
- * list's mask.
+/* Check whether the file `path` has an access control list, so that the group bits of its mode are
+ * the list's mask.
  */
 static bool has_list(const char *path)
 {
     return getxattr(path, "system.posix_acl_access", NULL, 0) > 0;
 }
 
-/* ---- what is at a place ---- */
+/* ---- checks of one file or folder ---- */
 
-/* Return the permission bits of a mode. */
+/* Return the permission bits of a file's mode. */
 static unsigned mode_of(const struct stat *st)
 {
     return st->st_mode & 07777;
 }
 
-/* Write the remedy for a file of another owner: root can run eddis as that user or chown the file;
- * others can only copy it.
+/* Write to ret [size] the remedy for a file that belongs to `owner`, a text of name_of_user: root
+ * can run eddis as that user or chown the file; other users can only copy it.
  */
 static void owner_advice(const char *owner, char *ret, size_t size)
 {
@@ -162,7 +165,9 @@ static void owner_advice(const char *owner, char *ret, size_t size)
                        owner, named ? ", by runuser -u " : "", named ? owner + 5 : "");
 }
 
-/* Return -EPERM with a message that names owner, mode, this user and the remedy. */
+/* Return -EPERM with the message that `path` belongs to another user; it names owner, mode, this
+ * user and the remedy.
+ */
 static int refuse_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
     char owner[NAME], self[NAME], advice[3 * NAME];
@@ -176,8 +181,9 @@ static int refuse_owner(const struct stat *st, const char *path, struct eddis_er
         path, owner, mode_of(st), self, advice);
 }
 
-/* Write the remedy for a file that all users may write to. chmod has no effect on mounts with one
- * mode for all files, and is not permitted on another user's folder.
+/* Write to ret [size] the remedy for a file or folder that all users may write to: chmod, or on
+ * mounts with one mode for all files a mount option; on another user's file a copy or an own
+ * folder.
  */
 static void mode_advice(const struct stat *st, char *ret, size_t size)
 {
@@ -194,7 +200,7 @@ static void mode_advice(const struct stat *st, char *ret, size_t size)
                            : "if its contents are right, make a copy of your own with cp -r");
 }
 
-/* Return -EPERM with a message that all users may write to the path. */
+/* Return -EPERM with the message that all users may write to `path`, and the remedy. */
 static int refuse_mode(const struct stat *st, const char *path, struct eddis_error *err)
 {
     char owner[NAME], advice[3 * NAME];
@@ -207,8 +213,9 @@ static int refuse_mode(const struct stat *st, const char *path, struct eddis_err
                       path, owner, mode_of(st), advice);
 }
 
-/* Return 1 with a warning that a group may write to the path.  With an access control list the
- * group bits are its mask, so the mode does not show which entries may write.
+/* Return 1 with the warning that a group may write to `path`.  If `path` has an access control
+ * list, the warning also mentions the list: the group bits are its mask and do not show who may
+ * write.
  */
 static int warn_group(const struct stat *st, const char *path, struct eddis_error *warning)
 {
@@ -264,9 +271,11 @@ int trust_private(int fd, const char *path, struct eddis_error *err)
     return 0;
 }
 
-/* ---- who can replace it ---- */
+/* ---- checks of the folders above a file ---- */
 
-/* Return 1 with a warning that others may replace the contents of the folder. */
+/* Return 1 with the warning that all users, or its owner, may replace the contents of folder
+ * `path`.
+ */
 static int warn_above(const struct stat *st, const char *path, struct eddis_error *warning)
 {
     char owner[NAME];
@@ -284,14 +293,16 @@ static int warn_above(const struct stat *st, const char *path, struct eddis_erro
     return 1;
 }
 
-/* Role of a checked folder.  FOR_ANY: it holds the checked path and another owner gives a warning.
- * FOR_OWN: it holds the file, and another owner is an error.  ABOVE: a parent of it.
+/* The role of a checked folder.  FOR_ANY: it directly contains the checked path, and another owner
+ * gives a warning.  FOR_OWN: it directly contains the checked file, and another owner is an error.
+ * ABOVE: it is a parent of one of these.
  */
 enum holder { ABOVE, FOR_ANY, FOR_OWN };
 
-/* Check a folder above a path.  Another owner may be a colleague or administrator and gives a
- * warning: a file that he puts in place of the user's belongs to him and is rejected itself.  Only
- * for FOR_OWN another owner is an error.
+/* Check a folder above a path.  Return 0, 1 with a warning, or -EPERM with an error.  Another
+ * owner, who may be a colleague or administrator, gives a warning, for FOR_OWN an error: a file
+ * that this owner puts in place of the user's file has the wrong owner and is rejected itself.  A
+ * folder that all users may write to, without the sticky bit, is an error, for ABOVE a warning.
  */
 static int check_above(const struct stat *st, const char *path, enum holder holder,
                        struct eddis_error *warning, struct eddis_error *err)
@@ -303,14 +314,14 @@ static int check_above(const struct stat *st, const char *path, enum holder hold
     if (holder == FOR_OWN && !trust_is_user(st->st_uid))
         return refuse_owner(st, path, err);
     if (!trust_is_open(st) && !trust_is_user(st->st_uid) &&
-        is_unmapped(st->st_uid)) /* most likely root's, as / and /home are */
+        is_unmapped(st->st_uid)) /* the owner is most likely root, as of / and /home */
         return 0;
     if (open || !trust_is_user(st->st_uid))
         return warn_above(st, path, warning);
     return trust_stat(st, path, warning, err);
 }
 
-/* Remove the last name of an absolute path in place. */
+/* Cut the last name off an absolute path, in place; "/" remains of a path of one name. */
 static void cut_name(char *path)
 {
     char *slash = strrchr(path, '/');
@@ -318,8 +329,8 @@ static void cut_name(char *path)
     slash[slash == path] = '\0';
 }
 
-/* Check a folder and all its parents; cuts `path` down to "/".  Return 0, 1 after a warning (of the
- * first found), or a negative errno value.
+/* Check a folder, in the role `holder`, and all its parents.  Return 0, 1 with the first warning,
+ * or a negative errno value.  `path`, which is absolute, is cut down to "/".
  */
 static int check_folders(char *path, enum holder holder, struct eddis_error *warning,
                          struct eddis_error *err)

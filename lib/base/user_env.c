@@ -10,12 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Prefix of the name of a hidden variable */
+/* Prefix of the name of a hidden variable. */
 #define HIDDEN "EDDIS_HIDDEN_"
 
-static const size_t hidden = sizeof HIDDEN - 1;
+static const size_t hidden = sizeof HIDDEN - 1; /* length of the prefix */
 
-/* Check whether a NAME=VALUE is a hidden variable. */
+/* Check whether the name of `variable`, a NAME=VALUE, begins with the prefix of hidden variables.
+ */
 static bool is_hidden(const char *variable)
 {
     return strncmp(variable, HIDDEN, hidden) == 0;
@@ -40,8 +41,8 @@ bool user_env_steers(const char *variable)
     return false;
 }
 
-/* Append this process's environment with the variables that steer libraries renamed.  Return false
- * if there are none, or without memory.
+/* Append this process's environment to ret, with the prefix before the name of each variable that
+ * steers libraries.  Return false if there is no such variable, or without memory.
  */
 static bool hide_all(struct strlist *ret)
 {

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 
-/* Load libcuda and fill the table.  -ENOENT: not installed; -ENOTSUP: it lacks a function. */
+/* Load libcuda and store its functions in *a.  -ENOENT: libcuda is not installed; -ENOTSUP: it
+ * lacks a required function.
+ */
 static int load_symbols(struct cuda_api *a, struct eddis_error *err)
 {
     static const char *const names[] = { "libcuda.so.1", "libcuda.so", NULL };

@@ -15,12 +15,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* cuBLAS's headers are not needed for these few calls, and differ between versions in irrelevant
- * ways.  These values and types have been the same since 11.0.
+/* Constants of cuBLAS.  They and the types of the functions below are written out here, because
+ * they have been the same since cuBLAS 11.0, while its headers differ between versions.
  */
 enum { BLAS_OP_N = 0, BLAS_R_16F = 2, BLAS_COMPUTE_32F = 68, BLAS_GEMM_DEFAULT = -1 };
 
-/* Functions of cuBLAS and a handle */
+/* The functions of a loaded cuBLAS library, and a handle of it. */
 struct blas {
     int (*create)(void **ret);
     int (*destroy)(void *h);
@@ -33,7 +33,9 @@ struct blas {
     void *handle;
 };
 
-/* Load the cuBLAS library of this name and create a handle. */
+/* Load the cuBLAS library of this name, store its functions in *b and create a handle.  -ENOENT: it
+ * cannot be loaded; -ENOTSUP: it lacks a function; -EIO: it does not start.
+ */
 static int load_one(const char *name, struct blas *b, struct eddis_error *err)
 {
     const struct dlopen_symbol symbols[] = {
@@ -52,15 +54,17 @@ static int load_one(const char *name, struct blas *b, struct eddis_error *err)
     return rc;
 }
 
-/* State of the search for a library */
+/* The state of the search for a cuBLAS library. */
 struct search {
-    struct blas *blas;
-    int rc;
-    bool found; /* a library exists but failed to load; err has the first failure */
+    struct blas *blas; /* the library, once one has been loaded */
+    int rc;            /* result so far: 0, or the failure to return */
+    bool found;        /* some library exists but could not be used; err has the first failure */
     struct eddis_error *err;
 };
 
-/* Try to load a library.  Return true on success. */
+/* Try to load the library `name`.  Return true, with s->rc 0, on success.  Of failures other than
+ * -ENOENT keep the first one in s->rc and s->err.
+ */
 static bool try_one(struct search *s, const char *name)
 {
     struct eddis_error e = { 0 };
@@ -75,7 +79,9 @@ static bool try_one(struct search *s, const char *name)
     return rc == 0;
 }
 
-/* Try the loader's path and the CUDA toolkit's folder, which the loader often does not search. */
+/* Try to load cuBLAS of this major version from the loader's search path, then from the CUDA
+ * toolkit's folders, which the loader often does not search.  Return true on success.
+ */
 static bool try_toolkit(struct search *s, int major)
 {
     static const char *const folders[] = { "", "/usr/local/cuda/lib64/", CUDA_LIBDIR "/" };
@@ -89,8 +95,9 @@ static bool try_toolkit(struct search *s, int major)
     return is;
 }
 
-/* Try the NVIDIA packages of the Python installations below a prefix.  Nodes that train with
- * PyTorch need no toolkit: its packages include cuBLAS.
+/* Try to load cuBLAS of this major version from the NVIDIA packages of the Python installations
+ * below a prefix.  Nodes that train with PyTorch need no CUDA toolkit, because PyTorch's packages
+ * include cuBLAS.  Return true on success.
  */
 static bool try_python(struct search *s, const char *prefix, int major)
 {
@@ -109,7 +116,9 @@ static bool try_python(struct search *s, const char *prefix, int major)
     return is;
 }
 
-/* Try the python3 in PATH, an active environment, and the user's own packages. */
+/* Try to load cuBLAS of this major version from the packages of the python3 in PATH, of an active
+ * virtual or Conda environment, and of the user's ~/.local.  Return true on success.
+ */
 static bool try_pythons(struct search *s, int major)
 {
     const char *home = getenv("HOME");
@@ -126,7 +135,10 @@ static bool try_pythons(struct search *s, int major)
     return is;
 }
 
-/* Load the newest cuBLAS that this driver can run; one of a later CUDA would load and then fail. */
+/* Load the newest installed cuBLAS, 11 to 13, of a CUDA version that this driver can run; one for a
+ * later CUDA could be loaded, but would fail.  -ENOENT: none is installed; otherwise the failure of
+ * the first library found, if none can be loaded.
+ */
 static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
 {
     struct search s = { .blas = b, .err = err };
@@ -139,19 +151,21 @@ static int load_blas(int driver_version, struct blas *b, struct eddis_error *err
     return s.rc;
 }
 
-/* A product of n x n matrices in device memory */
+/* A product of square matrices in device memory. */
 struct product {
     const struct cuda_place *place;
     const struct blas *blas;
-    bool half;
-    CUdeviceptr a, c;
+    bool half;        /* true: float16 elements; false: float32 */
+    CUdeviceptr a, c; /* factor and product, which is a * a */
 };
 
-/* Start c = a * a on the stream.  Return a cuBLAS status. */
+/* Start the product c = a * a of n x n matrices on the stream, without waiting.  Return a cuBLAS
+ * status, 0 on success.
+ */
 static int start_product(const struct product *p, int n)
 {
     static const float one = 1.0F, zero = 0.0F;
-    const void *a = (const void *)(uintptr_t)p->a; /* device memory: passed on, not accessed here */
+    const void *a = (const void *)(uintptr_t)p->a; /* device memory, not accessed by the host */
     void *c = (void *)(uintptr_t)p->c;
 
     if (p->half)
@@ -162,7 +176,9 @@ static int start_product(const struct product *p, int n)
                           c, n);
 }
 
-/* Measure the seconds of one product, averaged over three to reduce the cost of the start. */
+/* Measure the duration of one product of n x n matrices and store it in *ret_s, in seconds: the
+ * mean of three products, which reduces the share of the start.  Blocks.  Return 0 or -EIO.
+ */
 static int time_product(const struct product *p, int n, double *ret_s, struct eddis_error *err)
 {
     int64_t start = clock_now_ns();
@@ -181,8 +197,9 @@ static int time_product(const struct product *p, int n, double *ret_s, struct ed
     return rc;
 }
 
-/* Fill matrix a with random values near 1.  Zeros would be multiplied faster, since they need less
- * power.
+/* Fill the first `bytes` bytes of matrix a with random numbers of both signs and absolute values
+ * from 0.5 to 1; zeros would be multiplied faster, since they need less power.  Overwrite the
+ * pinned memory.  Blocks.  Return 0, -ENOMEM or -EIO.
  */
 static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
 {
@@ -207,14 +224,14 @@ static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
                : cuda_check(l->api, l->api->stream_wait(l->stream), "a copy to the GPU fails", err);
 }
 
-/* Write the best operations per second of the products that fit in 0.4 s, with larger matrices
- * while a product is too short.
+/* Time products for 0.4 s and store the largest rate in *ret, in operations per second.  Double the
+ * matrices' size, up to most x most, while a product takes less than 10 ms.
  */
 static int best_rate(const struct product *p, int most, double *ret, struct eddis_error *err)
 {
     int64_t deadline = 0;
     double s, best = 0;
-    int n = 1024, rc = time_product(p, n, &s, err); /* loads the kernels */
+    int n = 1024, rc = time_product(p, n, &s, err); /* not counted: it loads the kernels */
 
     deadline = clock_now_ns() + 400 * CLOCK_MS;
     while (rc == 0 && (best == 0 || clock_now_ns() < deadline)) {
@@ -233,7 +250,9 @@ static int best_rate(const struct product *p, int most, double *ret, struct eddi
     return rc;
 }
 
-/* Measure the operations per second for one precision.  Allocates and frees its matrices. */
+/* Measure products in one precision and store the operations per second in *ret.  Allocate matrices
+ * that use at most half of the free device memory, and free them.  Return 0, -ENOMEM or -EIO.
+ */
 static int measure(const struct cuda_place *place, const struct blas *b, bool half, double *ret,
                    struct eddis_error *err)
 {

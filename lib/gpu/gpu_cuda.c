@@ -14,15 +14,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* bytes of a copy between host and device, and of device memory; number of measurements */
 enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
-enum { COPIES = 4 }; /* copies per wait: start and wait cost a tenth of one copy on a fast GPU */
+/* copies in one measurement, because start and wait cost a tenth of one copy on a fast GPU */
+enum { COPIES = 4 };
 
 bool gpu_built(void)
 {
     return true;
 }
 
-/* Write a UUID as "GPU-..." like nvidia-smi. */
+/* Write a UUID to ret [size] as "GPU-...", in the form of nvidia-smi. */
 static void uuid_text(const CUuuid *u, char *ret, size_t size)
 {
     const unsigned char *b = (const unsigned char *)u->bytes;
@@ -33,7 +35,7 @@ static void uuid_text(const CUuuid *u, char *ret, size_t size)
                    b[14], b[15]);
 }
 
-/* Fill *ret with the properties of one GPU. */
+/* Store the properties of the GPU with this ordinal in *ret.  Return 0, -ENOMEM or -EIO. */
 static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *ret,
                     struct eddis_error *err)
 {
@@ -57,7 +59,7 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
         return cuda_check(api, e, "the NVIDIA driver does not describe a GPU", err);
     g.name[sizeof g.name - 1] = 0;
     text_strip_control(g.name);
-    for (char *c = g.pci; *c; c++) /* as in sysfs and hwloc */
+    for (char *c = g.pci; *c; c++) /* lower case, as in sysfs and hwloc */
         *c = (char)tolower((unsigned char)*c);
     g.memory_bytes = (int64_t)bytes;
     uuid_text(&uuid, g.uuid, sizeof g.uuid);
@@ -85,9 +87,12 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
 
 /* ---- copies ---- */
 
+/* The direction of a copy; INSIDE: within the memory of the device. */
 enum direction { TO_DEVICE, FROM_DEVICE, INSIDE };
 
-/* Start one copy in this direction on the stream; x is device memory of SWEEP_BYTES. */
+/* Start one copy in this direction on the stream, without waiting; x is device memory of
+ * SWEEP_BYTES.
+ */
 static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x)
 {
     if (d == TO_DEVICE)
@@ -97,7 +102,8 @@ static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x
     return p->api->inside_device(x, x + SWEEP_BYTES / 2, SWEEP_BYTES / 2, p->stream);
 }
 
-/* Write the best bytes per second of several rounds.  Within the device, read and write both count.
+/* Measure copies in this direction and store the largest rate of COPY_ROUNDS measurements in *ret,
+ * in bytes per second.  Of a copy within the device, bytes read and bytes written both count.
  */
 static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x, double *ret,
                      struct eddis_error *err)
@@ -123,7 +129,9 @@ static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x
     return 0;
 }
 
-/* Measure all three directions into f. */
+/* Measure copies in all three directions and store their rates in f.  After a failure the rates not
+ * measured are unchanged.
+ */
 static int copy_rates(const struct cuda_place *p, struct gpu_metrics *f, struct eddis_error *err)
 {
     CUdeviceptr x = 0;
@@ -142,8 +150,9 @@ static int copy_rates(const struct cuda_place *p, struct gpu_metrics *f, struct 
 
 /* ---- one device ---- */
 
-/* Measure copies and products into f; an error goes to its note.  Needs a current context, the
- * stream and pinned memory.
+/* Measure copies and matrix products and store their rates in f; write the first error, which ends
+ * the measurement, to f->note.  The GPU's context must be current, and p must have the stream and
+ * the pinned memory.
  */
 static void measure_all(const struct cuda_place *p, struct gpu_metrics *f)
 {
@@ -153,7 +162,9 @@ static void measure_all(const struct cuda_place *p, struct gpu_metrics *f)
         (void)snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1, e.text);
 }
 
-/* Measure a GPU whose context is current. */
+/* Measure the GPU whose context is current and store the rates in f, with a note if some could not
+ * be measured.  Return a failure only if nothing could be measured.
+ */
 static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
                               struct eddis_error *err)
 {

@@ -10,7 +10,9 @@ bool gpu_built(void)
     return false;
 }
 
-/* Return -ENOTSUP if the machine has an NVIDIA driver, otherwise -ENOENT. */
+/* Return -ENOTSUP if the machine has an NVIDIA driver, which this build cannot use, otherwise
+ * -ENOENT, with a message in err.
+ */
 static int none(struct eddis_error *err)
 {
     if (access("/proc/driver/nvidia/version", F_OK) == 0)

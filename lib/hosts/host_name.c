@@ -11,6 +11,7 @@
 #define DIGITS  "0123456789"
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
+/* limits of the lengths of a host name, of a label between its dots, and of a user name */
 enum { HOST_MAX_BYTES = 253, LABEL_MAX_BYTES = 63, USER_MAX_BYTES = 64 };
 
 /* Check whether s is a host name: labels of letters, digits, '-' and '_', separated by dots; a
@@ -30,8 +31,8 @@ static bool is_host_name(const char *s)
     return true;
 }
 
-/* Return why an IPv6 address cannot be used from other machines; NULL: it can, or it is not an IPv6
- * address.
+/* Return the reason, a static text, why other machines cannot use s if it is an IPv6 address.
+ * NULL: they can, or s is not an IPv6 address.
  */
 static const char *why_not(const char *s)
 {
@@ -49,7 +50,9 @@ static const char *why_not(const char *s)
     return s[n] ? "names an interface after its '%'" : NULL;
 }
 
-/* Return -EINVAL for an IPv6 address that other machines cannot use. */
+/* Return -EINVAL with a message if `address` is an IPv6 address that other machines cannot use,
+ * else 0.
+ */
 static int check_reach(const char *address, struct eddis_error *err)
 {
     const char *why = why_not(address);
@@ -63,7 +66,7 @@ static int check_reach(const char *address, struct eddis_error *err)
 
 int host_name_check(const char *host, struct eddis_error *err)
 {
-    bool numbers = host[strspn(host, DIGITS ".")] == '\0'; /* then only an IPv4 address is valid */
+    bool numbers = host[strspn(host, DIGITS ".")] == '\0'; /* if so, it must be an IPv4 address */
     int rc = check_reach(host, err);
     struct ip a;
 

@@ -10,37 +10,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* limits of the brackets in a pattern and of the digits in a number; size of an expanded name */
 enum { MAX_BRACKETS = 8, MAX_DIGITS = 9, NAME_SIZE = 512 };
 
-/* The pattern split at its brackets: literal 0, choice 0, literal 1, ..., the last literal */
+/* The pattern, split at its brackets: literal 0, choice 0, literal 1, ..., the last literal.  The
+ * texts are borrowed from the pattern.
+ */
 struct parts {
     const char *literal[MAX_BRACKETS + 1], *choice[MAX_BRACKETS];
-    size_t literal_n[MAX_BRACKETS + 1], choice_n[MAX_BRACKETS];
-    size_t brackets;
+    size_t literal_n[MAX_BRACKETS + 1], choice_n[MAX_BRACKETS]; /* their lengths */
+    size_t brackets; /* number of brackets, and so of choices */
 };
 
-/* State of one expansion; `name` is built from left to right */
+/* The state of one expansion. */
 struct expansion {
     struct parts p;
-    host_range_fn *fn;
+    host_range_fn *fn; /* the caller's callback */
     void *ctx;
-    size_t names;
-    char name[NAME_SIZE];
+    size_t names;         /* number of names so far */
+    char name[NAME_SIZE]; /* the present name, built from left to right */
 };
 
-/* Numbers lo to hi, printed with at least `width` digits */
+/* The numbers from lo to hi, printed with at least `width` digits. */
 struct span {
     long lo, hi;
     int width;
 };
 
-/* Return -EINVAL with `what` and an example of a range. */
+/* Return -EINVAL with the message `what`, followed by an example of a range. */
 static int shape(struct eddis_error *err, const char *what)
 {
     return eddis_fail(err, -EINVAL, "%s; write a range like v100-[1-4,7]", what);
 }
 
-/* Split a pattern of n bytes at its brackets. */
+/* Split a pattern of n bytes at its brackets into *p.  -EINVAL: brackets do not match, there are
+ * too many, or the name would be too long.
+ */
 static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err)
 {
     const char *end = s + n;
@@ -69,8 +74,8 @@ static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err
     }
 }
 
-/* Read a decimal number of at most 9 digits at *s and advance *s.  Return false if it is none or
- * longer.
+/* Read a decimal number at *s, which ends at `end`, and advance *s.  Store its value and its number
+ * of digits.  Return false if there is no digit or more than MAX_DIGITS.
  */
 static bool read_number(const char **s, const char *end, long *ret, int *digits)
 {
@@ -85,7 +90,9 @@ static bool read_number(const char **s, const char *end, long *ret, int *digits)
     return n > 0 && (*s == end || !isdigit((unsigned char)**s));
 }
 
-/* Read the next number or range of a choice at *s, up to a comma or the end. */
+/* Read the next number or range of a choice at *s into *ret, and advance *s to the comma after it
+ * or to `end`.  -EINVAL: there is no valid number or range.
+ */
 static int read_span(const char **s, const char *end, struct span *ret, struct eddis_error *err)
 {
     const char *first = *s;
@@ -118,7 +125,9 @@ static int read_span(const char **s, const char *end, struct span *ret, struct e
 
 static int expand(struct expansion *x, size_t bracket, size_t at, struct eddis_error *err);
 
-/* Expand the names for each number of the span, after `at` bytes of the name. */
+/* For each number of the span, write it after the first `at` bytes of the name and expand the rest
+ * of the pattern, from literal bracket + 1 on.  Return 0, the callback's result or a failure.
+ */
 static int expand_span(struct expansion *x, const struct span *span, size_t bracket, size_t at,
                        struct eddis_error *err)
 {
@@ -132,8 +141,9 @@ static int expand_span(struct expansion *x, const struct span *span, size_t brac
     return rc;
 }
 
-/* Append literal `bracket` after `at` bytes of the name, then expand the bracket after it.  Without
- * one, the name is complete: pass it to the callback.
+/* Write literal `bracket` after the first `at` bytes of the name.  If a choice follows it, expand
+ * that for each of its numbers; otherwise the name is complete: pass it to the callback.  Return
+ * the last result of the callback, -EINVAL or -E2BIG; a negative result ends the expansion.
  */
 static int expand(struct expansion *x, size_t bracket, size_t at, struct eddis_error *err)
 {

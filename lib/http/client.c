@@ -18,46 +18,48 @@
 #include <unistd.h>
 
 enum {
-    CLIENT_MAX_ANSWER = 16 << 20,
-    CLIENT_MAX_FDS = 64,
-    CLIENT_FD_WORDS = 64,
-    CLIENT_CONNECTIONS = 2, /* a long poll and one other request */
-    CLIENT_BASE = 128,
+    CLIENT_MAX_ANSWER = 16 << 20, /* limit of an answer's bytes */
+    CLIENT_MAX_FDS = 64,          /* limit of the caller's descriptors in http_client_wait */
+    CLIENT_FD_WORDS = 64,         /* 64-bit words of a set of descriptors, see open_fds */
+    CLIENT_CONNECTIONS = 2,       /* a long poll and one other request */
+    CLIENT_BASE = 128,            /* size of an address */
 };
 
-/* One request, until its answer or failure was reported */
+/* One request, until its answer or failure has been reported. */
 struct request {
     struct request *next;
     struct http_client *c;
     CURL *easy;
-    char *path, *json;
-    int base;  /* index of the address it is sent to */
-    int tries; /* number of addresses tried before */
-    int64_t deadline_ns;
-    struct strbuf unreached; /* error messages of those */
-    struct strbuf answer;
-    bool too_long;
-    char why[CURL_ERROR_SIZE];
+    char *path, *json;         /* what follows the address in the URL; body of a POST, or NULL */
+    int base;                  /* index of the address to which the request is sent */
+    int tries;                 /* number of addresses that could not be reached so far */
+    int64_t deadline_ns;       /* end of the time limit for all addresses together */
+    struct strbuf unreached;   /* error messages of the addresses that could not be reached */
+    struct strbuf answer;      /* body of the answer */
+    bool too_long;             /* the answer exceeds CLIENT_MAX_ANSWER */
+    char why[CURL_ERROR_SIZE]; /* curl's error message */
     http_done_fn done;
     void *ctx;
 };
 
-/* A client with its connections and requests */
+/* A client with its connections and requests. */
 struct http_client {
     CURLM *multi;
     char base[HTTP_MAX_BASES][CLIENT_BASE];
-    int n_bases, now; /* number of addresses; the one to try first */
-    int other;        /* the one tried last if `now` failed */
-    bool known;       /* `now` has answered once */
-    bool unanswered;  /* the last request was not answered: use a new connection */
-    int64_t connect_ns;
-    char *pin, *path;
-    struct http_tcp tcp;
-    struct curl_slist *headers; /* the first contains the token */
-    struct request *requests;
+    int n_bases, now;    /* number of addresses; index of the address that requests try first */
+    int other;           /* index of the address that was tried last after `now` had failed */
+    bool known;          /* the address `now` has answered a request */
+    bool unanswered;     /* the latest request was not answered: open a new connection */
+    int64_t connect_ns;  /* time limit to connect to one address */
+    char *pin, *path;    /* the server's pin, or NULL; path of its Unix socket, or NULL */
+    struct http_tcp tcp; /* limits of connections without acknowledgements */
+    struct curl_slist *headers; /* headers of every request; the first contains the token */
+    struct request *requests;   /* list of the requests that are not finished */
 };
 
-/* Write the set of open descriptors below 64 * CLIENT_FD_WORDS as bits. */
+/* Set in `set` (CLIENT_FD_WORDS words) the bit of each descriptor below 64 * CLIENT_FD_WORDS that
+ * this process has open, and clear all other bits.
+ */
 static void open_fds(uint64_t *set)
 {
     cleanup_dir DIR *d = opendir("/proc/self/fd");
@@ -72,8 +74,8 @@ static void open_fds(uint64_t *set)
     }
 }
 
-/* Create curl's multi handle and set close-on-exec on its wake-up sockets, which curl does not do:
- * otherwise an exec would pass them on.  NULL: failure.
+/* Return a new multi handle of curl; NULL: failure.  Set close-on-exec for its wake-up sockets,
+ * which a program that is executed would inherit otherwise.
  */
 static CURLM *multi_open(void)
 {
@@ -89,7 +91,9 @@ static CURLM *multi_open(void)
     return m;
 }
 
-/* Open a tuned socket for curl (CURLOPT_OPENSOCKETFUNCTION). */
+/* Return a new socket with the TCP options of the client ctx, or -1; curl's
+ * CURLOPT_OPENSOCKETFUNCTION.
+ */
 static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *a)
 {
     const struct http_client *c = ctx;
@@ -100,8 +104,9 @@ static curl_socket_t open_socket(void *ctx, curlsocktype purpose, struct curl_so
     return fd;
 }
 
-/* Append received bytes to the answer (CURLOPT_WRITEFUNCTION).  Return 0, which ends the request,
- * if it is too long or without memory.
+/* Append size * n received bytes at p to the answer of the request ctx; curl's
+ * CURLOPT_WRITEFUNCTION.  Return their number.  If the answer gets too long, or without memory,
+ * return 0, with which curl ends the request.
  */
 static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
 {
@@ -115,8 +120,8 @@ static size_t on_answer(char *p, size_t size, size_t n, void *ctx)
     return r->answer.failed ? 0 : size * n;
 }
 
-/* Copy the host of "10.1.0.7:41233" or "[fd00::7]:41233" to ret.  Return false if the text has
- * another form.
+/* Copy the host in a text like "10.1.0.7:41233" or "[fd00::7]:41233" to ret, without brackets.
+ * Return false if the text has another form.
  */
 static bool take_host(const char *place, char ret[static CLIENT_BASE])
 {
@@ -132,8 +137,9 @@ static bool take_host(const char *place, char ret[static CLIENT_BASE])
     return six ? ip_parse(ret, &a) && !ip_is_v4(&a) : !strpbrk(ret, ":[]");
 }
 
-/* Add an address like "https://10.1.0.7:41233".  Its scheme must be https with a pin, http without.
- * -EINVAL: malformed; -EPERM: plain HTTP to an address that is not loopback.
+/* Append an address like "https://10.1.0.7:41233" to the client's addresses.  Its scheme must be
+ * https if the client has a pin, else http.  -EINVAL: it has another form; -EPERM: plain HTTP to an
+ * address that is not loopback.
  */
 static int take_base(struct http_client *c, const char *base, struct eddis_error *err)
 {
@@ -150,7 +156,9 @@ static int take_base(struct http_client *c, const char *base, struct eddis_error
     return 0;
 }
 
-/* Create the multi handle and the headers with the token.  Return false on failure. */
+/* Set the client's multi handle, with its limits, and the headers, with the token.  Return false on
+ * failure.
+ */
 static bool client_set(struct http_client *c, const char *token)
 {
     cleanup_free char *bearer = NULL;
@@ -162,7 +170,7 @@ static bool client_set(struct http_client *c, const char *token)
     } else {
         bearer = NULL;
     }
-    /* "Expect:" keeps curl from asking the server before it sends a long body. */
+    /* an empty "Expect:" prevents curl from asking the server before it sends a long body */
     return c->multi && c->headers &&
            curl_slist_append(c->headers, "Content-Type: application/json") &&
            curl_slist_append(c->headers, "Expect:") &&
@@ -200,13 +208,13 @@ int http_client_open(const struct http_client_options *o, struct http_client **r
     return rc;
 }
 
-/* Borrow "host:port" of address `base`. */
+/* Borrow the "host:port" of the client's address with index `base`. */
 static const char *place(const struct http_client *c, int base)
 {
     return strstr(c->base[base], "://") + 3;
 }
 
-/* Free a request that is not in the list of its client. */
+/* Free a request, which must not be in its client's list or in curl's multi handle. */
 static void request_free(struct request *r)
 {
     if (r->easy)
@@ -218,7 +226,7 @@ static void request_free(struct request *r)
     free(r);
 }
 
-/* Remove a request from its client and from curl. */
+/* Remove a request from its client's list and from curl's multi handle. */
 static void request_unlink(struct http_client *c, struct request *r)
 {
     struct request **at = &c->requests;
@@ -229,8 +237,8 @@ static void request_unlink(struct http_client *c, struct request *r)
     curl_multi_remove_handle(c->multi, r->easy);
 }
 
-/* Allow only HTTPS, or only HTTP. libcurl has protocols by name from 7.85 on; by number is
- * deprecated.
+/* Allow only HTTPS (tls) or only HTTP for handle e.  Return curl's code.  libcurl has an option for
+ * protocols by name from 7.85 on, where the option by number is deprecated.
  */
 static CURLcode limit_protocol(CURL *e, bool tls)
 {
@@ -241,7 +249,8 @@ static CURLcode limit_protocol(CURL *e, bool tls)
 #endif
 }
 
-/* Set TLS 1.3 with the pinned key.  No certificate authority is used, so no list of them is read.
+/* Set curl's options for TLS 1.3 with a server that has the pinned key.  No certificate authority
+ * is used, so curl need not read a list of authorities.  Return false on failure.
  */
 static bool request_set_tls(struct request *r)
 {
@@ -258,7 +267,9 @@ static bool request_set_tls(struct request *r)
     return !bad;
 }
 
-/* Set curl's options that do not depend on the address.  Return false on failure. */
+/* Set the options of the request's curl handle that do not depend on the address.  Return false on
+ * failure.
+ */
 static bool request_set(struct request *r)
 {
     CURL *e = r->easy;
@@ -286,7 +297,7 @@ static bool request_set(struct request *r)
     return !bad && (!r->c->pin || request_set_tls(r));
 }
 
-/* Convert ns to milliseconds for curl: rounded up, 1 to 2^30. */
+/* Return ns as milliseconds for curl: the next larger whole number, limited to 1 .. 2^30. */
 static long milliseconds(int64_t ns)
 {
     int64_t ms = ns / CLOCK_MS + 1;
@@ -300,8 +311,9 @@ static int most_tries(const struct http_client *c)
     return c->known && c->n_bases > 2 ? 2 : c->n_bases;
 }
 
-/* Start sending the request to address r->base, with a share of the remaining time.  Return false
- * on failure.
+/* Start to send the request to address r->base.  The limit to connect is connect_ns of the client,
+ * or less: the time left is shared by all addresses that may still be tried.  Return false on
+ * failure.
  */
 static bool request_go(struct request *r)
 {
@@ -348,8 +360,8 @@ int http_client_start(struct http_client *c, const char *path, const char *json,
     return 0;
 }
 
-/* Check whether the request certainly was not sent to this address, and write the reason to err.
- * False: it may have been sent.
+/* Check by curl's code whether the request was certainly not sent to its present address.  True:
+ * err has the reason.  False: the request may have been sent, and err is unchanged.
  */
 static bool was_not_reached(const struct request *r, CURLcode code, struct eddis_error *err)
 {
@@ -374,8 +386,8 @@ static bool was_not_reached(const struct request *r, CURLcode code, struct eddis
     return true;
 }
 
-/* Return the address to try after `tried`: the next one, or, once `now` has answered, each of the
- * others in turn.
+/* Return the index of the address to try after address `tried` could not be reached: the next one
+ * in the list.  Once `now` has answered, return the other addresses in turn, from call to call.
  */
 static int next_base(struct http_client *c, int tried)
 {
@@ -387,8 +399,8 @@ static int next_base(struct http_client *c, int tried)
     return c->other;
 }
 
-/* Record why the address failed and send the request to the next one.  Return false if there is
- * none, or no time.
+/* Record `why` the request's present address could not be reached, and start to send the request to
+ * another address.  Return false if no address or no time is left, or on failure.
  */
 static bool request_turn(struct request *r, const struct eddis_error *why)
 {
@@ -406,7 +418,9 @@ static bool request_turn(struct request *r, const struct eddis_error *why)
     return request_go(r);
 }
 
-/* Report the result to the caller and free the request, unless another address is tried. */
+/* Handle the end of a request with curl's code.  If its address could not be reached, try another
+ * one.  Otherwise, or if that is not possible, call the request's done function and free it.
+ */
 static void request_end(struct request *r, CURLcode code)
 {
     struct eddis_error err = { 0 };
@@ -435,7 +449,9 @@ static void request_end(struct request *r, CURLcode code)
     request_free(r);
 }
 
-/* Let curl work and report finished requests.  Return their number. */
+/* Let curl send and receive without blocking, and call request_end for each request that curl has
+ * finished.  Return the number of these requests.
+ */
 static int run(struct http_client *c)
 {
     int running, left, n = 0;
@@ -482,16 +498,17 @@ int http_client_wait(struct http_client *c, struct pollfd *fds, int n, int64_t d
     }
 }
 
-/* Result of http_client_call's request */
+/* The result of http_client_call's request. */
 struct call {
-    bool over;
+    bool over; /* the other members are set */
     int status;
     char *body;
     size_t n;
     struct eddis_error err;
 };
 
-/* Store a copy of the answer in the struct call (http_done_fn). */
+/* Store the result of a request in the struct call ctx, with a copy of the body; an http_done_fn.
+ */
 static void call_done(void *ctx, int status, const char *body, size_t body_n,
                       const struct eddis_error *err)
 {
@@ -510,8 +527,8 @@ static void call_done(void *ctx, int status, const char *body, size_t body_n,
     call->n = body_n;
 }
 
-/* Free the request of a call whose wait failed, so that it cannot write to the caller's stack
- * later.
+/* Free the request of a call whose wait failed, if it still exists, so that its done function
+ * cannot write to the caller's stack later.
  */
 static void forget_call(struct http_client *c, struct call *call)
 {
@@ -533,7 +550,7 @@ int http_client_call(struct http_client *c, const char *path, const char *json, 
         rc = http_client_wait(c, NULL, 0, CLOCK_NEVER, err);
     if (rc < 0) {
         forget_call(c, &call);
-        free(call.body); /* set if the wait failed after the answer had arrived */
+        free(call.body); /* not NULL if the wait failed after the answer had arrived */
         return rc;
     }
     if (call.err.code) {

@@ -15,18 +15,20 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One connection */
+/* One connection. */
 struct guest {
-    struct stranger stranger; /* first member; in the list until authenticated */
+    /* first member; in the ring of unauthenticated connections until it is authenticated */
+    struct stranger stranger;
     struct deadline *deadline;
+    /* it is from this user or root, by a Unix socket; connections_wait has been called for it */
     bool local, waited;
 };
 
-/* All connections of a server */
+/* All connections of a server. */
 struct connections {
     struct connections_options o;
     struct deadlines *deadlines;
-    pthread_mutex_t lock; /* protects `strangers` */
+    pthread_mutex_t lock; /* protects `unauthenticated` */
     struct unauthenticated unauthenticated;
 };
 
@@ -58,7 +60,9 @@ void connections_close(struct connections *s)
     free(s);
 }
 
-/* Check whether the peer of a Unix socket is this user or root. */
+/* Check whether the peer of the Unix socket fd is this process's user or root; false if the kernel
+ * does not tell.
+ */
 static bool is_ours(int fd)
 {
     struct ucred peer;
@@ -67,7 +71,9 @@ static bool is_ours(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 && trust_is_user(peer.uid);
 }
 
-/* Return the number that stands for a peer's address, see unauthenticated_add. */
+/* Return the number by which unauthenticated_add distinguishes peers: the address, for IPv6 its /64
+ * network; 0 for another kind of address.
+ */
 static uint64_t address_of(const struct sockaddr *peer)
 {
     uint64_t ret = 0;
@@ -78,7 +84,9 @@ static uint64_t address_of(const struct sockaddr *peer)
     return ret;
 }
 
-/* Add an unauthenticated connection.  If there are too many, let one of them time out at once. */
+/* Add g to the unauthenticated connections.  If there are too many, set the deadline of one of
+ * them, perhaps g, to a time that has passed, so that it is shut down.
+ */
 static void stranger_came(struct connections *s, struct guest *g, const struct sockaddr *peer,
                           int64_t now_ns)
 {
@@ -86,7 +94,7 @@ static void stranger_came(struct connections *s, struct guest *g, const struct s
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
     goes = unauthenticated_add(&s->unauthenticated, &g->stranger, address_of(peer), now_ns);
-    if (goes) /* under the lock: it may be ending */
+    if (goes) /* still under the lock, because another thread may be ending it */
         deadline_set(s->deadlines, ((struct guest *)goes)->deadline, 0);
 }
 

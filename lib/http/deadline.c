@@ -11,29 +11,30 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* Deadline of one socket */
+/* The deadline of one socket. */
 struct deadline {
-    struct deadline *next, *prev;
+    struct deadline *next, *prev; /* neighbours in the ring */
     int fd;
-    int64_t at_ns;
-    void (*wake)(void *ctx); /* called instead of shutting the socket down; NULL: none */
-    void *ctx;
+    int64_t at_ns;           /* monotonic time of the deadline; CLOCK_NEVER: none */
+    void (*wake)(void *ctx); /* called at the deadline; NULL: the socket is shut down then */
+    void *ctx;               /* argument of wake */
 };
 
-/* The thread and its ring of deadlines, protected by `lock` */
+/* The thread and its ring of deadlines, protected by `lock`. */
 struct deadlines {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t changed; /* on the monotonic clock */
+    pthread_cond_t changed; /* nearest_ns or stop has changed; on the monotonic clock */
     pthread_cond_t woken;   /* `waking` has become 0 */
     struct deadline head;   /* head of the ring */
-    int64_t nearest_ns;     /* when the thread wakes up next */
-    bool stop, awake;       /* awake: deadlines_wake was called, no more waiting */
-    int waking;             /* running calls of wake() */
+    int64_t nearest_ns;     /* monotonic time at which the thread wakes up next */
+    bool stop, awake;       /* the thread must end; deadlines_wake was called, so none may wait */
+    int waking;             /* number of calls of wake() that are running */
 };
 
-/* Call wake() of every deadline that has passed, with the lock released during the call.  A
- * connection that waits cannot be closed meanwhile.
+/* For every deadline that has passed and has a wake(), set the deadline to CLOCK_NEVER, remove its
+ * wake() and call it.  Call with the lock held; it is released during each wake().  A connection
+ * that waits cannot be closed meanwhile.
  */
 static void wake_due(struct deadlines *d, int64_t now_ns)
 {
@@ -59,7 +60,10 @@ static void wake_due(struct deadlines *d, int64_t now_ns)
     }
 }
 
-/* Wake and shut down what is late.  Return the nearest remaining deadline. */
+/* Call the wake() of every deadline that has passed, or shut its socket down if it has no wake().
+ * Return the earliest of all remaining deadlines; CLOCK_NEVER: there is none.  Call with the lock
+ * held; it is released during each wake().
+ */
 static int64_t sweep(struct deadlines *d, int64_t now_ns)
 {
     int64_t nearest = CLOCK_NEVER;
@@ -77,7 +81,8 @@ static int64_t sweep(struct deadlines *d, int64_t now_ns)
     return nearest;
 }
 
-/* Sweep at each deadline until stopped. */
+/* Run the thread of the deadlines, for pthread_create: call sweep at each deadline until d->stop.
+ */
 static void *deadlines_thread(void *arg)
 {
     struct deadlines *d = arg;
@@ -131,7 +136,8 @@ void deadlines_stop(struct deadlines *d)
     free(d);
 }
 
-/* Wake the thread if at_ns is before its next wake-up.  Called with the lock held. */
+/* If at_ns is before the thread's next wake-up, let it wake up at at_ns.  Call with the lock held.
+ */
 static void wake(struct deadlines *d, int64_t at_ns)
 {
     if (at_ns < d->nearest_ns) {
@@ -191,7 +197,7 @@ void deadlines_wake(struct deadlines *d)
         if (x->wake)
             x->at_ns = 0;
     wake_due(d, 0);
-    while (d->waking) /* the thread is calling one */
+    while (d->waking) /* the thread is calling a wake() */
         pthread_cond_wait(&d->woken, &d->lock);
 }
 

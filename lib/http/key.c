@@ -14,13 +14,13 @@
 
 enum { SHA256_BYTES = 32, YEAR_S = 365 * 86400, DAY_S = 86400 };
 
-/* A key with its certificate and pin */
+/* A key with its certificate and pin. */
 struct http_key {
     gnutls_datum_t key, certificate; /* PEM, followed by a 0 that size does not count */
     char pin[HTTP_PIN_CHARS + 1];
 };
 
-/* Overwrite and free the data. */
+/* Overwrite the data with zeros, free it, and make *d empty. */
 static void wipe(gnutls_datum_t *d)
 {
     if (d->data)
@@ -29,8 +29,9 @@ static void wipe(gnutls_datum_t *d)
     *d = (gnutls_datum_t){ 0 };
 }
 
-/* Make a self-signed certificate for key k.  Peers with the pin ignore its names and dates; valid
- * from yesterday, so that a slow clock does not matter.
+/* Fill in c as the certificate of key k, signed by k itself.  Return 0 or a negative GnuTLS code.
+ * Peers with the pin ignore its names and dates.  It is valid from yesterday on, so that a slow
+ * clock does not matter.
  */
 static int sign(gnutls_x509_crt_t c, gnutls_x509_privkey_t k)
 {
@@ -51,7 +52,9 @@ static int sign(gnutls_x509_crt_t c, gnutls_x509_privkey_t k)
     return rc ? rc : gnutls_x509_crt_sign2(c, c, k, GNUTLS_DIG_SHA256, 0);
 }
 
-/* Write the pin: SHA-256 of the public key as DER, in base64, the form that libcurl compares. */
+/* Write the pin of certificate c to ret: the SHA-256 hash of its public key as DER, in base64,
+ * which is the form that libcurl compares.  Return 0 or a negative GnuTLS code.
+ */
 static int make_pin(gnutls_x509_crt_t c, char ret[HTTP_PIN_CHARS + 1])
 {
     gnutls_datum_t der = { 0 }, text = { 0 };
@@ -78,7 +81,9 @@ static int make_pin(gnutls_x509_crt_t c, char ret[HTTP_PIN_CHARS + 1])
     return rc;
 }
 
-/* Generate the key and write key, certificate and pin to k.  Return a GnuTLS code. */
+/* Generate `key` and its certificate crt, both initialised, and store key, certificate and pin in
+ * *k.  Return 0, or a negative GnuTLS code after which *k may be partly filled.
+ */
 static int generate(struct http_key *k, gnutls_x509_privkey_t key, gnutls_x509_crt_t crt)
 {
     int rc = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
@@ -110,7 +115,7 @@ int http_key_new(struct http_key **ret, struct eddis_error *err)
     if (crt)
         gnutls_x509_crt_deinit(crt);
     if (key)
-        gnutls_x509_privkey_deinit(key); /* wipes its own copy */
+        gnutls_x509_privkey_deinit(key); /* wipes GnuTLS's copy of the key */
     if (rc < 0) {
         http_key_free(k);
         return eddis_fail(err, -EIO, "cannot make a TLS key: %s", gnutls_strerror(rc));

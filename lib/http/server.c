@@ -22,45 +22,48 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* poll, not epoll: with an exact multiple of 128 ready connections, the epoll thread of
- * libmicrohttpd 0.9.75 sleeps a whole time-out with work pending.
+/* Number of threads; default limit of authenticated connections; size of a request's path; backlog
+ * of a Unix socket.  The threads use poll, not epoll: if the number of ready connections is a
+ * multiple of 128, the epoll thread of libmicrohttpd 0.9.75 sleeps until a time-out although there
+ * is work.
  */
 enum { SERVER_THREADS = 2, SERVER_CONNECTIONS = 4096, SERVER_PATH = 512, SERVER_BACKLOG = 256 };
 
 enum { SERVER_TOO_LARGE = 413 }; /* libmicrohttpd has renamed its constant */
 
+/* The priority string of GnuTLS: TLS 1.3 only. */
 static const char tls_priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3";
 
-/* A server */
+/* A server. */
 struct http_server {
     struct MHD_Daemon *daemon;
     struct connections *connections;
     struct http_server_options o;
-    int64_t deadline_ns, unauthenticated_ns, refusal_ns;
-    int port;
+    int64_t deadline_ns, unauthenticated_ns, refusal_ns;  /* of the options, or their defaults */
+    int port;                                             /* 0: Unix socket */
     char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* path of the Unix socket; "": none */
     pthread_mutex_t counting;                             /* protects `refusals` */
-    struct http_rejections refusals;
-    atomic_llong refused;     /* their total, for frequent readers */
+    struct http_rejections refusals;                      /* numbers of rejected requests by peer */
+    atomic_llong refused;     /* refusals.total, for readers without the lock */
     pthread_mutex_t handling; /* serialises calls of the handler */
 };
 
-/* A request and its reply.  Two owners: libmicrohttpd, until the request is completed, and the
- * handler, until the reply.
+/* A request and its reply.  It has two owners: libmicrohttpd, until the request is completed, and
+ * the handler, until its reply.
  */
 struct http_exchange {
     struct http_server *s;
     struct MHD_Connection *connection;
-    pthread_mutex_t lock; /* protects what follows */
+    pthread_mutex_t lock; /* protects the members below once the handler has been called */
     int owners;
     int who;
     struct strbuf body;
     bool handled, answered, suspended;
-    int status;
-    struct MHD_Response *response; /* libmicrohttpd's thread queues it */
+    int status;                    /* HTTP status of the reply */
+    struct MHD_Response *response; /* reply, which libmicrohttpd's thread queues; NULL: none */
 };
 
-/* Borrow the record of a connection; NULL: none. */
+/* Borrow the server's record of a connection; NULL: it has none. */
 static struct guest *guest_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *i =
@@ -69,7 +72,7 @@ static struct guest *guest_of(struct MHD_Connection *c)
     return i ? i->socket_context : NULL;
 }
 
-/* Borrow the peer's address; NULL: unknown. */
+/* Borrow the address of the connection's peer; NULL: unknown. */
 static const struct sockaddr *peer_of(struct MHD_Connection *c)
 {
     const union MHD_ConnectionInfo *i =
@@ -84,7 +87,10 @@ static void connection_allow(struct http_server *s, struct MHD_Connection *c, in
     connections_allow(s->connections, guest_of(c), ns);
 }
 
-/* Add a started connection, or remove an ended one (MHD_OPTION_NOTIFY_CONNECTION). */
+/* Add a connection that has started to the server's connections, with its record in
+ * *socket_context, and set its TCP options; or remove a connection that has ended.  Callback of
+ * libmicrohttpd (MHD_OPTION_NOTIFY_CONNECTION), on the server's threads.
+ */
 static void connection_changed(void *ctx, struct MHD_Connection *c, void **socket_context,
                                enum MHD_ConnectionNotificationCode what)
 {
@@ -102,7 +108,7 @@ static void connection_changed(void *ctx, struct MHD_Connection *c, void **socke
     }
 }
 
-/* Return a new exchange owned by libmicrohttpd; NULL without memory. */
+/* Return a new exchange whose only owner is libmicrohttpd; NULL without memory. */
 static struct http_exchange *exchange_new(struct http_server *s, struct MHD_Connection *c)
 {
     struct http_exchange *x = calloc(1, sizeof *x);
@@ -116,7 +122,8 @@ static struct http_exchange *exchange_new(struct http_server *s, struct MHD_Conn
     return x;
 }
 
-/* Drop one owner; the last one frees the exchange.  Called with the lock held, which it releases.
+/* End the caller's ownership of the exchange, and free the exchange if it was the last owner.  Call
+ * with the exchange's lock held; it is released.
  */
 static void exchange_leave(struct http_exchange *x)
 {
@@ -132,7 +139,9 @@ static void exchange_leave(struct http_exchange *x)
     free(x);
 }
 
-/* Return a response with a copy of text (NULL: empty body) of this type; NULL without memory. */
+/* Return a response whose body is a copy of text, of this Content-Type.  text NULL: an empty body.
+ * NULL without memory.
+ */
 static struct MHD_Response *make_response(const char *type, const char *text)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(
@@ -169,7 +178,9 @@ void http_reply_error(struct http_exchange *x, int status, const char *sentence)
     http_reply(x, status, text);
 }
 
-/* Reject a request before the handler is called; the connection is closed afterwards. */
+/* Queue a reply that rejects a request without a call of the handler, and let the connection be
+ * closed after it.  Return the result for libmicrohttpd, MHD_NO on failure.
+ */
 static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *json)
 {
     struct MHD_Response *r = make_response("application/json", json);
@@ -183,15 +194,15 @@ static enum MHD_Result refuse(struct MHD_Connection *c, int status, const char *
     return rc;
 }
 
-/* Return the number of the request's token, or that of local peers without one on a Unix socket;
- * -1: not authenticated.
+/* Return the number of the request's token; on a Unix socket, for this user and root without a
+ * token, local_who of the options.  -1: the request is not authenticated.
  */
 static int authenticate(const struct http_server *s, struct MHD_Connection *c)
 {
     const char *h = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 
     if (*s->path && !connections_is_local(guest_of(c)))
-        return -1; /* another user: his data may have been read, but he gets no answer */
+        return -1; /* another user, whose data may have been read, but who gets no answer */
     if (!h && *s->path)
         return s->o.local_who;
     if (!h || strncmp(h, "Bearer ", 7) != 0)
@@ -199,7 +210,9 @@ static int authenticate(const struct http_server *s, struct MHD_Connection *c)
     return http_tokens_who(s->o.tokens, h + 7);
 }
 
-/* Write the peer's address for people; "this machine" for a Unix socket. */
+/* Write the address of the connection's peer to ret [size], for people: "this machine" for a Unix
+ * socket, "unknown" for another kind of address.
+ */
 static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
 {
     const struct sockaddr *peer = peer_of(c);
@@ -212,7 +225,7 @@ static void peer_text(struct MHD_Connection *c, char *ret, size_t size)
         (void)snprintf(ret, size, "%s", ip_of_socket(peer, &a) ? ip_text(&a, text) : "unknown");
 }
 
-/* Count a rejected request of this connection's peer. */
+/* Count a rejected request of the connection's peer in the server's numbers. */
 static void count_refusal(struct http_server *s, struct MHD_Connection *c)
 {
     char peer[HTTP_PEER_CHARS];
@@ -224,7 +237,9 @@ static void count_refusal(struct http_server *s, struct MHD_Connection *c)
     pthread_mutex_unlock(&s->counting);
 }
 
-/* Check whether a path is printable ASCII without spaces and shorter than SERVER_PATH. */
+/* Check whether a request's path is not empty, shorter than SERVER_PATH, and printable ASCII
+ * without spaces.
+ */
 static bool path_is_plain(const char *path)
 {
     size_t n = 0;
@@ -235,8 +250,8 @@ static bool path_is_plain(const char *path)
     return n > 0 && n < SERVER_PATH;
 }
 
-/* Authenticate a request and check its headers.  Return 0 and the token's number, or the HTTP
- * status to reject it with.
+/* Authenticate a request and check its headers and path.  Return 0 with the token's number in
+ * *ret_who, or the HTTP status with which to reject the request.
  */
 static int check_headers(struct http_server *s, struct MHD_Connection *c, const char *path,
                          int *ret_who)
@@ -255,7 +270,7 @@ static int check_headers(struct http_server *s, struct MHD_Connection *c, const 
     return path_is_plain(path) ? 0 : MHD_HTTP_BAD_REQUEST;
 }
 
-/* Reject a request with this status and a JSON error. */
+/* Reject a request with this status of check_headers and a JSON text with the reason. */
 static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
 {
     switch (status) {
@@ -270,7 +285,9 @@ static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
     }
 }
 
-/* Append bytes to the body.  Return false if it gets too long, or without memory. */
+/* Append data [n] to the request's body, followed by a 0.  Return false, with the body unchanged,
+ * if it would be longer than HTTP_MAX_BODY, or without memory.
+ */
 static bool take_body(struct http_exchange *x, const char *data, size_t n)
 {
     if (n > HTTP_MAX_BODY - x->body.len)
@@ -279,7 +296,9 @@ static bool take_body(struct http_exchange *x, const char *data, size_t n)
     return !x->body.failed;
 }
 
-/* Call the handler.  Afterwards the exchange is answered, or its connection suspended. */
+/* Make the handler the second owner of the exchange, and call it with the request.  If the handler
+ * has not replied when it returns, suspend the connection until the reply.
+ */
 static void hand_over(struct http_exchange *x, const char *method, const char *path)
 {
     struct http_server *s = x->s;
@@ -309,7 +328,9 @@ static void hand_over(struct http_exchange *x, const char *method, const char *p
     pthread_mutex_unlock(&x->lock);
 }
 
-/* Queue the answer in libmicrohttpd if there is one. */
+/* If the handler has replied, queue the reply in libmicrohttpd.  Return MHD_NO, which closes the
+ * connection, if the reply cannot be sent; else MHD_YES.
+ */
 static enum MHD_Result pass_answer(struct http_exchange *x)
 {
     enum MHD_Result rc = MHD_YES;
@@ -323,14 +344,14 @@ static enum MHD_Result pass_answer(struct http_exchange *x)
     return rc;
 }
 
-/* Resume a suspended connection. */
+/* Resume the suspended connection ctx; the wake callback of connections_wait. */
 static void resume(void *ctx)
 {
     MHD_resume_connection(ctx);
 }
 
-/* Count a request with a wrong or no token and suspend its connection for a while.  Return false if
- * it has waited already.
+/* If the connection has been suspended by this function before, return false.  Otherwise count a
+ * request that is not authenticated, suspend its connection for refusal_ns, and return true.
  */
 static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
 {
@@ -343,7 +364,9 @@ static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
     return connections_wait(s->connections, g, s->refusal_ns, resume, c);
 }
 
-/* Process a request: its headers, then parts of its body, then its end (MHD_AccessHandlerCallback).
+/* Process the next part of a request: its headers in the first call, then parts of its body, at its
+ * end the call of the handler, and later the reply.  libmicrohttpd's MHD_AccessHandlerCallback, on
+ * the server's threads; *state is the exchange.
  */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *http, const char *data,
@@ -379,8 +402,9 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
     return pass_answer(x);
 }
 
-/* Release the exchange of a completed request and allow the connection to be idle
- * (MHD_OPTION_NOTIFY_COMPLETED).
+/* End libmicrohttpd's ownership of the exchange of a completed request, and set the deadline until
+ * which the connection may be idle.  Callback of libmicrohttpd (MHD_OPTION_NOTIFY_COMPLETED), on
+ * the server's threads.
  */
 static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
                          enum MHD_RequestTerminationCode how)
@@ -396,12 +420,12 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **state,
     exchange_leave(x);
 }
 
-/* Drop libmicrohttpd's messages: they are about broken connections of single peers. */
+/* Ignore a message of libmicrohttpd, which is about a broken connection of one peer. */
 static void on_log(void *ctx, const char *fmt, va_list ap)
 {
 }
 
-/* Free a server that is not running. */
+/* Free a server whose libmicrohttpd is not running. */
 static void free_server(struct http_server *s)
 {
     connections_close(s->connections);
@@ -416,7 +440,7 @@ static int64_t or_else(int64_t ns, int64_t otherwise_ns)
     return ns ? ns : otherwise_ns;
 }
 
-/* Copy the options and replace zero limits by defaults. */
+/* Copy the options o to s, with defaults for the limits that are 0. */
 static void take_limits(struct http_server *s, const struct http_server_options *o)
 {
     s->o = *o;
@@ -430,8 +454,9 @@ static void take_limits(struct http_server *s, const struct http_server_options 
         s->unauthenticated_ns = s->deadline_ns;
 }
 
-/* Convert the address to listen on.  -EPERM: without a key it must be loopback; -EINVAL: malformed
- * or unspecified.
+/* Convert the address of the options to a socket address with port 0 in *ret.  -EINVAL: it is no
+ * address, or the unspecified one; -EPERM: not a loopback address, and there is no key; -ENOTSUP:
+ * libmicrohttpd lacks TLS or IPv6.
  */
 static int take_address(const struct http_server_options *o, struct sockaddr_storage *ret,
                         struct eddis_error *err)
@@ -453,7 +478,9 @@ static int take_address(const struct http_server_options *o, struct sockaddr_sto
     return 0;
 }
 
-/* Return the descriptor of a listening Unix socket of mode 0600 at `path`. */
+/* Create a Unix socket of mode 0600 at `path`, listen on it, and set s->path.  Return its
+ * descriptor or a negative errno value.
+ */
 static int make_socket(struct http_server *s, const char *path, struct eddis_error *err)
 {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
@@ -476,8 +503,8 @@ static int make_socket(struct http_server *s, const char *path, struct eddis_err
     return eddis_fail_errno(err, rc, "cannot listen on '%s'", path);
 }
 
-/* Start libmicrohttpd on an address, or on the listening socket fd (-1: none), with TLS if there is
- * a key.
+/* Start libmicrohttpd on the listening socket fd, or on `address` if fd is -1, with TLS if key is
+ * not NULL.  Set s->daemon and s->port.  Return 0 or a negative errno value.
  */
 static int listen_on(struct http_server *s, const struct sockaddr_storage *address, int fd,
                      const struct http_key *key, struct eddis_error *err)

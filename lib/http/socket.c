@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-/* Set an integer option; errors are ignored. */
+/* Set an integer option of socket fd; errors are ignored. */
 static void set(int fd, int level, int name, int value)
 {
     (void)setsockopt(fd, level, name, &value, sizeof value);

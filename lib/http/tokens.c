@@ -12,11 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* digits of a token: the owner's number, then the random ones */
 enum { NUMBER_CHARS = 8, SECRET_CHARS = HTTP_TOKEN_CHARS - NUMBER_CHARS };
 
-/* The tokens' secrets by number */
+/* The tokens' random digits, by the owner's number. */
 struct http_tokens {
-    pthread_mutex_t lock; /* protects what follows against a renewal */
+    pthread_mutex_t lock; /* protects `secret`, which http_tokens_renew changes */
     int n;
     char (*secret)[SECRET_CHARS + 1]; /* [n] */
 };
@@ -63,8 +64,8 @@ int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err)
     return rc;
 }
 
-/* Return the number at the start of a token; -1: out of range, or not eight lower-case hexadecimal
- * digits.
+/* Return the owner's number at the start of a token; -1: it does not begin with eight lower-case
+ * hexadecimal digits, or no token has this number.
  */
 static int number(const struct http_tokens *t, const char *given)
 {
@@ -84,7 +85,7 @@ int http_tokens_who(struct http_tokens *t, const char *given)
     if (strlen(given) != HTTP_TOKEN_CHARS || (who = number(t, given)) < 0)
         return -1;
     pthread_mutex_lock(&t->lock);
-    /* The time does not depend on the number of correct digits. */
+    /* compare all digits, so that the duration does not show how many are correct */
     for (int i = 0; i < SECRET_CHARS; i++)
         differ |= (unsigned char)(t->secret[who][i] ^ given[NUMBER_CHARS + i]);
     pthread_mutex_unlock(&t->lock);

@@ -21,8 +21,9 @@ void unauthenticated_remove(struct unauthenticated *s, struct stranger *x)
     s->n--;
 }
 
-/* Return the oldest connection of an address that has more than its half, or the oldest of all if
- * there are too many; NULL: within limits.
+/* Return the oldest connection of this address if more than half of the allowed number are of this
+ * address.  Otherwise return the oldest of all connections if there are more than the allowed
+ * number; NULL: there are not too many.
  */
 static struct stranger *too_many(struct unauthenticated *s, uint64_t address)
 {

@@ -16,7 +16,7 @@
 
 static const int64_t every_ns = 300 * CLOCK_S; /* default of checkpoint.every */
 
-/* Check whether the key's value is a default, not from the file or a flag. */
+/* Check whether the origin of the key's value is the default, neither the file nor a flag. */
 static bool is_default(const struct job *job, const char *key)
 {
     return job_origin(job, key).kind == JOB_DEFAULT;
@@ -34,8 +34,8 @@ void job_follow(struct job *job)
         job->checkpoint.every.ns = job->n_hosts > 1 && !job->checkpoint.dir ? 0 : every_ns;
 }
 
-/* Return -EINVAL for two keys that contradict each other, at the position of key a; of b if a is a
- * default.
+/* Return -EINVAL, and write to err that the values of keys a and b contradict each other, followed
+ * by `what`.  The error's position is that of key a, or of b if a has its default.
  */
 static int clash(const struct job *job, const char *a, const char *b, struct eddis_error *err,
                  const char *what)
@@ -53,7 +53,7 @@ static int clash(const struct job *job, const char *a, const char *b, struct edd
                      what);
 }
 
-/* Return -EINVAL at the position of the key that names the hosts. */
+/* Return -EINVAL, and write `what` to err with the position of the key that names the hosts. */
 static int wrong_hosts(const struct job *job, struct eddis_error *err, const char *what)
 {
     struct job_origin o = job_origin(job, job->hostfile ? "hostfile" : "nodes");
@@ -63,7 +63,7 @@ static int wrong_hosts(const struct job *job, struct eddis_error *err, const cha
     return job_wrong(&r, o.line, o.column, err, "%s", what);
 }
 
-/* Check timeouts.heartbeat and timeouts.node_lost against timeouts.lease. */
+/* Check timeouts.heartbeat and timeouts.node_lost against timeouts.lease.  Return 0 or -EINVAL. */
 static int check_timeouts(const struct job *job, struct eddis_error *err)
 {
     int64_t lease = job->timeouts.lease_ns;
@@ -79,7 +79,9 @@ static int check_timeouts(const struct job *job, struct eddis_error *err)
     return 0;
 }
 
-/* Check a host's devices and workers against the emulated devices. */
+/* Check a host's device numbers and number of workers against the devices emulated on it, if there
+ * are any.  Return 0 or -EINVAL.
+ */
 static int check_host(const struct job *job, const struct job_host *h, struct eddis_error *err)
 {
     size_t rows = h->n_emulate ? h->n_emulate : job->profile.n_emulate;
@@ -104,7 +106,9 @@ static int check_host(const struct job *job, const struct job_host *h, struct ed
     return 0;
 }
 
-/* Check every host, and that several hosts share a checkpoint folder if there are checkpoints. */
+/* Check every host.  If there are several hosts and periodic checkpoints, check that checkpoint.dir
+ * is set.  Return 0 or -EINVAL.
+ */
 static int check_hosts(const struct job *job, struct eddis_error *err)
 {
     int rc = 0;
@@ -130,7 +134,7 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
 #define WIRE_OPTION(member)
 #define LATER_OPTION(name, type, initial, help, feature)
 
-/* Keys that apply only to algorithms with a trait */
+/* The keys that apply only to algorithms with a trait, and the message for other algorithms. */
 static const struct {
     const char *key;
     enum algorithm_trait trait;
@@ -140,7 +144,7 @@ static const struct {
     { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups" },
 };
 
-/* Check whether a key has its default value, written or not. */
+/* Check whether the key's value is its default value, even if the file or a flag sets it. */
 static bool is_unset(const struct job *job, const char *key)
 {
     char value[32];
@@ -149,16 +153,16 @@ static bool is_unset(const struct job *job, const char *key)
     return strcmp(value, job_key_find(&job_table, key)->initial) == 0;
 }
 
-/* Check whether the key is from the file, but the key `said_by` that excludes it is from a flag.
- * This happens if a job is resumed in another mode; the user then need not edit the file.
+/* Check whether the file sets `key`, but a flag sets the key `said_by`, which excludes `key`.  This
+ * happens if a job is resumed in another mode, for which the user should not have to edit the file.
  */
 static bool is_overruled(const struct job *job, const char *key, const char *said_by)
 {
     return job_origin(job, key).kind == JOB_FILE && job_origin(job, said_by).kind == JOB_FLAG;
 }
 
-/* Append the remedy for keys that do not apply: to remove the key, or the flags that reset all such
- * keys, although the message names only one.
+/* Append the remedy for `key`, which `said_by` excludes, to b: remove the key.  If is_overruled,
+ * the remedy is to add the flags that reset all keys that do not apply to the mode and algorithm.
  */
 static void add_advice(const struct job *job, const char *key, const char *said_by,
                        struct strbuf *b)
@@ -176,7 +180,9 @@ static void add_advice(const struct job *job, const char *key, const char *said_
                         job_key_find(&job_table, option[i].key)->initial);
 }
 
-/* Check that mode, algorithm and options fit together. */
+/* Check that the algorithm is one of the mode's, and that no option is set that does not apply to
+ * them.  Return 0 or -EINVAL.
+ */
 static int check_sync(const struct job *job, struct eddis_error *err)
 {
     const char *mode = job->sync.mode, *name = job->sync.algorithm;

@@ -19,7 +19,7 @@ enum { BILLION = 1000000000 };
 #define MINUTE (60 * CLOCK_S)
 #define DAY    (86400 * CLOCK_S)
 
-/* Fields by type; `initial` is the default as written in a file. */
+/* Fields of each type, for rows of the table; `initial` is the default value as a file has it. */
 #define FIELD(kind, member) JOB_AT(job, kind, member)
 #define WHOLE(member, lo, hi, w, initial)                                                          \
     &(const struct job_field)                                                                      \
@@ -58,10 +58,11 @@ enum { BILLION = 1000000000 };
         FIELD(kind, member), .value = initial                                                      \
     }
 
+/* Features without an implementation, as messages name them. */
 #define REPLAN      "learning rates that follow the batch"
 #define COMPRESSION "gradient compression"
 
-/* Keys of the algorithms' options, from sync_options_rows.h */
+/* Rows for the options of algorithms, made from sync_options_rows.h. */
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
     { "sync." #member,                                                                             \
       "whole number or auto",                                                                      \
@@ -86,6 +87,7 @@ enum { BILLION = 1000000000 };
 #define LATER_OPTION(name, type, initial, help, feature)                                           \
     { "sync." #name, type, initial, help, feature, NULL },
 
+/* All keys, in the order of the manual. */
 static const struct job_key table[] = {
     { "name", "name", "the folder's name", "names the job, its folder and its id", NULL,
       OTHER(name, name, NULL) },

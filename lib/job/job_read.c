@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 128 }; /* size of a dotted key; longer than any in the table */
+enum { PATH_SIZE = 128 }; /* size of a buffer for a dotted key; longer than any in the table */
 
 void job_free(struct job *job)
 {
@@ -30,7 +30,7 @@ void job_free(struct job *job)
     free(job);
 }
 
-/* Return the origin of a key's value, to be set. */
+/* Borrow the origin of the key's value in the job, for the caller to set. */
 static struct job_origin *origin_of(struct job *job, const struct job_key *key)
 {
     return &job->origin[key - job_table.row];
@@ -38,7 +38,9 @@ static struct job_origin *origin_of(struct job *job, const struct job_key *key)
 
 /* ---- defaults ---- */
 
-/* Read a value given as text: as the value itself, or as YAML for lists and maps. */
+/* Read the key's value from `text` into r->job: lists and maps as YAML, all other types as one
+ * scalar.  Return 0, -EINVAL or -ENOMEM.
+ */
 static int read_text(const struct job_reader *r, const struct job_key *key, const char *text,
                      struct eddis_error *err)
 {
@@ -61,8 +63,9 @@ static int read_text(const struct job_reader *r, const struct job_key *key, cons
     return rc;
 }
 
-/* Return the last part of the folder's path, made a valid job name, for the caller to free.  NULL
- * without memory.
+/* Return a job name for the folder, for the caller to free: the last name in its path from the
+ * first letter or digit on, with '-' for characters that are not allowed; "job" if nothing is left.
+ * NULL without memory.
  */
 static char *name_of_folder(const char *folder)
 {
@@ -79,8 +82,8 @@ static char *name_of_folder(const char *folder)
     return name;
 }
 
-/* Make a job with all defaults and no command, in *ret.  `file` may be NULL; folder must be
- * absolute.
+/* Make a job whose keys have their defaults, without a command, and store it in *ret, for job_free.
+ * `file` may be NULL.  -EINVAL: the folder is not an absolute path in UTF-8.
  */
 static int job_new(const char *file, const char *folder, struct job **ret, struct eddis_error *err)
 {
@@ -116,8 +119,8 @@ static int job_new(const char *file, const char *folder, struct job **ret, struc
 
 /* ---- the file ---- */
 
-/* Check whether the map has this key.  `misspelt`: or one so similar that its error has suggested
- * this one.
+/* Check whether the map has the key `name`.  If `misspelt`, a key so similar that its error message
+ * has suggested `name` counts too.
  */
 static bool has_key(const struct job_node *map, const char *name, bool misspelt)
 {
@@ -127,7 +130,8 @@ static bool has_key(const struct job_node *map, const char *name, bool misspelt)
     return false;
 }
 
-/* Read all keys of the job, check that it has a command, then check the values against each other.
+/* Read all keys of the map `root` into r->job, check that there is a command, derive defaults and
+ * check the values against each other.  Return 0 or a negative errno.
  */
 static int read_root(const struct job_reader *r, const struct job_node *root,
                      struct eddis_error *err)
@@ -155,7 +159,9 @@ static int read_root(const struct job_reader *r, const struct job_node *root,
     return job_check(r->job, err);
 }
 
-/* Check whether this line, from 1, of text [n] ends with job_text's mark of a default. */
+/* Check whether line `line`, counted from 1, of text [n] ends with the comment by which job_text
+ * marks a default.
+ */
 static bool is_default_line(const char *text, size_t n, int line)
 {
     static const char mark[] = "  # default";
@@ -173,8 +179,9 @@ static bool is_default_line(const char *text, size_t n, int line)
     return n >= sizeof mark - 1 && memcmp(stop - (sizeof mark - 1), mark, sizeof mark - 1) == 0;
 }
 
-/* Restore default origins in a job read from job_text's output.  Such a text contains all values,
- * though nobody asked for most of them.
+/* If text [n], from which the job was read, is an output of job_text, mark the values as defaults
+ * that it marks as defaults.  Such a text contains the values of all keys, also of those that the
+ * user did not set.
  */
 static void keep_defaults(struct job *job, const char *text, size_t n)
 {
@@ -187,7 +194,9 @@ static void keep_defaults(struct job *job, const char *text, size_t n)
             job->origin[i] = (struct job_origin){ .kind = JOB_DEFAULT };
 }
 
-/* Parse n bytes of text into a new job, collecting errors in `all` (NULL: stop at the first). */
+/* Parse text [n] into a new job, as job_parse does, and store it in *ret.  If `all` is not NULL,
+ * continue after errors and collect them there.
+ */
 static int parse(const char *text, size_t n, const char *name, const char *folder,
                  struct job_mistakes *all, struct job **ret, struct eddis_error *err)
 {
@@ -219,7 +228,9 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
     return parse(text, n, name, folder, NULL, ret, err);
 }
 
-/* Parse the text of the file at `path`; relative paths are relative to its folder. */
+/* Parse text [n], read from the file at `path`, as parse does; relative paths in it are relative to
+ * the file's folder.
+ */
 static int parse_file(const char *path, const char *text, size_t n, struct job_mistakes *all,
                       struct job **ret, struct eddis_error *err)
 {
@@ -235,7 +246,7 @@ static int parse_file(const char *path, const char *text, size_t n, struct job_m
     return parse(text, n, path, folder, all, ret, err);
 }
 
-/* Read and parse the file at `path`. */
+/* Read the file at `path` and parse it, as parse does. */
 static int read_file(const char *path, struct job_mistakes *all, struct job **ret,
                      struct eddis_error *err)
 {
@@ -305,7 +316,9 @@ int job_from_command(const char *const *command, const char *folder, struct job 
     return 0;
 }
 
-/* Return -EINVAL for an unknown key or a group's name in a flag. */
+/* Return -EINVAL for a flag with `key`, which is unknown or the name of a group of keys.  The
+ * message suggests another key.
+ */
 static int no_such_key(const struct job_reader *r, const char *key, struct eddis_error *err)
 {
     char group[PATH_SIZE], below[JOB_MAX_KEYS][32];
@@ -326,8 +339,9 @@ static int no_such_key(const struct job_reader *r, const char *key, struct eddis
 
 /* ---- flags ---- */
 
-/* Set one key from a flag; a quoted node is taken as one scalar.  Resets the origin of the key that
- * it replaces (nodes and hostfile).
+/* Set a key of the job to `value`, from this flag, and derive defaults again.  A quoted value is
+ * one scalar, never YAML.  If the key replaces another one (nodes, hostfile), the origin of the
+ * other becomes the default.  -EINVAL: the key is unknown, not implemented, or the value is wrong.
  */
 static int set(struct job *job, const char *key, const struct job_node *value, const char *flag,
                struct eddis_error *err)

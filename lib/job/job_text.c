@@ -23,7 +23,7 @@ void job_origin_text(const struct job *job, const char *key, char *ret, size_t s
 {
     struct job_origin o = job_origin(job, key);
 
-    if (job->hostfile && strcmp(key, "nodes") == 0) { /* the hosts are the lines of that file */
+    if (job->hostfile && strcmp(key, "nodes") == 0) { /* the nodes are from the hostfile */
         snprintf(ret, size, "%s", job->hostfile);
         return;
     }
@@ -58,8 +58,8 @@ void job_value_text(const struct job *job, const char *key, char *ret, size_t si
     snprintf(ret, size, "%s", strbuf_text(&b));
 }
 
-/* Append the key's origin as a comment.  Control and non-ASCII characters of a file's name are
- * replaced.
+/* Append a YAML comment with the origin of the key's value, and a newline.  Control characters and
+ * bytes that are not ASCII become '?'.
  */
 static void add_origin(struct strbuf *b, const struct job *job, const char *key)
 {
@@ -73,8 +73,9 @@ static void add_origin(struct strbuf *b, const struct job *job, const char *key)
     strbuf_addf(b, "  # %s\n", text);
 }
 
-/* Append "batch:" if the row begins another group than the row `before`.  Return the row's name
- * without its group.
+/* If key `name` is in a group ("batch.global"), append an indent to b, preceded by a line with the
+ * group's name if the key `before` is not in the same group.  Return the key's name without its
+ * group, borrowed from `name`.
  */
 static const char *add_group(struct strbuf *b, const char *name, const char *before)
 {
@@ -104,7 +105,7 @@ char *job_text(const struct job *job)
             continue;
         strbuf_addf(&b, "%s: ", add_group(&b, k->name, before));
         if (job->hostfile && strcmp(k->name, "hostfile") == 0)
-            strbuf_add(&b, k->field->word); /* its hosts are written as nodes */
+            strbuf_add(&b, k->field->word); /* the file's hosts are written as nodes */
         else
             k->field->type->write(job, k, &b);
         add_origin(&b, job, k->name);

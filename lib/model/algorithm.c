@@ -5,13 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { WRITERS = 4, PERIODS = 5 };
+enum { WRITERS = 4, PERIODS = 5 }; /* largest number of rows; number of columns */
 
-/* Progress per sample beside sync for 2, 4, 8 and, with a fourth row, 16 writers, at periods of 1,
- * 4, 16, 64, 256 steps.  Source: bench/accuracy --efficiency --seeds 20: samples that one process
- * needs for 97 % of the digits, divided by those of the row. async uses as many workers, hybrid
- * uses 16.  By chance, and because two writers are slower than four, some measured values rise with
- * writers or period; they are replaced by their mean.  Measured, in the same order:
+/* Progress per sample relative to sync: a row for 2, 4, 8 and, if there is a fourth row, 16
+ * writers; a column for periods of 1, 4, 16, 64 and 256 steps.  Source: bench/accuracy --efficiency
+ * --seeds 20: the number of samples with which one process classifies 97 % of the digits, divided
+ * by the number for the row and column.  Async has one worker for each writer, hybrid has 16
+ * workers.  By chance, and because two writers are slower than four, some measured values rise with
+ * writers or period; the table has their mean instead.  Measured, in the same order:
  *
  *       easgd   .70 .72 .69 .68 .59     hsgd   .72 .74 .72 .69 .51
  *               .88 .82 .70 .57 .44            .85 .87 .77 .74 .66
@@ -19,7 +20,7 @@ enum { WRITERS = 4, PERIODS = 5 };
  *               .73 .59 .36 .24 .18
  */
 struct efficiency {
-    int rows;
+    int rows; /* number of rows in `at` */
     double at[WRITERS][PERIODS];
 };
 
@@ -34,6 +35,7 @@ static const struct efficiency hsgd = { 3,
                                           { 0.83, 0.81, 0.75, 0.72, 0.58 },
                                           { 0.83, 0.81, 0.63, 0.53, 0.41 } } };
 
+/* All algorithms; of several that suit a job, the first is preferred. */
 static const struct algorithm table[] = {
     { "allreduce", SYNC_MODE_SYNC, ALGORITHM_EXACT,
       "weighted all-reduce of the gradients at every step", "", NULL },
@@ -52,7 +54,7 @@ static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid" };
 
 const char *const sync_wire_names[SYNC_WIRES] = { "auto", "float32", "bfloat16", "float16" };
 
-/* Reserved names: rejected with the message that a later version will have them */
+/* Reserved names, which are rejected with the message that a later version will have them. */
 static const char *const later_modes[] = { "local" };
 static const char *const later_names[] = { "bsp",    "asp",      "ssp",   "gosgd",
                                            "adpsgd", "local-ps", "local", "diloco" };
@@ -110,7 +112,7 @@ bool algorithm_has(const char *name, enum algorithm_trait trait)
     return a && a->traits & trait;
 }
 
-/* ---- what a job asks for ---- */
+/* ---- mode and algorithm as a job's keys name them ---- */
 
 /* Check whether the word is "auto". */
 static bool is_auto(const char *word)
@@ -167,15 +169,15 @@ const char *algorithm_later(size_t i)
 
 /* ---- efficiency ---- */
 
-/* Position between two points of a table: index of the point before, of the one after, and the
- * fraction in between (0 to 1)
- */
+/* A position between two points of a table. */
 struct place {
-    int before, after;
-    double part;
+    int before, after; /* indices of the points; equal at the last point */
+    double part;       /* distance from the first point, as a fraction of the interval: 0 to 1 */
 };
 
-/* Locate x in a table of n points at 0 .. n - 1; x beyond the last one gives the last one. */
+/* Return the position of x, at least 0, in a table of n points at 0, 1, 2 and so on.  If x is
+ * beyond the last point, return the position of the last point.
+ */
 static struct place place_of(double x, int n)
 {
     int before = (int)fmin(x, n - 1);
@@ -184,15 +186,15 @@ static struct place place_of(double x, int n)
     return (struct place){ before, after, fmin(x, n - 1) - before };
 }
 
-/* Interpolate linearly from a (part 0) to b (part 1). */
+/* Return the linear interpolation between a (part 0) and b (part 1). */
 static double between(double a, double b, double part)
 {
     return a + (b - a) * part;
 }
 
-/* Interpolate linearly in the logarithms of writers and period.  Beyond the measured points,
- * extrapolate as 1 / writers and 1 / period, as for a training that needs a fixed number of
- * averages.
+/* Interpolate linearly in the logarithms of writers and period.  Above the largest measured values,
+ * let the efficiency fall as 1 / writers and as 1 / period, as for a training that needs a fixed
+ * number of averages.
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period)
 {

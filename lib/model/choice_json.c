@@ -25,7 +25,9 @@ static const struct field fields[] = {
 
 #define WHAT "the choice of communication"
 
-/* Check that the order contains every parameter exactly once. */
+/* Check that the order of parameters contains each of 0 .. n_order - 1 exactly once.  Return 0 or
+ * -EINVAL.  Callback `check` of choice_table.
+ */
 static int check(const void *choice, struct eddis_error *err)
 {
     const struct comm_choice *c = choice;

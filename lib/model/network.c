@@ -14,6 +14,7 @@
 
 #define N(table) (sizeof table / sizeof *table)
 
+/* Rows for the members of a network except its lists of hosts and links. */
 static const struct field network_fields[] = {
     FIELD(struct network, network, LINE, 0, 0),
     FIELD_AS("nodes", struct network, n_nodes, INT, .min = 1, .max = NETWORK_MAX_NODES),
@@ -31,14 +32,16 @@ static const struct field link_fields[] = {
 };
 static const struct fields link_table = FIELDS(struct network_link, link_fields);
 
-/* Written like this, but read one by one */
+/* The row by which links are written; read_links reads them. */
 static const struct field links_row[] = {
     FIELD_OWNED("links", struct network, link, n_links, NETWORK_MAX_LINKS, link_table),
 };
 
 /* ---- writing ---- */
 
-/* Add the list "hosts" to object o, empty if there are no names.  Return 0 or -ENOMEM. */
+/* Add the list "hosts" of the nodes' names to object o; the list is empty if n has no names.
+ * Return 0 or -ENOMEM.
+ */
 static int write_hosts(const struct network *n, json_t *o)
 {
     json_t *list = json_array();
@@ -63,7 +66,9 @@ char *network_text(const struct network *n)
 
 /* ---- reading ---- */
 
-/* Read one link; its nodes must exist and differ. */
+/* Read one link from object o into *ret.  -EINVAL: a member is wrong, or the link's two nodes are
+ * equal or not nodes of n.
+ */
 static int read_link(const json_t *o, const struct network *n, struct network_link *ret,
                      struct eddis_error *err)
 {
@@ -76,7 +81,8 @@ static int read_link(const json_t *o, const struct network *n, struct network_li
     return ret->from != ret->to ? 0 : eddis_fail(err, -EINVAL, "a link from a node to itself");
 }
 
-/* Read the list "links" into a new array of n. */
+/* Read the list "links" of object o into a new array of n.  After a failure network_free frees it.
+ */
 static int read_links(const json_t *o, struct network *n, struct eddis_error *err)
 {
     json_t *list;
@@ -96,7 +102,9 @@ static int read_links(const json_t *o, struct network *n, struct eddis_error *er
     return 0;
 }
 
-/* Read the list "hosts" into a new array of n; it is empty or has one name per node. */
+/* Read the list "hosts" of object o into a new array of n.  The list is empty, which leaves n->host
+ * NULL, or has one name for each node; otherwise -EINVAL.  After a failure network_free frees it.
+ */
 static int read_hosts(const json_t *o, struct network *n, struct eddis_error *err)
 {
     json_t *list;
@@ -121,7 +129,9 @@ static int read_hosts(const json_t *o, struct network *n, struct eddis_error *er
     return n->host ? 0 : eddis_fail(err, -ENOMEM, "no memory for the hosts");
 }
 
-/* Read all members of object o into n.  After a failure the caller frees n. */
+/* Read all members of object o into n.  Return 0 or a negative errno; then the caller frees n by
+ * network_free.
+ */
 static int read_all(const json_t *o, struct network *n, struct eddis_error *err)
 {
     int rc;
@@ -165,7 +175,7 @@ const struct network_link *network_slowest(const struct network *n)
     return slowest;
 }
 
-/* Order doubles, for qsort. */
+/* Compare two doubles, for qsort. */
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -173,14 +183,16 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Return the median of n values, which are sorted in place. */
+/* Return the median of x [n], n at least 1, which is sorted in place. */
 static double median(double *x, size_t n)
 {
     qsort(x, n, sizeof *x, compare);
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
-/* Write the bytes per second of all links of this node to ret.  Return their number. */
+/* Store the bandwidth in bytes per second of each link from or to this node in ret, which has room
+ * for all links.  Return the number of these links.
+ */
 static size_t links_at(const struct network *n, int node, double *ret)
 {
     size_t k = 0;

@@ -4,6 +4,7 @@
 
 #define MOST_BYTES 1e15
 
+/* Rows for a link in a request. */
 static const struct field row_fields[] = {
     FIELD(struct network_check_row, peer, INT, -1, INT32_MAX),
     FIELD(struct network_check_row, turn, INT, 0, NETWORK_CHECK_TURNS - 1),
@@ -11,6 +12,7 @@ static const struct field row_fields[] = {
 };
 static const struct fields row_table = FIELDS(struct network_check_row, row_fields);
 
+/* Rows for a request to one node. */
 static const struct field asked_fields[] = {
     FIELD(struct network_checks, turns, INT64, 1, NETWORK_CHECK_TURNS),
     FIELD_ALL("row", struct network_checks, row, row_table),
@@ -18,6 +20,7 @@ static const struct field asked_fields[] = {
 const struct fields network_checks_table =
     FIELDS(struct network_checks, asked_fields, .name = "\"checks\"");
 
+/* Rows for the result. */
 static const struct field said_fields[] = {
     FIELD(struct network_check, known, FLAG, 0, 0),
     FIELD(struct network_check, holds, FLAG, 0, 0),

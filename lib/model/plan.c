@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Enough for every worker's longest strings, so that the number of workers is limited, not the
- * size.
+/* Limit of a plan file.  It is large enough for the longest texts of PLAN_MAX_WORKERS workers, so
+ * that only the number of workers is a limit for plans.
  */
 enum { PLAN_MAX_BYTES = PLAN_MAX_WORKERS * 1024 };
 

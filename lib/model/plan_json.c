@@ -24,7 +24,7 @@
 #define MAX_PER_S    1e18 /* samples per second */
 #define MAX_BATCH    (INT64_C(1) << 53)
 #define MAX_BUCKET   (INT64_C(1) << 40)
-#define WEIGHT_ERROR 1e-12 /* rounding error of 15 digits */
+#define WEIGHT_ERROR 1e-12 /* limit of the rounding error of a weight written with 15 digits */
 
 #define N(table) (sizeof table / sizeof *table)
 
@@ -40,6 +40,7 @@ static const struct field candidate_fields[] = {
 static const struct fields candidate_table =
     FIELDS(struct plan_candidate, candidate_fields, .name = "candidate");
 
+/* Rows for the members that every plan has, except nodes and workers. */
 static const struct field plan_fields[] = {
     FIELD(struct plan, generation, INT64, 1, INT64_MAX),
     FIELD(struct plan, version, INT64, 1, INT64_MAX),
@@ -63,7 +64,7 @@ static const struct field plan_fields[] = {
     FIELD_ARRAY("candidates", struct plan, candidate, n_candidates, candidate_table),
 };
 
-/* Either all present or none */
+/* Members about the network, which are all present or all absent. */
 static const struct field network_fields[] = {
     FIELD(struct plan, network, TEXT, 0, 0),
     FIELD(struct plan, network_reason, TEXT, 0, 0),
@@ -96,16 +97,18 @@ static const struct field worker_fields[] = {
 };
 static const struct fields worker_table = FIELDS(struct plan_worker, worker_fields);
 
-/* Members that are written and read individually */
+/* The measured communication settings, absent from a plan without them. */
 static const struct field choice_row[] = {
     FIELD_POINTER("communication", struct plan, choice, choice_table),
 };
+/* The keys that no table reads, for only_known. */
 static const struct field plan_others[] = {
     { .key = "nodes" },
     { .key = "schema_version" },
     { .key = "workers" },
 };
 
+/* All tables of a plan's members, for only_known. */
 static const struct fields plan_tables[] = {
     FIELDS(struct plan, plan_fields),
     FIELDS(struct plan, network_fields),
@@ -113,7 +116,7 @@ static const struct fields plan_tables[] = {
     FIELDS(struct plan, plan_others),
 };
 
-/* Written like this, but read one by one */
+/* The row by which workers are written; read_workers reads them. */
 static const struct field workers_row[] = {
     FIELD_OWNED("workers", struct plan, worker, n_workers, PLAN_MAX_WORKERS, worker_table),
 };
@@ -125,7 +128,7 @@ const char *time_source_name(enum time_source s)
 
 /* ---- writing ---- */
 
-/* Add the list "nodes" to object o.  Return 0 or -ENOMEM. */
+/* Add the list "nodes" of the nodes' names to object o.  Return 0 or -ENOMEM. */
 static int write_nodes(const struct plan *p, json_t *o)
 {
     json_t *list = json_array();
@@ -167,7 +170,9 @@ char *plan_text(const struct plan *p)
 
 /* ---- reading ---- */
 
-/* Check that every member of o is in one of n tables. */
+/* Check that one of the n tables has a row for each member of object o.  Return 0, or -EINVAL with
+ * a message that names an unknown member.
+ */
 static int only_known(const json_t *o, const struct fields *table, size_t n,
                       struct eddis_error *err)
 {
@@ -186,8 +191,8 @@ static int only_known(const json_t *o, const struct fields *table, size_t n,
     return 0;
 }
 
-/* Replace the weight read by the exact batch / global_batch.  -EINVAL: they differ by more than
- * rounding, or sample_s is 0.
+/* Set the worker's weight to batch / global_batch, exactly.  -EINVAL: the weight that was read
+ * differs from it by more than rounding, or sample_s is 0.
  */
 static int set_weight(const struct plan *p, struct plan_worker *w, struct eddis_error *err)
 {
@@ -201,7 +206,9 @@ static int set_weight(const struct plan *p, struct plan_worker *w, struct eddis_
     return 0;
 }
 
-/* Read one worker of plan p and check it against the plan. */
+/* Read one worker of plan p from o into w, check it against the plan and set its weight.  Return 0
+ * or a negative errno.
+ */
 static int read_worker(const json_t *o, const struct plan *p, struct plan_worker *w,
                        struct eddis_error *err)
 {
@@ -209,7 +216,7 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
 
     if (!json_is_object(o))
         return eddis_fail(err, -EINVAL, "it is not a JSON object");
-    w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* older plans lack this member */
+    w->time = p->relative ? TIME_PROBE : TIME_GIVEN; /* overwritten by fields_read */
     if ((rc = only_known(o, &worker_table, 1, err)) < 0 ||
         (rc = fields_limit(o, "node", 0, p->n_nodes - 1, err)) < 0 ||
         (rc = fields_limit(o, "group", 0, p->n_workers - 1, err)) < 0 ||
@@ -220,8 +227,9 @@ static int read_worker(const json_t *o, const struct plan *p, struct plan_worker
     return set_weight(p, w, err);
 }
 
-/* Check worker i: ranks count up from node to node, local ranks within each node. n_local [n_nodes]
- * counts a node's workers and starts at 0.
+/* Check that worker i has rank i, is not on an earlier node than worker i - 1, and has the next
+ * local rank of its node.  Return 0 or -EINVAL.  n_local [n_nodes] is the number of workers of each
+ * node so far; count worker i in it.
  */
 static int check_order(const struct plan *p, int i, int *n_local, struct eddis_error *err)
 {
@@ -239,7 +247,9 @@ static int check_order(const struct plan *p, int i, int *n_local, struct eddis_e
     return 0;
 }
 
-/* Read all workers and check that their batches add up to the global batch. */
+/* Read all workers of plan p from `list`, and check their order and that both their batches and
+ * their equal batches add up to the global batch.  Return 0 or a negative errno.
+ */
 static int read_workers(const json_t *list, struct plan *p, struct eddis_error *err)
 {
     cleanup_free int *n_local = calloc((size_t)p->n_nodes + 1, sizeof *n_local);
@@ -254,7 +264,7 @@ static int read_workers(const json_t *list, struct plan *p, struct eddis_error *
             rc = check_order(p, i, n_local, err);
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "worker %d", i);
-        left -= p->worker[i].batch; /* no overflow: each is at most global_batch */
+        left -= p->worker[i].batch; /* no overflow: a batch is at most global_batch */
         equal_left -= p->worker[i].equal_batch;
         if (left < 0 || equal_left < 0)
             break;
@@ -265,7 +275,7 @@ static int read_workers(const json_t *list, struct plan *p, struct eddis_error *
     return 0;
 }
 
-/* Order pointers to workers by node and device id, for qsort. */
+/* Compare two pointers to workers by node, then by device id, for qsort. */
 static int compare_devices(const void *a, const void *b)
 {
     const struct plan_worker *x = *(const struct plan_worker *const *)a;
@@ -276,7 +286,9 @@ static int compare_devices(const void *a, const void *b)
     return strcmp(x->device_id, y->device_id);
 }
 
-/* Check that no two workers share a device other than a CPU. */
+/* Check that no two workers of a node have the same device, unless it is a CPU.  Return 0, -EINVAL
+ * or -ENOMEM.
+ */
 static int check_duplicates(const struct plan *p, struct eddis_error *err)
 {
     cleanup_free const struct plan_worker **w = calloc((size_t)p->n_workers, sizeof *w);
@@ -293,7 +305,7 @@ static int check_duplicates(const struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-/* Read the host names of the nodes. */
+/* Read the nodes' host names from `list` into p.  Return 0 or -EINVAL. */
 static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *err)
 {
     for (int i = 0; i < p->n_nodes; i++) {
@@ -306,7 +318,9 @@ static int read_nodes(const json_t *list, struct plan *p, struct eddis_error *er
     return 0;
 }
 
-/* Check that groups are numbered from 0 without gaps and each gets samples.  Sets p->n_groups. */
+/* Set p->n_groups to the number of groups.  Check that each group from 0 on has a worker and gets
+ * samples.  Return 0, -EINVAL or -ENOMEM.
+ */
 static int check_groups(struct plan *p, struct eddis_error *err)
 {
     cleanup_free bool *seen = calloc((size_t)p->n_workers, sizeof *seen);
@@ -327,12 +341,14 @@ static int check_groups(struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-/* Check that exactly the algorithms that average models have a period and a rate. */
+/* Check that period and moving rate are both set if the algorithm averages models, and neither is
+ * set if not.  Return 0 or -EINVAL; 0 for an unknown algorithm, which planner_adopt reports.
+ */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
     bool elastic = algorithm_has(p->algorithm, ALGORITHM_ELASTIC);
 
-    if (!algorithm_find(p->algorithm)) /* planner_adopt reports it */
+    if (!algorithm_find(p->algorithm))
         return 0;
     if (elastic != (p->options.period > 0) || elastic != (p->options.moving_rate > 0))
         return eddis_fail(err, -EINVAL, "\"period\" and \"moving_rate\" do not fit the mode '%s'",
@@ -340,7 +356,8 @@ static int check_mode(const struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-/* Read all members of the plan except nodes and workers. */
+/* Read all members of a plan except nodes and workers from o into p.  Return 0 or a negative errno.
+ */
 static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
 {
     int rc = fields_read(plan_fields, N(plan_fields), o, p, err);
@@ -354,7 +371,8 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Read and check a plan from object o into a new *ret. */
+/* Read a plan from o and check it.  Store it in *ret, for plan_free.  Return 0, -EINVAL or -ENOMEM.
+ */
 static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err)
 {
     json_t *nodes, *workers;
@@ -388,8 +406,8 @@ static int read_plan(const json_t *o, struct plan **ret, struct eddis_error *err
     return 0;
 }
 
-/* Return rc with a message that explains what a plan is and where to find one, for users who give
- * another file.
+/* Return rc, and replace the message in err by one that says that `what` is not a plan and where
+ * plans are found, with the old message at its end.  For users who give another file.
  */
 static int no_plan(const char *what, int rc, struct eddis_error *err)
 {

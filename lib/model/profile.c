@@ -37,7 +37,9 @@ static const struct field device_fields[] = {
     FIELD_REAL(struct device, sample_s, METRIC, 0, MOST_SECONDS),
 };
 
-/* Check what the single members cannot show: id, cores, and values of an emulated device. */
+/* Check that a device has an id, a list of cores or "" and, if it is emulated, its rate and times.
+ * Return 0 or -EINVAL.  Callback `check` of device_table.
+ */
 static int check_device(const void *device, struct eddis_error *err)
 {
     const struct device *d = device;
@@ -54,7 +56,9 @@ static int check_device(const void *device, struct eddis_error *err)
 static const struct fields device_table =
     FIELDS(struct device, device_fields, .name = "device", .open = true, .check = check_device);
 
-/* Check that the node has a name and its devices' ids are unique. */
+/* Check that the node has a name and no two of its devices have the same id.  Return 0 or -EINVAL.
+ * Callback `check` of node_table.
+ */
 static int check_node(const void *node, struct eddis_error *err)
 {
     const struct node_profile *p = node;

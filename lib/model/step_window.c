@@ -14,8 +14,8 @@ void step_window_init(struct step_window *w)
 
 /* ---- order statistics ---- */
 
-/* Sort n values.  Insertion sort takes half the time of qsort for so few values, and simulations
- * consist of these calls.
+/* Sort v [n] in ascending order.  Insertion sort takes half the time of qsort for so few values,
+ * and simulations spend most of their time in it.
  */
 static void sort(double *v, int n)
 {
@@ -29,7 +29,7 @@ static void sort(double *v, int n)
     }
 }
 
-/* Return the quantile `part` (0 to 1) of n sorted values, interpolated. */
+/* Return the quantile `part` (0 to 1) of v [n], which is sorted, by linear interpolation. */
 static double quantile(const double *v, int n, double part)
 {
     double at = part * (n - 1);
@@ -38,14 +38,14 @@ static double quantile(const double *v, int n, double part)
     return below + 1 < n ? v[below] + (at - below) * (v[below + 1] - v[below]) : v[n - 1];
 }
 
-/* Return the median of n values, which are sorted in place. */
+/* Return the median of v [n], which is sorted in place. */
 static double median(double *v, int n)
 {
     sort(v, n);
     return quantile(v, n, 0.5);
 }
 
-/* Return the quartiles and maximum of n values, which are sorted in place. */
+/* Return the quartiles and the maximum of v [n], which is sorted in place. */
 static struct step_spread spread_of(double *v, int n)
 {
     sort(v, n);
@@ -55,27 +55,27 @@ static struct step_spread spread_of(double *v, int n)
                                  .max_s = v[n - 1] };
 }
 
-/* Return the worker's own seconds of a step: compute and input. */
+/* Return the worker's own time in a step, compute and input, in seconds. */
 static double own_s(const struct window_step *s)
 {
     return s->compute_s + s->input_s;
 }
 
-/* Return own seconds per unit of work. */
+/* Return the worker's own time in a step per unit of work, in seconds. */
 static double pace(const struct window_step *s)
 {
     return own_s(s) / s->work;
 }
 
-/* ---- what is in the window ---- */
+/* ---- the window's points ---- */
 
-/* Return the kept point that has `back` newer ones. */
+/* Borrow the point of the window that is followed by `back` newer points. */
 static const struct step_point *kept(const struct step_window *w, int back)
 {
     return &w->point[(w->points - 1 - back) % STEP_WINDOW_MAX];
 }
 
-/* Add a point; the oldest is dropped if the window is full. */
+/* Append point p to the window; if the window is full, p replaces the oldest point. */
 static void keep(struct step_window *w, const struct step_point *p)
 {
     if (w->points == 0)
@@ -85,7 +85,7 @@ static void keep(struct step_window *w, const struct step_point *p)
     w->n += w->n < STEP_WINDOW_MAX;
 }
 
-/* Empty the window, for this plan version. */
+/* Empty the window and set its plan version. */
 static void begin(struct step_window *w, int64_t plan)
 {
     w->plan = plan;
@@ -93,9 +93,9 @@ static void begin(struct step_window *w, int64_t plan)
     w->next.n = 0;
 }
 
-/* Check whether the newest pace exceeds the least of the n earlier paces by the ratio, or falls
- * below the greatest by it.  If not, it cannot differ that much from their median, so the sort is
- * saved.
+/* Check whether the newest point's pace is more than STEP_WINDOW_RATIO times the least of v [n],
+ * the paces of earlier points, or less than the greatest divided by the ratio.  If neither, it
+ * cannot differ from their median by the ratio, so has_changed need not sort them.
  */
 static bool may_have_changed(const struct step_window *w, const double *v, int n)
 {
@@ -109,7 +109,7 @@ static bool may_have_changed(const struct step_window *w, const double *v, int n
 }
 
 /* Check whether the newest STEP_WINDOW_CHANGE points are all slower, or all faster, than the median
- * of the earlier ones by the ratio.
+ * of the earlier points by more than STEP_WINDOW_RATIO.
  */
 static bool has_changed(const struct step_window *w)
 {
@@ -130,7 +130,7 @@ static bool has_changed(const struct step_window *w)
     return slower == STEP_WINDOW_CHANGE || faster == STEP_WINDOW_CHANGE;
 }
 
-/* Restart the window with its newest STEP_WINDOW_CHANGE points. */
+/* Remove all points from the window except the newest STEP_WINDOW_CHANGE. */
 static void begin_again(struct step_window *w)
 {
     struct step_point newest[STEP_WINDOW_CHANGE];
@@ -142,7 +142,8 @@ static void begin_again(struct step_window *w)
         keep(w, &newest[i]);
 }
 
-/* Add a step to the sums of a point. */
+/* Add step s to `to`, the sums of the steps of a point; the first step sets them, with its number.
+ */
 static void sum_up(struct step_point *to, const struct window_step *s)
 {
     struct window_step *sum = &to->mean;
@@ -159,7 +160,7 @@ static void sum_up(struct step_point *to, const struct window_step *s)
     sum->total_s += s->total_s;
 }
 
-/* Return a point with the means of these sums. */
+/* Return the point that has the means of the steps in `sum`. */
 static struct step_point mean_of(const struct step_point *sum)
 {
     struct step_point p = *sum;
@@ -174,8 +175,9 @@ static struct step_point mean_of(const struct step_point *sum)
     return p;
 }
 
-/* Check whether the steps up to `last` have lasted long enough for a point.  Missed steps in
- * between count as long as the others.
+/* Check whether the steps from the first one in `sum` to step `last` have lasted STEP_POINT_S, so
+ * that they make a point.  Steps that are not in `sum` count with the mean duration of those that
+ * are.
  */
 static bool is_point(const struct step_point *sum, int64_t last)
 {
@@ -209,8 +211,8 @@ void step_window_add(struct step_window *w, const struct window_step *s, int64_t
 
 /* ---- statistics ---- */
 
-/* Return the spread of a time over the window's points, scaled to this amount of work (0:
- * unscaled).
+/* Return the spread over the window's points of the time that time_s returns for a point.  Each
+ * time is scaled from the point's work to this amount of work; work 0: not scaled.
  */
 static struct step_spread spread_by(const struct step_window *w, double work,
                                     double (*time_s)(const struct window_step *))
@@ -269,7 +271,8 @@ bool step_window_metrics(const struct step_window *w, struct step_metrics *ret)
     return true;
 }
 
-/* Check that quartiles and maximum are in order and in range. */
+/* Check whether 0 <= lower quartile <= median <= upper quartile <= maximum <= STEP_FIGURES_MAX_S.
+ */
 static bool spread_is_valid(const struct step_spread *s)
 {
     return s->low_s >= 0 && s->low_s <= s->median_s && s->median_s <= s->high_s &&

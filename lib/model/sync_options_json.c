@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-/* 0 is valid for each option: auto, or not applicable. */
+/* Rows for the options, made from sync_options_rows.h.  0 is valid for each option and means auto
+ * or not applicable.
+ */
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)                                    \
     FIELD(struct sync_options, member, INT64, 0, high),
 #define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
@@ -21,13 +23,15 @@ static const struct field fields[] = {
 
 const struct fields sync_options_table = FIELDS(struct sync_options, fields);
 
-/* Check whether two numbers are equal within the precision of JSON (15 digits). */
+/* Check whether two numbers are equal within a relative difference of 1e-9, which covers the
+ * rounding of JSON.
+ */
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* Return the option of row f as a number. */
+/* Return the option in s that row f describes, as a number. */
 static double value(const struct field *f, const struct sync_options *s)
 {
     const void *p = (const char *)s + f->offset;

@@ -16,20 +16,22 @@
 #include <string.h>
 #include <strings.h>
 
-/* Step numbers from here on are not steps of srun, but the shells of batch scripts and of salloc,
- * which have the whole job.
+/* The first step number that is no step of srun.  Larger numbers stand for the shells of batch
+ * scripts and of salloc, which have the whole job.
  */
 static const int64_t first_special = 0xfffffff0;
 
-enum { MAX_TASKS = 1 << 24, MAX_NODES = 16384 };
+enum { MAX_TASKS = 1 << 24, MAX_NODES = 16384 }; /* limits: tasks of a node, nodes */
 
-/* Return -ENOMEM with a message. */
+/* Return -ENOMEM, with a message in err. */
 static int no_memory(struct eddis_error *err)
 {
     return eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation");
 }
 
-/* Parse s (NULL: absent) as a whole number from 0.  Return false if it is none. */
+/* Parse s as a whole number of at least 0 and store it in *ret.  Return false if s is NULL or has
+ * another form.
+ */
 static bool whole(const char *s, int64_t *ret)
 {
     return s && isdigit((unsigned char)*s) && decimal_whole(s, ret);
@@ -37,11 +39,11 @@ static bool whole(const char *s, int64_t *ret)
 
 /* ---- lists of nodes ---- */
 
-/* A list being added to an allocation */
+/* A list of nodes that is being appended to an allocation. */
 struct list {
     struct slurm_allocation *a;
-    size_t cap;
-    int group;
+    size_t cap; /* number of nodes for which a->node has room */
+    int group;  /* group of the nodes */
 };
 
 const struct slurm_node *slurm_allocation_find(const struct slurm_allocation *a, const char *name)
@@ -52,7 +54,9 @@ const struct slurm_node *slurm_allocation_find(const struct slurm_allocation *a,
     return NULL;
 }
 
-/* Append one node to the list in ctx (a host_range_fn). */
+/* Append the node `name` to the allocation of the struct list ctx; a host_range_fn.  Return 0,
+ * -EINVAL if it is no host name or there are too many nodes, or -ENOMEM.
+ */
 static int add_node(void *ctx, const char *name, struct eddis_error *err)
 {
     struct list *l = ctx;
@@ -69,7 +73,9 @@ static int add_node(void *ctx, const char *name, struct eddis_error *err)
     return a->node[a->n].name ? (a->n++, 0) : no_memory(err);
 }
 
-/* Append the nodes of a comma-separated list with ranges. */
+/* Append the nodes of a comma-separated list with ranges to l's allocation.  Return 0 or a negative
+ * errno; nodes before the error are then appended.
+ */
 static int add_list(struct list *l, const char *text, struct eddis_error *err)
 {
     for (const char *s = text;; s++) {
@@ -93,8 +99,9 @@ const char *slurm_allocation_job(const struct slurm_allocation *a, int group)
 
 /* ---- counts ---- */
 
-/* Set the task counts of the nodes from `first` on.  "2(x2),1" is for three nodes.  If the text is
- * malformed or the number of nodes differs, all counts stay 0, since they are not essential.
+/* Set the task counts of the nodes from node `first` on, from a text like "2(x2),1", which is for
+ * three nodes.  If the text is NULL, malformed or for another number of nodes, set all these counts
+ * to 0 (unknown), since they are not essential.
  */
 static void add_counts(struct slurm_allocation *a, size_t first, const char *text)
 {
@@ -127,7 +134,7 @@ static void add_counts(struct slurm_allocation *a, size_t first, const char *tex
 
 /* ---- repeated nodes ---- */
 
-/* Order pointers to nodes by name, then by position, for qsort. */
+/* Compare two pointers to nodes by name, without regard to case, then by address, for qsort. */
 static int by_name(const void *x, const void *y)
 {
     const struct slurm_node *const *a = x, *const *b = y;
@@ -136,7 +143,9 @@ static int by_name(const void *x, const void *y)
     return order ? order : (*a > *b) - (*a < *b);
 }
 
-/* Remove repeated nodes: if two groups of a heterogeneous job share a node, the first keeps it. */
+/* Remove all but the first node of each name from the allocation: a node that several groups of a
+ * heterogeneous job share stays in the first group.  Return 0 or -ENOMEM.
+ */
 static int keep_once(struct slurm_allocation *a, struct eddis_error *err)
 {
     cleanup_free struct slurm_node **p = calloc(a->n + 1, sizeof *p);
@@ -164,7 +173,7 @@ static int keep_once(struct slurm_allocation *a, struct eddis_error *err)
 
 /* ---- variables ---- */
 
-/* Source of environment variables */
+/* The callback that returns environment variables, and its argument. */
 struct variables {
     slurm_variable_fn *get;
     void *ctx;
@@ -178,8 +187,9 @@ static const char *get(const struct variables *v, const char *name)
     return text && *text ? text : NULL;
 }
 
-/* Append the nodes and task counts from the variables `nodes` and `counts`, both with the suffix
- * `end`.
+/* Append the nodes that the variable named by `nodes` followed by `end` lists, with task counts
+ * from the variable named by `counts` followed by `end`.  -EINVAL: the first variable is not set or
+ * malformed; -ENOMEM.
  */
 static int read_nodes(const struct variables *v, struct list *l, const char *nodes,
                       const char *counts, const char *end, struct eddis_error *err)
@@ -202,7 +212,7 @@ static int read_nodes(const struct variables *v, struct list *l, const char *nod
     return 0;
 }
 
-/* Read the number of a job from this variable. */
+/* Copy the job number in the variable `name` to ret.  -EINVAL: it is not set or not a number. */
 static int read_number(const struct variables *v, const char *name, char ret[SLURM_ID],
                        struct eddis_error *err)
 {
@@ -217,7 +227,9 @@ static int read_number(const struct variables *v, const char *name, char ret[SLU
     return 0;
 }
 
-/* Read the job number and nodes of group l->group of a heterogeneous job. */
+/* Read the job number and the nodes of group l->group of a heterogeneous job.  Return 0 or a
+ * negative errno.
+ */
 static int read_group(const struct variables *v, struct list *l, struct eddis_error *err)
 {
     char end[32], name[64];
@@ -229,7 +241,9 @@ static int read_group(const struct variables *v, struct list *l, struct eddis_er
     return rc < 0 ? rc : read_nodes(v, l, "SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", end, err);
 }
 
-/* Read the nodes of the job, or of all groups of a heterogeneous job. */
+/* Read the job's nodes into a; for a heterogeneous job those of all groups, with the groups' job
+ * numbers.  Return 0 or a negative errno.
+ */
 static int read_job(const struct variables *v, struct slurm_allocation *a, struct eddis_error *err)
 {
     struct list l = { .a = a };
@@ -245,7 +259,9 @@ static int read_job(const struct variables *v, struct slurm_allocation *a, struc
     return rc;
 }
 
-/* Replace the job's nodes by those of the current step. */
+/* Replace the job's nodes by those of the step of srun to which this process belongs.  Return 0;
+ * -EINVAL if a node of the step is not in the job; -ENOMEM.  After a failure the job is unchanged.
+ */
 static int read_step(const struct variables *v, struct slurm_allocation *job,
                      struct eddis_error *err)
 {
@@ -282,8 +298,8 @@ static int read_step(const struct variables *v, struct slurm_allocation *job,
     return rc;
 }
 
-/* Check whether this process belongs to a step of srun.  -EINVAL: it is a task other than 0 of it,
- * which must not start workers.
+/* Return 1 if this process belongs to a step of srun with a list of nodes, else 0.  -EINVAL: it is
+ * a task of the step other than task 0, which must not start workers.
  */
 static int is_step(const struct variables *v, struct eddis_error *err)
 {
@@ -299,7 +315,9 @@ static int is_step(const struct variables *v, struct eddis_error *err)
     return get(v, "SLURM_STEP_NODELIST") != NULL;
 }
 
-/* Read the allocation: the job and, in a step, its nodes. */
+/* Read the job's numbers and nodes into a; if this process belongs to a step of srun, only the
+ * nodes of the step.  Return 0 or a negative errno.
+ */
 static int read_all(const struct variables *v, struct slurm_allocation *a, struct eddis_error *err)
 {
     const char *size = get(v, "SLURM_HET_SIZE");

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parse the variable's value as a number from 0 to `most`.  -EINVAL: it is none or missing. */
+/* Parse the value of the variable `name` as a number from 0 to `most` and store it in *ret.
+ * -EINVAL: it is not such a number, or NULL.
+ */
 static int read_number(const char *name, const char *value, int64_t most, int64_t *ret,
                        struct eddis_error *err)
 {
@@ -49,7 +51,7 @@ int slurm_batch_read(slurm_variable_fn *variable, void *ctx, struct slurm_batch 
     if (!cluster || !text_is_name(cluster, SLURM_NAME - 2 * SLURM_ID - sizeof "slurm--"))
         return eddis_fail(err, -EINVAL, "SLURM_CLUSTER_NAME='%.60s' is not a name of a cluster",
                           cluster ? cluster : "");
-    /* The number without the index would name all tasks of the array. */
+    /* the array's number without the task's index would stand for all tasks of the array */
     (void)snprintf(b.job, sizeof b.job, "%" PRId64, id);
     if (of_array)
         (void)snprintf(b.job, sizeof b.job, "%" PRId64 "_%" PRId64, id, index);

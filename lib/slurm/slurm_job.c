@@ -10,7 +10,7 @@
 
 /* ---- one field ---- */
 
-/* Check whether a field such as "Power=" begins here. */
+/* Check whether a field such as "Power=" begins at `at`, in a text that ends at `end`. */
 static bool is_field(const char *at, const char *end)
 {
     const char *s = at;
@@ -20,8 +20,9 @@ static bool is_field(const char *at, const char *end)
     return s > at && s < end && *s == '=';
 }
 
-/* Copy the value of " Name=" into ret [size]. It ends before the next field and may contain blanks,
- * as a path does. Return false and "" if the line has no such field.
+/* Copy the value of field `name`, written " Name=", of the line of n bytes into ret [size]. The
+ * value ends before the next field and may contain blanks, as a path may. If the line does not have
+ * the field, store "" and return false.
  */
 static bool take(const char *line, size_t n, const char *name, char *ret, size_t size)
 {
@@ -41,10 +42,11 @@ static bool take(const char *line, size_t n, const char *name, char *ret, size_t
 
 /* ---- records of more than one line ---- */
 
-static const char indent[] = "\n   "; /* precedes each line of a record but the first */
+static const char indent[] = "\n   "; /* precedes each line of a record except the first */
 
-/* Borrow the line of a record that begins with this field, including one blank before it, and set
- * its length; NULL: there is none.
+/* Borrow the line of the record of n bytes that begins with field `name` ("Name="), from the blank
+ * before the field on, and store its length in *ret_n. NULL: there is no such line, and *ret_n is
+ * unchanged.
  */
 static const char *line_of(const char *record, size_t n, const char *name, size_t *ret_n)
 {
@@ -61,8 +63,8 @@ static const char *line_of(const char *record, size_t n, const char *name, size_
     return NULL;
 }
 
-/* Copy the value of field `name` from the line that begins with `first` into ret [size]; "" if
- * there is none.
+/* Copy the value of field `name` (" Name=") into ret [size], from the record's line that begins
+ * with field `first` ("Name="). Store "" if there is no such line or field.
  */
 static void field(const char *record, size_t n, const char *first, const char *name, char *ret,
                   size_t size)
@@ -75,8 +77,8 @@ static void field(const char *record, size_t n, const char *first, const char *n
         (void)take(line, line_n, name, ret, size);
 }
 
-/* Copy the value of field `name` into ret [size], where the value is the whole rest of its line; ""
- * if there is none.
+/* Copy the rest of the record's line that begins with field `name` ("Name="), which is the field's
+ * value, into ret [size]. Store "" if there is no such line.
  */
 static void whole(const char *record, size_t n, const char *name, char *ret, size_t size)
 {
@@ -89,7 +91,7 @@ static void whole(const char *record, size_t n, const char *name, char *ret, siz
                        line + 1 + strlen(name));
 }
 
-/* Parse "code:signal", such as "1:0", into the job's exit code and signal. */
+/* Set the job's exit code and signal from a text "code:signal", such as "1:0". */
 static void set_code(struct slurm_job *j, const char *code)
 {
     const char *colon = strchr(code, ':');
@@ -98,14 +100,18 @@ static void set_code(struct slurm_job *j, const char *code)
     j->signal = colon ? atoi(colon + 1) : 0;
 }
 
-/* Change SIGNALING to RUNNING: Slurm shows it for a running job while it sends the job a signal. */
+/* If the job's state is SIGNALING, set it to RUNNING: Slurm reports SIGNALING for a running job
+ * while it sends a signal to the job.
+ */
 static void settle_state(struct slurm_job *j)
 {
     if (strcmp(j->state, "SIGNALING") == 0)
         strcpy(j->state, "RUNNING");
 }
 
-/* Parse "ada(1000)" into the job's user name and user id. Leave them unset if there is no id. */
+/* Set the job's user name and user id from a text like "ada(1000)". If the text has no id, change
+ * nothing.
+ */
 static void set_user(struct slurm_job *j, const char *user)
 {
     const char *uid = strrchr(user, '(');
@@ -116,8 +122,9 @@ static void set_user(struct slurm_job *j, const char *user)
     j->uid = (uid_t)strtoul(uid + 1, NULL, 10);
 }
 
-/* Parse the job's numbers from "JobId=15 ArrayJobId=12 ArrayTaskId=3 JobName=...". Stop at the
- * name, since a user may write anything there.
+/* Set the job's id, its array and task, and its heterogeneous job and component, from a line of n
+ * bytes like "JobId=15 ArrayJobId=12 ArrayTaskId=3 JobName=...". Parse only up to the job's name,
+ * since a user may write anything there.
  */
 static void take_numbers(const char *line, size_t n, struct slurm_job *j)
 {
@@ -134,7 +141,9 @@ static void take_numbers(const char *line, size_t n, struct slurm_job *j)
     j->component = atoi(number);
 }
 
-/* Parse a record of n bytes that has several lines. Return false if it has no state. */
+/* Parse a record of n bytes that has several lines, and store it in *ret. If it has no state, leave
+ * *ret and return false.
+ */
 static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
 {
     struct slurm_job j = { .state = "" };
@@ -160,8 +169,9 @@ static bool parse_record(const char *record, size_t n, struct slurm_job *ret)
     return true;
 }
 
-/* Parse a record in one line, as scontrol's -o prints it. Search only behind " UserId=", since
- * the job's name before it may contain anything. Return false if it has no state.
+/* Parse a record in one line, the first of text, as scontrol -o prints it, and store it in *ret.
+ * Search fields except the numbers only after " UserId=", since the job's name before it may
+ * contain anything. If the record has no state, leave *ret and return false.
  */
 static bool parse_line(const char *text, struct slurm_job *ret)
 {
@@ -244,7 +254,9 @@ bool slurm_job_never_starts(const struct slurm_job *j)
     return false;
 }
 
-/* Final states of a job, and eddis's exit code if the job's script gave none. */
+/* The final states of a job, each with eddis-run's exit code for a job without an exit code of its
+ * script.
+ */
 static const struct {
     const char *state;
     int code;
@@ -312,7 +324,7 @@ const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size)
     const char *words = NULL;
     bool known = strncmp(j->start, "20", 2) == 0;
     bool is_sentence =
-        strncmp(j->reason, "Nodes_required", 14) == 0; /* Slurm's own sentence says the same */
+        strncmp(j->reason, "Nodes_required", 14) == 0; /* the reason itself is a sentence */
 
     for (size_t i = 0; i < sizeof row / sizeof *row && !words; i++)
         if (strncmp(j->reason, row[i].reason, strlen(row[i].reason)) == 0)

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* Parse "1", "1:2" or "1:2:3" into up to three numbers. Return how many; 0: the text has another
- * form.
+/* Parse a text like "1", "1:2" or "1:2:3" and store its numbers in ret. Return how many numbers it
+ * has, 1 to 3; 0: the text has another form.
  */
 static int read_numbers(const char *s, unsigned ret[3])
 {

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time without progress after which the next process in the queue continues a sum. */
+/* Time after which another process of the queue continues a sum that has made no progress. */
 #define SUM_HELP_NS (20 * CLOCK_MS)
 
-/* Return the offset of the piece in a buffer's shared memory. */
+/* Return the offset of the scratch piece in a buffer's shared memory, in bytes. */
 static size_t piece_at(int n_ranks)
 {
     size_t at = sizeof(struct shared_buffer) + (size_t)n_ranks * sizeof(struct shared_slot);
@@ -19,9 +19,9 @@ static size_t piece_at(int n_ranks)
     return (at + 63) / 64 * 64;
 }
 
-/* Return the offset of the elements in a buffer's shared memory: the middle of a page.  Large
- * malloc blocks begin just after the start of a page.  Some processors copy three times as slowly
- * if the target's page offset is slightly above the source's.
+/* Return the offset of the elements in a buffer's shared memory, in bytes: the middle of a page.
+ * Reason: large malloc blocks begin just after the start of a page, and some processors copy three
+ * times as slowly if the target's offset in its page is slightly above the source's.
  */
 static size_t data_at(int n_ranks)
 {
@@ -44,7 +44,7 @@ int buffer_init(struct shared_buffer *s, const struct memory_shape *shape, int n
     return memory_lock_init(&s->lock);
 }
 
-/* Return the address of an element, counted from the first one stored here. */
+/* Return the address of an element, whose number counts from the first element stored here. */
 static char *buffer_data(const struct memory_buffer *b, size_t element)
 {
     const struct shared_buffer *s = b->shared;
@@ -59,14 +59,18 @@ const struct memory_shape *memory_shape(const struct memory_buffer *b)
 
 /* ---- the lock, and recovery after a killed owner ---- */
 
-/* Store a word so that nothing written later is visible before it. */
+/* Store value at p, in shared memory, so that other processes see it before all later stores of
+ * this process.
+ */
 static void buffer_set(uint64_t *p, uint64_t value)
 {
     __atomic_store_n(p, value, __ATOMIC_SEQ_CST);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* nothing written later may be seen before it */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Return the slot with the smallest ticket in the queue of sums; NULL: the queue is empty. */
+/* Return the slot of the first sum in the queue, which has the smallest ticket; NULL: the queue is
+ * empty.
+ */
 static struct shared_slot *queue_first(struct shared_buffer *s)
 {
     struct shared_slot *first = NULL;
@@ -83,7 +87,9 @@ static struct shared_slot *queue_first(struct shared_buffer *s)
     return first;
 }
 
-/* Return the number of elements in the piece that begins at this element. */
+/* Return the number of elements in the piece that begins at element `at`; the last piece may be
+ * shorter than MEMORY_PIECE.
+ */
 static size_t piece_length(const struct shared_buffer *s, size_t at)
 {
     size_t n = MEMORY_PIECE / comm_type_bytes(s->shape.type);
@@ -91,8 +97,9 @@ static size_t piece_length(const struct shared_buffer *s, size_t at)
     return s->shape.count - at < n ? s->shape.count - at : n;
 }
 
-/* Copy the summed piece to its place and mark its elements as added.  Safe to repeat after a crash.
- * With the lock held.
+/* Copy the scratch piece, which holds the sum of the next piece, to its place among the elements,
+ * and record in the buffer's state that its elements are added.  Call with the lock held.  If a
+ * process is killed in this function, another one may call it again.
  */
 static void sum_copy(struct memory_buffer *b)
 {
@@ -104,8 +111,8 @@ static void sum_copy(struct memory_buffer *b)
     buffer_set(&s->state, (at + n) * 4 | SUM_ADD);
 }
 
-/* Take the finished sum out of the queue and publish its notice.  Each line is safe to repeat by
- * the process that takes over after a crash.  With the lock held.
+/* Publish the number of notices after the finished sum, and remove the sum from the queue.  Call
+ * with the lock held.  If a process is killed in this function, another one may call it again.
  */
 static void sum_leave(struct shared_buffer *s)
 {
@@ -116,8 +123,8 @@ static void sum_leave(struct shared_buffer *s)
     buffer_set(&s->state, SUM_ADD);
 }
 
-/* Take the buffer's lock without waiting; finish what a killed owner left half done.  -EAGAIN: it
- * is taken.
+/* Take the buffer's lock without waiting.  If its owner was killed, first finish what the owner
+ * left half done.  Return 0, or -EAGAIN if another process holds the lock.
  */
 static int buffer_lock(struct memory_buffer *b)
 {
@@ -218,7 +225,9 @@ int memory_notify(struct memory_buffer *b, uint64_t *ret_version)
 
 /* ---- sums ---- */
 
-/* Add the next piece of the first sum in the queue.  Return its bytes.  With the lock held. */
+/* Add the next piece of `source` to b, for the first sum in the queue.  Return the bytes of the
+ * piece.  Call with the lock held.
+ */
 static size_t sum_piece(struct memory_buffer *b, const struct memory_buffer *source)
 {
     struct shared_buffer *s = b->shared;
@@ -232,8 +241,9 @@ static size_t sum_piece(struct memory_buffer *b, const struct memory_buffer *sou
     return bytes;
 }
 
-/* Continue the first sum in the queue while *budget lasts.  If its source is gone, because its user
- * has died or left, end the sum as it is.  With the lock held.
+/* Continue the first sum in the queue and subtract the bytes added from *budget, until that is 0 or
+ * the sum is complete.  Remove a complete sum from the queue; if the source buffer is gone, also an
+ * incomplete one.  Return 0, or -ENOMEM if the source cannot be mapped.  Call with the lock held.
  */
 static int sum_turn(struct memory *m, struct memory_buffer *b, struct shared_slot *first,
                     size_t *budget)
@@ -258,7 +268,8 @@ static int sum_turn(struct memory *m, struct memory_buffer *b, struct shared_slo
     return 0;
 }
 
-/* Put a sum into the queue, in this rank's slot.  With the lock held. */
+/* Append a sum of buffer `source` to the queue, in the slot of this rank.  Call with the lock held.
+ */
 static void sum_queue(struct shared_buffer *s, uint64_t source, int rank, bool notify)
 {
     struct shared_slot *slot = &s->slot[rank];
@@ -268,8 +279,8 @@ static void sum_queue(struct shared_buffer *s, uint64_t source, int rank, bool n
     buffer_set(&slot->ticket, ++s->last_ticket);
 }
 
-/* Check whether this process should continue the first sum in the queue: it is its own, or its
- * process made no progress for SUM_HELP_NS.  *sum keeps the progress last seen.
+/* Check whether this process should continue `first`, the first sum in the queue: the sum is this
+ * rank's own, or made no progress for SUM_HELP_NS.  Record in *sum the progress seen now.
  */
 static bool sum_wanted(struct shared_buffer *s, const struct shared_slot *first, int rank,
                        int64_t now_ns, struct memory_sum *sum)
@@ -305,7 +316,7 @@ int memory_accumulate(struct memory *m, struct memory_buffer *b, uint64_t source
     }
     first = queue_first(s);
     if (first && *budget && sum_wanted(s, first, rank, now_ns, sum) && buffer_lock(b) == 0) {
-        first = queue_first(s); /* it may have changed before the lock was taken */
+        first = queue_first(s); /* the queue may have changed before the lock was taken */
         rc = first ? sum_turn(m, b, first, budget) : 0;
         buffer_unlock(b);
         if (rc < 0)

@@ -11,30 +11,33 @@
 #define MEMORY_MAGIC    UINT64_C(0x656464697342f001)
 #define MEMORY_RESERVED UINT64_MAX /* id of a buffer that is being made or freed */
 
-enum { MEMORY_TAKE = 16 << 20 }; /* bytes allocated or freed in one turn: takes some milliseconds */
+enum { MEMORY_TAKE = 16 << 20 }; /* bytes allocated or freed in one turn, in some milliseconds */
 
+/* A buffer's entry in the directory. */
 struct shared_entry {
-    uint64_t id; /* 0: free; written last */
-    uint64_t offset, bytes;
+    uint64_t id;            /* key of the buffer; 0: the entry is free; written last */
+    uint64_t offset, bytes; /* place of the buffer in the file */
 };
 
+/* The directory, at the beginning of the file. */
 struct shared_root {
     uint64_t magic;
     int32_t n_ranks;
-    pthread_mutex_t lock; /* guards changes of all that follows */
-    uint64_t end;         /* end of the file: offsets are never used twice */
-    uint64_t freed;       /* buffers freed so far */
+    pthread_mutex_t lock; /* guards changes of all members below */
+    uint64_t end;         /* size of the file, which only grows: offsets are never used twice */
+    uint64_t freed;       /* number of buffers freed so far */
     struct shared_entry entry[MEMORY_BUFFERS];
 };
 
+/* One process's mappings of the memory. */
 struct memory {
     int fd;
     struct shared_root *root;
-    struct memory_buffer *first;
-    uint64_t swept; /* root->freed at the last sweep */
+    struct memory_buffer *first; /* list of the buffers that this process has mapped */
+    uint64_t swept;              /* root->freed at the latest memory_sweep */
 };
 
-/* Round up to a multiple of the page size. */
+/* Return bytes rounded up to a multiple of the page size. */
 static size_t page_round(size_t bytes)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -56,9 +59,9 @@ int memory_lock_init(pthread_mutex_t *lock)
     return -rc;
 }
 
-/* Take the directory's lock without waiting.  -EAGAIN: it is taken.  After a killed owner nothing
- * needs repair: an entry's id is written last and cleared first, so the directory is always
- * consistent.
+/* Take the directory's lock without waiting.  Return 0, or -EAGAIN if another process holds it.  If
+ * its owner was killed, nothing needs repair: an entry's id is written last and cleared first, so
+ * the directory is always consistent.
  */
 static int root_lock(struct shared_root *r)
 {
@@ -69,8 +72,8 @@ static int root_lock(struct shared_root *r)
     return rc ? -EAGAIN : 0;
 }
 
-/* Map the directory of the file and return a new struct memory, which takes fd; fd is closed on
- * failure.
+/* Map the directory of the file fd and store a new struct memory in *ret, which owns fd.  -ENOMEM:
+ * fd is closed.
  */
 static int memory_map_root(int fd, struct memory **ret, struct eddis_error *err)
 {
@@ -166,7 +169,7 @@ void memory_close(struct memory *m)
 
 /* ---- finding ---- */
 
-/* Return the directory entry with this id (0: a free one); NULL: there is none. */
+/* Return the directory entry with this id; id 0: a free entry.  NULL: no entry has it. */
 static struct shared_entry *memory_entry(const struct memory *m, uint64_t id)
 {
     for (int i = 0; i < MEMORY_BUFFERS; i++)
@@ -175,7 +178,9 @@ static struct shared_entry *memory_entry(const struct memory *m, uint64_t id)
     return NULL;
 }
 
-/* Map a buffer of the file and add it to the list; NULL without memory. */
+/* Map the buffer at this place in the file and add it to the list of mapped buffers.  Return it, or
+ * NULL without memory.
+ */
 static struct memory_buffer *memory_map(struct memory *m, uint64_t id, size_t offset, size_t bytes)
 {
     struct memory_buffer *b = calloc(1, sizeof *b);
@@ -227,8 +232,9 @@ void memory_sweep(struct memory *m)
 
 /* ---- making and freeing ---- */
 
-/* Reserve a directory entry and space at the file's end for a new buffer.  -EAGAIN: the lock is
- * taken; -ENOSPC: no free entry.
+/* Reserve a directory entry, and c->bytes bytes at the file's end, for a new buffer; store both in
+ * *c.  -EAGAIN, with err unchanged: the lock is taken; -ENOSPC: no entry is free.  Other errors:
+ * the file cannot be enlarged.
  */
 static int memory_reserve(struct memory *m, struct memory_creation *c, struct eddis_error *err)
 {
@@ -255,7 +261,9 @@ static int memory_reserve(struct memory *m, struct memory_creation *c, struct ed
     return 0;
 }
 
-/* Give back what memory_reserve took, and set the error.  Return rc. */
+/* Free the directory entry and the space that memory_reserve stored in *c, and set err for rc.
+ * Return rc.
+ */
 static int memory_creation_fail(struct memory *m, const struct memory_creation *c, int rc,
                                 struct eddis_error *err)
 {
@@ -276,7 +284,9 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
     rc = c->offset ? 0 : memory_reserve(m, c, err);
     if (rc < 0)
         return rc;
-    /* Allocated now: a write to a missing page would kill the writing process (SIGBUS). */
+    /* Allocate now: if no memory is left later, a write to a page that is not allocated would kill
+     * the writing process by SIGBUS.
+     */
     take = c->bytes - c->ready < MEMORY_TAKE ? c->bytes - c->ready : MEMORY_TAKE;
     rc = shm_region_reserve(m->fd, c->offset + c->ready, take);
     if (rc < 0)
@@ -297,8 +307,9 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
     return 0;
 }
 
-/* Hide a buffer that is to be freed, so that nobody finds it any more, and note its space in *c.
- * -EAGAIN: the lock is taken; -ENOENT: no such buffer.
+/* Reserve the directory entry of a buffer that is to be freed, so that no process finds the buffer
+ * any more, and store entry, offset and size in *c.  -EAGAIN: the lock is taken; -ENOENT: no buffer
+ * has this id.
  */
 static int memory_hide(struct memory *m, uint64_t id, struct memory_creation *c)
 {
@@ -334,8 +345,9 @@ int memory_free(struct memory *m, uint64_t id, struct memory_creation *c)
     return 0;
 }
 
-/* Count one more user.  A new user may come just as the last one leaves, and the buffer's own lock
- * goes with its memory.  The directory's lock prevents that the buffer is freed meanwhile.
+/* Count one more user of b, with the directory's lock held so that the buffer cannot be freed
+ * meanwhile: a user may attach just as the last user leaves, and the buffer's own lock is freed
+ * with the buffer.
  */
 int memory_attach(struct memory *m, struct memory_buffer *b)
 {

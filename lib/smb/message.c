@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_SPARE = 16 }; /* chunk messages kept for reuse: new memory would cost page faults */
+/* limit of the chunk messages kept for reuse, because new memory would cost page faults */
+enum { MESSAGE_SPARE = 16 };
 
 _Static_assert(sizeof(struct work_result) <= sizeof(struct work_order),
                "a small message has room for either");
@@ -68,7 +69,7 @@ void message_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct 
                                        .member = rank });
 }
 
-/* Free a message that was sent; its `done`. */
+/* Free a message that was sent; the `done` function of messages of message_send. */
 static int message_sent(struct smb *b, struct message *m, struct outbox *out,
                         struct eddis_error *err)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check whether this rank is the server of its node's stripe. */
+/* Check whether this rank is the server of a stripe, which is then its node's. */
 static bool smb_serves(const struct smb *b)
 {
     return b->own >= 0 && b->server[b->own] == b->place.rank;
@@ -14,8 +14,8 @@ static bool smb_serves(const struct smb *b)
 
 /* ---- opening ---- */
 
-/* Open this node's memory, which the server's answer describes, and reply whether this rank uses
- * it; a message's `done`.
+/* Open this node's memory, which message m of the server describes, and set b->near to whether that
+ * succeeded.  Send the server WORK_HELLO with the same information.  The `done` function of m.
  */
 static int near_told(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
@@ -29,7 +29,9 @@ static int near_told(struct smb *b, struct message *m, struct outbox *out, struc
     return message_send(b, b->server[b->own], SMB_TAG_ORDER, &hello, sizeof hello, out, err);
 }
 
-/* Start the server, or the wait for the server's description of this node's memory. */
+/* Begin to use the box.  On a server, start to receive orders.  On another rank of a server's node,
+ * post the receive of the message that describes the node's memory.
+ */
 static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
     struct message *m;
@@ -48,7 +50,9 @@ static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
     return 0;
 }
 
-/* Choose the servers: the first ranks of the first nodes.  -EINVAL: more servers than nodes. */
+/* Choose the servers, the first ranks of the first nodes, and set server, n_servers, own and same
+ * of b.  -EINVAL: the number of servers is negative or more than the number of nodes.
+ */
 static int smb_choose_servers(struct smb *b, const struct smb_options *o, struct eddis_error *err)
 {
     int n_nodes = 0;
@@ -110,7 +114,7 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
 
 /* ---- being driven ---- */
 
-/* Return rc, or -ENOMEM if an operation could not be added to `out`. */
+/* Return rc, or -ENOMEM if rc is no failure but an operation could not be added to `out`. */
 static int smb_result(int rc, const struct outbox *out, struct eddis_error *err)
 {
     return rc >= 0 && out->failed ? message_no_memory(err) : rc;
@@ -128,7 +132,7 @@ int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct 
     return smb_result(message_done(b, op->owner, out, err), out, err);
 }
 
-/* Notify all servers whose memory this rank does not use itself that it sends no more orders. */
+/* Send WORK_BYE, this rank's last order, to all servers whose memory this rank has not mapped. */
 static int smb_say_goodbye(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
     struct work_order bye = { .kind = WORK_BYE, .rank = b->place.rank };

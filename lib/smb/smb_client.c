@@ -10,7 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Give the request back to the caller with result rc; the operation itself may continue. */
+/* End the operation's request with result rc and add it to the list of smb_take_done, unless
+ * smb_client_start returns it.  Do nothing if it has ended already.  The operation may continue
+ * without its request and without the request's data.
+ */
 static void op_report(struct smb *b, struct smb_op *op, int rc)
 {
     struct smb_request *r = op->r;
@@ -30,15 +33,17 @@ static void op_report(struct smb *b, struct smb_op *op, int rc)
     b->done_last = &r->next;
 }
 
-/* Check whether an operation uses the buffer of this key. */
+/* Check whether an operation uses the buffer of this key, as its buffer or as the source of an
+ * accumulate.
+ */
 static bool op_touches(const struct smb_op *op, smb_key key)
 {
     return key.id && (op->what.key.id == key.id ||
                       (op->what.kind == SMB_ACCUMULATE && op->what.source.id == key.id));
 }
 
-/* Check whether an earlier operation on one of its buffers must finish first.  Waits for notices
- * let others pass.
+/* Check whether op may not begin yet: this rank has not opened its node's memory, or an earlier
+ * operation uses one of op's buffers.  An earlier wait for notices does not block op.
  */
 static bool op_blocked(const struct smb *b, const struct smb_op *op)
 {
@@ -52,8 +57,9 @@ static bool op_blocked(const struct smb *b, const struct smb_op *op)
     return false;
 }
 
-/* Continue an operation: begin it, continue its orders, and go on to the next stage.  Return 1 when
- * it is done and its request was given back.
+/* Continue an operation: begin it if it is not blocked, continue its orders, and make the orders of
+ * the next stage when all are carried out.  Return 1 once the operation is done and its request has
+ * ended, 0 if not, or a failure of the box.
  */
 static int op_turn(struct smb *b, struct smb_op *op, int64_t now_ns, size_t *budget,
                    struct outbox *out, struct eddis_error *err)
@@ -90,7 +96,7 @@ static int op_turn(struct smb *b, struct smb_op *op, int64_t now_ns, size_t *bud
     return 1;
 }
 
-/* Return the rank whose server the operation waits for; -1: none. */
+/* Return the rank of the first server that has not carried out its order of op; -1: none. */
 static int op_peer(const struct smb *b, const struct smb_op *op)
 {
     for (int i = 0; i < op->n_parts; i++)
@@ -99,8 +105,9 @@ static int op_peer(const struct smb *b, const struct smb_op *op)
     return -1;
 }
 
-/* End a request with -ETIMEDOUT and name the reason; orders under way continue.  A wait at a server
- * is cancelled.
+/* End the operation's request with -ETIMEDOUT and a message that says what it waits for.  If it is
+ * a wait for notices at a server, send the server a cancellation; other orders under way continue.
+ * Return 0 or a failure of the box.
  */
 static int op_time_out(struct smb *b, struct smb_op *op, struct outbox *out,
                        struct eddis_error *err)
@@ -134,8 +141,8 @@ static int op_time_out(struct smb *b, struct smb_op *op, struct outbox *out,
     return rc;
 }
 
-/* Check whether a timed-out operation can be dropped at once: it has not begun, or is a wait in
- * this node's memory.
+/* Check whether a timed-out operation can be freed now, because no order of it is under way: it has
+ * not begun, or is a wait for notices in this node's memory.
  */
 static bool op_droppable(const struct smb_op *op)
 {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Return the address in the request's data of this element of the part; NULL: the request timed
+/* Return the address of element `at` of the part in the request's data; NULL: the request timed
  * out.
  */
 static char *part_data(const struct smb_part *p, size_t at)
@@ -20,7 +20,9 @@ static char *part_data(const struct smb_part *p, size_t at)
                    : NULL;
 }
 
-/* Copy a received chunk to the request's data and count the chunk; a message's `done`. */
+/* Count a chunk that was sent or received, and free message m.  If it was received and the request
+ * has not timed out, first copy its elements to the request's data.  The `done` function of m.
+ */
 static int piece_done(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct smb_part *p = m->who;
@@ -32,8 +34,8 @@ static int piece_done(struct smb *b, struct message *m, struct outbox *out, stru
     return 0;
 }
 
-/* Copy a chunk's elements into its message.  If the request timed out, send zeros marked as
- * abandoned.
+/* Copy a chunk's elements from the request's data into message m.  If the request timed out, fill m
+ * with zeros, mark it as abandoned and let the operation end with -ECANCELED.
  */
 static void piece_fill(struct smb_part *p, const struct message *m)
 {
@@ -50,7 +52,7 @@ static void piece_fill(struct smb_part *p, const struct message *m)
     p->op->rc = -ECANCELED;
 }
 
-/* Post the next chunk of the part. */
+/* Post the send or the receive of the part's next chunk.  Return 0 or -ENOMEM. */
 static int part_post(struct smb *b, struct smb_part *p, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = chunk_window_next(b, &p->window);
@@ -65,8 +67,9 @@ static int part_post(struct smb *b, struct smb_part *p, struct outbox *out, stru
     return 0;
 }
 
-/* Give an answer to the order it belongs to, which may not be the one sent with this receive; a
- * message's `done`.  -EPROTO: no such order.
+/* Store the answer in message m as the result of the order that has its number.  This need not be
+ * the order that was sent when the receive of m was posted.  -EPROTO: no order has this number.
+ * The `done` function of m.
  */
 static int part_answered(struct smb *b, struct message *m, struct outbox *out,
                          struct eddis_error *err)
@@ -90,7 +93,7 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
                       b->server[stripe], result.seq);
 }
 
-/* Send the part's order, and post the receive of an answer. */
+/* Send the part's order to its server, and post the receive of one more answer of that server. */
 static int part_send(struct smb *b, struct smb_part *p, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = message_new(b, sizeof(struct work_result));
@@ -104,7 +107,10 @@ static int part_send(struct smb *b, struct smb_part *p, struct outbox *out, stru
     return message_send(b, peer, SMB_TAG_ORDER, &p->work.order, sizeof p->work.order, out, err);
 }
 
-/* Continue an order to a server: send it as soon as it may be under way, and post chunks. */
+/* Continue an order to a server: send it, unless it moves elements and SMB_ORDERS such orders of
+ * the operation are under way, and post the chunks that have room.  Set p->over once it is answered
+ * and all its elements are in place.  Return 0 or a failure of the box.
+ */
 static int part_turn_remote(struct smb *b, struct smb_part *p, struct outbox *out,
                             struct eddis_error *err)
 {
@@ -130,7 +136,7 @@ int smb_moves_turn(struct smb *b, struct smb_part *p, int64_t now_ns, size_t *bu
 {
     bool moving = p->window.count > 0;
 
-    if (moving && !p->op->what.data && !p->sent) { /* timed out before it was sent */
+    if (moving && !p->op->what.data && !p->sent) { /* the request timed out before this order */
         p->over = true;
         p->op->rc = -ECANCELED;
         return 0;

@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* The name of each kind of request, for messages. */
 static const char *const names[] = {
     [SMB_CREATE] = "creation", [SMB_ATTACH] = "attachment", [SMB_READ] = "read",
     [SMB_WRITE] = "write",     [SMB_NOTIFY] = "notice",     [SMB_ACCUMULATE] = "accumulate",
     [SMB_WAIT] = "wait",       [SMB_FETCH_ADD] = "count",   [SMB_DETACH] = "detachment",
 };
 
-/* Return the name of an element type for messages. */
+/* Return the name of a buffer's element type, for messages. */
 static const char *type_name(enum comm_type type)
 {
     return type == COMM_FLOAT32 ? "float32" : type == COMM_FLOAT64 ? "float64" : "int64";
@@ -49,7 +50,7 @@ int smb_orders_explain(struct smb_op *op)
 
 /* ---- users ---- */
 
-/* Return this rank's attachment to a buffer; NULL: not attached. */
+/* Return this rank's attachment to the buffer of this key; NULL: this rank is not attached. */
 static struct smb_user *user_find(const struct smb *b, smb_key key)
 {
     struct smb_user *u = b->users;
@@ -59,7 +60,9 @@ static struct smb_user *user_find(const struct smb *b, smb_key key)
     return u;
 }
 
-/* Note that this rank is attached to the operation's buffer. */
+/* Record that this rank is attached once to the operation's buffer, of this type and length.
+ * -ENOMEM.
+ */
 static int user_add(struct smb *b, struct smb_op *op, enum comm_type type, size_t n)
 {
     struct smb_user *u = calloc(1, sizeof *u);
@@ -71,7 +74,7 @@ static int user_add(struct smb *b, struct smb_op *op, enum comm_type type, size_
     return 0;
 }
 
-/* Forget an attachment and free it. */
+/* Remove attachment u from b's list and free it. */
 static void user_remove(struct smb *b, const struct smb_user *u)
 {
     for (struct smb_user **at = &b->users; *at; at = &(*at)->next)
@@ -86,7 +89,10 @@ static void user_remove(struct smb *b, const struct smb_user *u)
 
 /* ---- orders ---- */
 
-/* Add an order to this stripe's server to the operation. */
+/* Append an order of this kind for a stripe to the operation, with the request's members.  It is
+ * remote, and gets a number for its server, unless the stripe is in memory that this rank has
+ * mapped.
+ */
 static void part_add(struct smb *b, struct smb_op *op, enum work_kind kind, int stripe)
 {
     struct smb_part *p = &op->part[op->n_parts++];
@@ -108,9 +114,9 @@ static void part_add(struct smb *b, struct smb_op *op, enum work_kind kind, int 
     b->seq[stripe] += p->remote;
 }
 
-/* Add an order for every stripe that holds some of the elements first .. first + count - 1 of n.
- * Orders that move elements begin with this node's stripe, or with one chosen by rank, so that not
- * all ranks use the same server first.
+/* Append an order for every stripe that holds some of the elements first .. first + count - 1 of a
+ * buffer of n elements.  The first order that moves elements is to this node's stripe, or else to a
+ * stripe chosen by rank, so that ranks begin with different servers.
  */
 static void part_each(struct smb *b, struct smb_op *op, enum work_kind kind, size_t n, size_t first,
                       size_t count)
@@ -141,7 +147,9 @@ static void part_each(struct smb *b, struct smb_op *op, enum work_kind kind, siz
 
 /* ---- checks ---- */
 
-/* Check range, type and memory of a read, write or fetch-add.  -EINVAL if not valid. */
+/* Check range, type and memory of a read, write or fetch-add of the buffer that u describes.
+ * Return 0, or -EINVAL with the reason in the request's error.
+ */
 static int check_elements(struct smb_op *op, const struct smb_user *u)
 {
     const struct smb_request *w = &op->what;
@@ -160,8 +168,8 @@ static int check_elements(struct smb_op *op, const struct smb_user *u)
     return 0;
 }
 
-/* Check that the source of an accumulate is attached, another buffer, and of the same type and
- * length.  -EINVAL if not.
+/* Check the source of an accumulate into the buffer that u describes.  Return 0 if this rank is
+ * attached to it, it is another buffer, and it has the same type and length; otherwise -EINVAL.
  */
 static int check_source(struct smb *b, struct smb_op *op, const struct smb_user *u)
 {
@@ -183,7 +191,9 @@ static int check_source(struct smb *b, struct smb_op *op, const struct smb_user 
     return 0;
 }
 
-/* Check type and length of a new buffer.  -EINVAL if not valid. */
+/* Check type and length of a buffer that is to be created.  Return 0, or -EINVAL if they are not
+ * allowed.
+ */
 static int check_create(struct smb_op *op)
 {
     const struct smb_request *w = &op->what;
@@ -198,7 +208,7 @@ static int check_create(struct smb_op *op)
 
 /* ---- stages ---- */
 
-/* Make the orders that create a buffer. */
+/* Make the orders that create a buffer's stripes; stripe 0 counts its users, at first this rank. */
 static void begin_create(struct smb *b, struct smb_op *op)
 {
     size_t n = op->what.n;
@@ -208,8 +218,8 @@ static void begin_create(struct smb *b, struct smb_op *op)
     op->part[0].work.order.users = 1;
 }
 
-/* Make the orders of a read, write or accumulate.  If all elements are in stripe 0, which counts
- * notices, its order also gives the notice.
+/* Make the orders of a read, write or accumulate.  Stripe 0 counts notices.  So if a write or
+ * accumulate needs only stripe 0, its order also gives the notice; else next_data makes the order.
  */
 static void begin_data(struct smb *b, struct smb_op *op, const struct smb_user *u)
 {
@@ -224,8 +234,8 @@ static void begin_data(struct smb *b, struct smb_op *op, const struct smb_user *
         op->part[0].work.order.notify = 1;
 }
 
-/* Count one attachment less, and make the order to detach at the last one.  Return 0 if there is an
- * order, or 1 if the request is done at once.
+/* Count one attachment of this rank less.  If it was the last one, make the order to detach and
+ * return 0; otherwise return 1: the request is done.
  */
 static int begin_detach(struct smb *b, struct smb_op *op, struct smb_user *u)
 {
@@ -238,8 +248,8 @@ static int begin_detach(struct smb *b, struct smb_op *op, struct smb_user *u)
     return 0;
 }
 
-/* Make the order to attach, or count one more attachment if this rank has one.  Return 0 if there
- * is an order, or 1 if the request is done.
+/* If u is NULL, this rank is not attached: make the order to attach and return 0.  Otherwise count
+ * one more attachment, store type and length in the request and return 1: the request is done.
  */
 static int begin_attach(struct smb *b, struct smb_op *op, struct smb_user *u)
 {
@@ -295,8 +305,8 @@ int smb_orders_begin(struct smb *b, struct smb_op *op)
     }
 }
 
-/* Make orders that free the stripes of a buffer that could not be made completely, or whose request
- * timed out.
+/* Replace the operation's orders to create stripes by orders to free the stripes that were created.
+ * For a creation that failed for some stripe or whose request timed out.
  */
 static void next_undo(struct smb *b, struct smb_op *op)
 {
@@ -308,7 +318,9 @@ static void next_undo(struct smb *b, struct smb_op *op)
             part_add(b, op, WORK_FREE, op->part[i].stripe);
 }
 
-/* Attach to the created buffer, or undo its creation. */
+/* After the orders to create stripes: record the attachment to the buffer and make no more orders.
+ * If the creation failed or its request timed out, make the orders that undo it.
+ */
 static void next_create(struct smb *b, struct smb_op *op)
 {
     if (op->rc == 0 && op->r)
@@ -319,8 +331,8 @@ static void next_create(struct smb *b, struct smb_op *op)
         op->n_parts = 0;
 }
 
-/* Note the attachment and its type and length.  If the request timed out, make the order to detach
- * again.
+/* After the order to attach: record the attachment, and store the buffer's type and length in the
+ * request.  If the request timed out or there is no memory, make the order to detach again.
  */
 static void next_attach(struct smb *b, struct smb_op *op)
 {
@@ -343,7 +355,9 @@ static void next_attach(struct smb *b, struct smb_op *op)
     part_add(b, op, WORK_DETACH, 0);
 }
 
-/* Make the orders that free the buffer, if this was its last user. */
+/* After the order to detach: if this rank was the buffer's last user, make the orders that free its
+ * stripes.
+ */
 static void next_detach(struct smb *b, struct smb_op *op)
 {
     bool last = op->part[0].work.result.last;
@@ -353,8 +367,8 @@ static void next_detach(struct smb *b, struct smb_op *op)
         part_each(b, op, WORK_FREE, op->what.n, 0, op->what.n);
 }
 
-/* Make the order for the notice if it was not given yet.  Others may be notified only now that all
- * stripes are done, and never of data that was not sent.
+/* After the orders of a write or accumulate: make the order to give the notice, unless the only
+ * order has given it.  There is no notice before all stripes are done, nor after a failure.
  */
 static void next_data(struct smb *b, struct smb_op *op)
 {
@@ -365,7 +379,9 @@ static void next_data(struct smb *b, struct smb_op *op)
         part_add(b, op, WORK_NOTIFY, 0);
 }
 
-/* Copy the results of a fetch-add, wait or notice to the request. */
+/* After the last order of the request: copy the result of a fetch-add, wait or notice to the
+ * request.
+ */
 static void next_values(struct smb_op *op)
 {
     const struct work_result *got = &op->part[0].work.result;

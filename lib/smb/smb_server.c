@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A client's order that is being carried out. */
 struct task {
     struct task *next;
-    int client;
+    int client; /* rank that sent the order */
     struct work work;
     struct chunk_window window; /* READ, WRITE */
     bool abandoned;             /* WRITE: its data is gone; WAIT: its client cancelled it */
-    struct message *arrived;    /* WRITE: chunks that are not written yet */
+    struct message *arrived;    /* WRITE: list of the received chunks that are not written yet */
 };
 
 static int smb_server_listen(struct smb *b, int client, struct outbox *out,
@@ -24,13 +25,13 @@ static int smb_server_listen(struct smb *b, int client, struct outbox *out,
 
 /* ---- orders ---- */
 
-/* Check whether the task moves elements. */
+/* Check whether the task is a READ or WRITE, which moves elements in chunks. */
 static bool task_moves(const struct task *t)
 {
     return t->work.order.kind == WORK_READ || t->work.order.kind == WORK_WRITE;
 }
 
-/* Append a task to the list. */
+/* Append task t to the end of b's list of tasks. */
 static void task_add(struct smb *b, struct task *t)
 {
     struct task **at = &b->tasks;
@@ -41,7 +42,7 @@ static void task_add(struct smb *b, struct task *t)
     *at = t;
 }
 
-/* Mark the client's wait with this number as cancelled. */
+/* Mark the client's wait for notices whose order has number seq as cancelled, if it still waits. */
 static void smb_server_cancel(struct smb *b, int client, uint32_t seq)
 {
     for (struct task *t = b->tasks; t; t = t->next)
@@ -49,8 +50,9 @@ static void smb_server_cancel(struct smb *b, int client, uint32_t seq)
             t->abandoned = true;
 }
 
-/* Handle an order that has arrived: make a task of it, or note a hello, goodbye or cancellation; a
- * message's `done`.
+/* Handle the order in message m: make a task of it, or handle a hello, goodbye or cancellation.
+ * Unless it is the client's last order, post the receive of its next one.  The `done` function of
+ * m.
  */
 static int smb_server_order(struct smb *b, struct message *m, struct outbox *out,
                             struct eddis_error *err)
@@ -85,7 +87,7 @@ static int smb_server_order(struct smb *b, struct message *m, struct outbox *out
     return 0;
 }
 
-/* Post the receive of the client's next order. */
+/* Post the receive of the client's next order.  Return 0 or -ENOMEM. */
 static int smb_server_listen(struct smb *b, int client, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = message_new(b, sizeof(struct work_order));
@@ -116,7 +118,7 @@ int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
 
 /* ---- chunks ---- */
 
-/* Count a chunk that was sent; a message's `done`. */
+/* Count a chunk that was sent, and free message m; the `done` function of m. */
 static int piece_sent(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct task *t = m->who;
@@ -125,7 +127,7 @@ static int piece_sent(struct smb *b, struct message *m, struct outbox *out, stru
     return 0;
 }
 
-/* Add a received chunk to those to be written; a message's `done`. */
+/* Add a received chunk to the list of those that task_write writes; the `done` function of m. */
 static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
                          struct eddis_error *err)
 {
@@ -136,7 +138,9 @@ static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
     return 0;
 }
 
-/* Post the next chunk: send its elements, or receive them. */
+/* Post the next chunk of task t: for READ the send of its elements, which are copied from buffer m,
+ * for WRITE their receive.  Return 0 or -ENOMEM.
+ */
 static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, struct outbox *out,
                      struct eddis_error *err)
 {
@@ -153,7 +157,9 @@ static int task_post(struct smb *b, struct task *t, struct memory_buffer *m, str
     return 0;
 }
 
-/* Write the chunks that have arrived, while the lock is free and *budget lasts. */
+/* Write the received chunks to buffer m and subtract their bytes from *budget, until that is 0 or
+ * the lock is taken.  Once a chunk is abandoned, free it and all later ones without writing.
+ */
 static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, size_t *budget)
 {
     while (t->arrived && *budget) {
@@ -170,15 +176,16 @@ static void task_write(struct smb *b, struct task *t, struct memory_buffer *m, s
     }
 }
 
-/* Check whether the order's elements are stored on this node. */
+/* Check whether all elements of order o are in the stripe s of this node. */
 static bool task_in_range(const struct work_order *o, const struct memory_shape *s)
 {
     return o->first >= s->first && o->count <= s->count &&
            o->first - s->first <= s->count - o->count;
 }
 
-/* Continue a READ or WRITE: write arrived chunks, post further ones, and give the notice at its
- * end.  Return 1 when it is done.
+/* Continue a READ or WRITE: write received chunks, post further chunks, and give a WRITE's notice
+ * after the last one.  Return 1 once the task is done, 0 if not, or a failure.  -EPROTO: the
+ * elements are not on this node.
  */
 static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbox *out,
                      struct eddis_error *err)
@@ -210,7 +217,9 @@ static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbo
 
 /* ---- turns ---- */
 
-/* Continue a task, and send the answer when it is done.  Return 1 then. */
+/* Continue a task, and send the answer to its client once it is done.  Return 1 if it is done, 0 if
+ * not, or a failure.
+ */
 static int task_turn(struct smb *b, struct task *t, int64_t now_ns, size_t *budget,
                      struct outbox *out, struct eddis_error *err)
 {
@@ -265,15 +274,15 @@ int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct ed
         task_free(t);
         over = 1;
     }
-    if (b->tasks == first && first->next) { /* so the next turn begins with another */
+    if (b->tasks == first && first->next) { /* let the next turn begin with the second task */
         b->tasks = first->next;
         task_add(b, first);
     }
     return over || budget < SMB_TURN;
 }
 
-/* Check whether the task can continue without a message.  A move needs messages unless chunks have
- * arrived, can be posted, or are all done.
+/* Check whether the task can continue before a message arrives.  A READ or WRITE can only if chunks
+ * have been received, may be posted, or are all in place.
  */
 static bool task_awaits_memory(const struct task *t)
 {

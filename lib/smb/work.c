@@ -4,15 +4,18 @@
 
 #include <errno.h>
 
-enum { WORK_PIECE = 256 * 1024 }; /* bytes written with a lock held */
+enum { WORK_PIECE = 256 * 1024 }; /* limit of the bytes written while the lock is held */
 
-/* Return the smaller number. */
+/* Return the smaller of a and b. */
 static size_t work_min(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* Read or write the next elements while *budget lasts.  -EAGAIN: not done yet. */
+/* Continue a read to `data` or a write from it, and subtract the bytes moved from *budget, until
+ * that is 0.  Give the notice at the end if the order asks for it.  Return 0 once all is done,
+ * -EAGAIN if not: *budget is 0 or the lock is taken.
+ */
 static int work_move(struct work *w, struct memory_buffer *b, char *data, size_t *budget)
 {
     size_t bytes = comm_type_bytes(memory_shape(b)->type);
@@ -37,7 +40,9 @@ static int work_move(struct work *w, struct memory_buffer *b, char *data, size_t
     return w->order.notify ? memory_notify(b, &w->result.version) : 0;
 }
 
-/* Attach a client and return the buffer's type and length in the result. */
+/* Count one more user of b, and store the buffer's type and length in the result.  -ENOENT: its
+ * last user has left; -EAGAIN: a lock is taken.
+ */
 static int work_attach(struct work *w, struct memory *m, struct memory_buffer *b)
 {
     int rc = memory_attach(m, b);
@@ -47,7 +52,9 @@ static int work_attach(struct work *w, struct memory *m, struct memory_buffer *b
     return rc;
 }
 
-/* Detach a client; result.last: it was the last user. */
+/* Count one user of b less, and set `last` of the result: that user was the last one.  -EAGAIN: the
+ * lock is taken.
+ */
 static int work_detach(struct work *w, struct memory_buffer *b)
 {
     bool last = false;
@@ -57,14 +64,18 @@ static int work_detach(struct work *w, struct memory_buffer *b)
     return rc;
 }
 
-/* Check whether there are more notices than the client knows.  -EAGAIN: not yet. */
+/* Store the buffer's number of notices in the result.  Return 0 if it is larger than the number in
+ * the order, -EAGAIN if not yet.
+ */
 static int work_wait(struct work *w, const struct memory_buffer *b)
 {
     w->result.version = memory_version(b);
     return w->result.version > w->order.version ? 0 : -EAGAIN;
 }
 
-/* Create the stripe of a buffer.  -EAGAIN: not done yet. */
+/* Continue to create a buffer's stripe.  Return 0 once it is created, -EAGAIN if not yet, -ENOSPC
+ * or -ENOMEM without memory.
+ */
 static int work_create(struct work *w, struct memory *m)
 {
     const struct work_order *o = &w->order;
@@ -73,7 +84,9 @@ static int work_create(struct work *w, struct memory *m)
     return memory_create(m, o->id, &shape, o->users, &w->creation, NULL);
 }
 
-/* Continue the order.  Return its result, or -EAGAIN if it is not done yet. */
+/* Continue the order of w in memory m.  Return the order's final result (0 or a failure), or
+ * -EAGAIN if it is not done yet.
+ */
 static int work_do(struct work *w, struct memory *m, void *data, int64_t now_ns, size_t *budget)
 {
     const struct work_order *o = &w->order;

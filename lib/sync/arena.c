@@ -12,7 +12,7 @@
 enum {
     ALIGN = 64,
     PAGE = 4096, /* alignment of the arena, so that a GPU can map it */
-    /* trailer space behind every slot */
+    /* bytes of trailer space after each slot */
     TAIL = (sizeof(struct sync_trailer) + ALIGN - 1) / ALIGN * ALIGN,
 };
 
@@ -50,8 +50,8 @@ int arena_init(struct arena *a, int n_slots, struct eddis_error *err)
     return 0;
 }
 
-/* Set every slot's offset and every item, in reverse order of parameters.  Return the arena's size
- * in bytes.
+/* Lay out the slots in reverse order of parameters: set the offset and the bucket item of each.
+ * Return the arena's size in bytes.
  */
 static size_t place_slots(struct arena *a)
 {
@@ -79,7 +79,7 @@ int arena_place(struct arena *a, const struct comm_place *place, struct eddis_er
         memset(a->data, 0, bytes);
         return 0;
     }
-    a->own = calloc(1, bytes + PAGE - 1); /* its pages are untouched until first use */
+    a->own = calloc(1, bytes + PAGE - 1); /* calloc touches no page of a large block */
     if (!a->own)
         return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
     a->data = (char *)(((uintptr_t)a->own + PAGE - 1) / PAGE * PAGE);

@@ -6,40 +6,47 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { LAYOUT_WARM = 1, LAYOUT_MEASURED = 3 }; /* steps */
+/* number of steps that are not measured, and of the measured steps that follow */
+enum { LAYOUT_WARM = 1, LAYOUT_MEASURED = 3 };
 
-/* A time during which at least one bucket was under way. */
+/* An interval in which at least one bucket was under way at every moment. */
 struct spell {
-    size_t bytes;
-    int64_t ns;
+    size_t bytes; /* size of all buckets that left in the interval */
+    int64_t ns;   /* duration */
 };
 
-/* The sums over one step. */
+/* The buckets of one step. */
 struct traffic {
-    size_t bytes;
-    int64_t busy_ns;
-    int spells;
+    size_t bytes;    /* size of all buckets */
+    int64_t busy_ns; /* duration of all spells */
+    int spells;      /* number of spells */
 };
 
 /* The measurement of steps, and the agreement on a layout. */
 struct arena_layout {
-    bool root;
+    bool root; /* this is rank 0, which computes the layout */
     int n_items;
-    int steps; /* begun */
-    bool started;
-    int64_t begin_ns; /* of the present step, on the caller's clock */
-    int under_way;    /* buckets */
+    int steps;        /* number of steps begun, the present one included */
+    bool started;     /* agreeing has begun */
+    int64_t begin_ns; /* beginning of the present step, on the caller's clock */
+    int under_way;    /* number of buckets under way in a measured step */
     int64_t since_ns; /* beginning of the present spell */
-    /* the present one; the fastest of the smallest and of the largest size */
+    /* present spell; spell of the fewest bytes so far, and of the most bytes so far, in both cases
+     * the fastest of those with equal bytes
+     */
     struct spell spell, smallest, largest;
     struct traffic traffic[LAYOUT_MEASURED];
-    struct bucket_item *item;       /* borrowed from the start of agreeing */
-    const struct bucket_cost *cost; /* the same */
+    struct bucket_item *item;       /* argument of arena_layout_start, borrowed */
+    const struct bucket_cost *cost; /* argument of arena_layout_start, borrowed */
     int broadcast_tag;
     struct bucket_layout agreed;
-    struct collective *latest, *broadcast; /* all-reduce of ready; broadcast of agreed */
-    int64_t *ready; /* [n_items] ns: this rank's, then those of the last rank */
-    int64_t ready_ns[][LAYOUT_MEASURED]; /* [n_items] ns since the step began */
+    /* all-reduce of `ready` by maximum; broadcast of `agreed` by rank 0 */
+    struct collective *latest, *broadcast;
+    /* [n_items] ns from a step's beginning until the gradient is ready: this rank's median, after
+     * the all-reduce the largest of all ranks
+     */
+    int64_t *ready;
+    int64_t ready_ns[][LAYOUT_MEASURED]; /* [n_items] the same in each measured step, this rank's */
 };
 
 int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layout **ret,
@@ -86,7 +93,7 @@ void arena_layout_begin(struct arena_layout *l, bool passing, int64_t now_ns)
     l->begin_ns = now_ns;
 }
 
-/* Return the number of the present step among the measured ones, from 0; -1: it is not measured. */
+/* Return the present step's index among the measured steps; -1: the step is not measured. */
 static int layout_step(const struct arena_layout *l)
 {
     int step = l->steps - 1 - LAYOUT_WARM;
@@ -142,7 +149,7 @@ bool arena_layout_started(const struct arena_layout *l)
     return l->started;
 }
 
-/* Return the median of three times. */
+/* Return the median of the three values of t. */
 static int64_t median(const int64_t t[LAYOUT_MEASURED])
 {
     int64_t low = t[0] < t[1] ? t[0] : t[1], high = t[0] < t[1] ? t[1] : t[0];
@@ -150,9 +157,10 @@ static int64_t median(const int64_t t[LAYOUT_MEASURED])
     return t[2] < low ? low : t[2] > high ? high : t[2];
 }
 
-/* Estimate the latency in seconds from the line through the smallest and the largest spell, limited
- * to known_s / 8 .. known_s.  known_s, measured before the first step, may be too large: the
- * machine was busy starting.  Return known_s if the spells are too similar.
+/* Return the latency of a bucket in seconds, estimated from the line through the smallest and the
+ * largest spell, and limited to known_s / 8 .. known_s.  Return known_s if the two spells are too
+ * similar.  known_s was measured before the first step and may be too large, because the machine
+ * was busy starting.
  */
 static double layout_latency_s(const struct arena_layout *l, double known_s)
 {
@@ -166,9 +174,10 @@ static double layout_latency_s(const struct arena_layout *l, double known_s)
     return s >= known_s ? known_s : s > least ? s : least;
 }
 
-/* Estimate a bucket's cost from the measured steps and the earlier measurement `known`.  Take the
- * larger bandwidth: the earlier measurement had no time for large buffers, and steps in which a
- * rank was waited for show too little.  Neither shows too much.
+/* Return the cost of a bucket, estimated from the measured steps and from `known`, a measurement
+ * made before the first step.  The bandwidth is the largest of all these, because each may be too
+ * low but none too high: `known` was measured without large buffers, and a step includes the wait
+ * for late ranks.
  */
 static struct bucket_cost layout_cost(const struct arena_layout *l, const struct bucket_cost *known)
 {
@@ -185,22 +194,25 @@ static struct bucket_cost layout_cost(const struct arena_layout *l, const struct
     return c;
 }
 
-/* Compute the new layout on rank 0 into l->agreed, from the ready times of the last rank. */
+/* Compute the new layout on rank 0 and store it in l->agreed.  An item counts as ready when the
+ * last rank has it ready.  If no layout can be computed, set l->agreed.n to 0: the present layout
+ * stays.
+ */
 static void layout_make(struct arena_layout *l)
 {
     struct bucket_cost c = layout_cost(l, l->cost);
 
-    /* Buckets under way share the link and wait for the latency together. */
+    /* Buckets that are under way together wait for the latency at the same time. */
     c.latency_s /= BUCKET_IN_FLIGHT;
     for (int i = 0; i < l->n_items; i++)
         l->item[i].ready_ns = l->ready[i];
-    /* Without memory, or if it does not fit, the present layout stays. */
     if (bucket_merge(l->item, l->n_items, &c, &l->agreed) < 0)
         l->agreed.n = 0;
 }
 
-/* Continue after latest_rc, the return value of the all-reduce of ready times: if that is over,
- * make the layout on rank 0 and start its broadcast.  Return like arena_layout_start.
+/* If the all-reduce of ready times is over (latest_rc, which it returned, is 1), compute the layout
+ * on rank 0 and start its broadcast.  Return latest_rc if it is not 1, else 1 if the layout is
+ * agreed already, 0 if not yet, or a failure.
  */
 static int layout_follow(struct arena_layout *l, int latest_rc, struct outbox *out,
                          struct eddis_error *err)

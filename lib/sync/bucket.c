@@ -5,12 +5,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A latency in seconds beyond which only the number of buckets matters. */
+/* A latency in seconds so high that transfer times no longer matter, only the number of buckets. */
 #define HIGHEST_PRICE_S 1000
 
-/* The factor by which a bucket may exceed its predicted time in a layout of fewer buckets.  With a
- * factor of 1.5, sixteen hosts on two cores, whose messages wait for one another, had 10 ms exposed
- * instead of 7.
+/* The factor by which all buckets but the last may exceed their predicted duration before a layout
+ * of fewer buckets ends later than the best one; see merge_relax.  With a factor of 1.5, sixteen
+ * hosts on two cores, whose messages wait for one another, had an exposed communication time of 10
+ * ms instead of 7.
  */
 #define SLACK 3.0
 
@@ -21,7 +22,7 @@
  */
 #define WORTH 8.0
 
-enum { WORTH_BYTES = 256 << 10 }; /* the size of a merged bucket may reach this in any case */
+enum { WORTH_BYTES = 256 << 10 }; /* size up to which buckets are merged whatever WORTH says */
 
 int bucket_fill(const struct bucket_item *item, int n, size_t first_bytes, size_t bytes,
                 struct bucket_run *ret)
@@ -55,13 +56,13 @@ static int64_t later(int64_t a, int64_t b)
 
 /* ---- merging ---- */
 
-/* One entry of an order of items. */
+/* One entry of an order in which items are combined. */
 struct ranked {
-    int64_t ready_ns;
-    int item;
+    int64_t ready_ns; /* the item's ready time */
+    int item;         /* index in the arena order */
 };
 
-/* Compare two entries by ready time, then by item, for qsort. */
+/* Compare two struct ranked by ready time, then by item, for qsort. */
 static int ranked_compare(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -71,22 +72,26 @@ static int ranked_compare(const void *a, const void *b)
     return x->item - y->item;
 }
 
-/* The first items of the order, cut into buckets in the best way. */
+/* The best cut of the first j items of the order into buckets. */
 struct prefix {
-    int64_t end_ns;
-    int begin; /* index in the order at which its last bucket begins */
-    int buckets;
-    struct bucket_run run; /* the last bucket */
+    int64_t end_ns;        /* time at which the last bucket ends; INT64_MAX: no cut is possible */
+    int begin;             /* index in the order at which the last bucket begins */
+    int buckets;           /* number of buckets */
+    struct bucket_run run; /* the last bucket, as a run of the arena */
 };
 
-/* A range of the order that may become a bucket.  Initially empty, with run.first = INT32_MAX. */
+/* Some entries of the order that may become a bucket.  Initially empty, with run.first =
+ * INT32_MAX.
+ */
 struct range {
-    struct bucket_run run;
-    int64_t ready_ns;
-    size_t bytes;
+    struct bucket_run run; /* the shortest run of the arena that contains all the items */
+    int64_t ready_ns;      /* latest ready time of an item */
+    size_t bytes;          /* size of all the items */
 };
 
-/* Add item `at` to the range.  Return whether its `count` items are neighbours in the arena now. */
+/* Add item `at` to range r, which has `count` items afterwards.  Return true if the items of r are
+ * neighbours in the arena, so that they can be a bucket.
+ */
 static bool range_take(struct range *r, const struct bucket_item *item, int at, int count)
 {
     r->bytes += item[at].bytes;
@@ -96,15 +101,16 @@ static bool range_take(struct range *r, const struct bucket_item *item, int at, 
     return r->run.end - r->run.first == count;
 }
 
-/* The cost of a bucket, and the largest size of a bucket of several items. */
+/* The rules for a bucket. */
 struct price {
     struct bucket_cost cost;
-    size_t most_bytes;
+    size_t most_bytes; /* limit of the size of a bucket of several items */
 };
 
-/* Find the best cut of the first j items, given the best cuts p[i] of the first i items, i < j: the
- * last bucket takes items i .. j - 1.  This is optimal: an earlier end of a prefix is never worse
- * for the items that follow.
+/* Return the best cut of the first j items of the order, with end_ns INT64_MAX if none is possible.
+ * p[i], i < j, is the best cut of the first i items; the last bucket takes the entries i .. j - 1.
+ * This is optimal, because an earlier end of the first i items is never worse for the items that
+ * follow.
  */
 static struct prefix prefix_find(const struct bucket_item *item, const struct ranked *order, int j,
                                  const struct price *price, const struct prefix *p)
@@ -128,7 +134,9 @@ static struct prefix prefix_find(const struct bucket_item *item, const struct ra
     return best;
 }
 
-/* Compute the best cuts p[0 .. n] of every prefix of the order, without a size limit. */
+/* Store in p[j], 0 <= j <= n, the best cut of the first j items of the order, with no limit of a
+ * bucket's size.
+ */
 static void prefix_fill(const struct bucket_item *item, const struct ranked *order, int n,
                         const struct bucket_cost *cost, struct prefix *p)
 {
@@ -139,8 +147,9 @@ static void prefix_fill(const struct bucket_item *item, const struct ranked *ord
         p[j] = prefix_find(item, order, j, &price, p);
 }
 
-/* Compute the best cuts for arena order and for the order of ready times.  Leave in p [n + 1] and
- * `order` the one that ends first.
+/* Compute the best cuts for the arena order and for the order of ready times.  Store the order
+ * whose last bucket ends first in `order` [n] and its cuts in p [n + 1].  Their previous contents
+ * do not matter.
  */
 static void merge_orders(const struct bucket_item *item, struct ranked *order, int n,
                          const struct bucket_cost *cost, struct prefix *p)
@@ -160,7 +169,7 @@ static void merge_orders(const struct bucket_item *item, struct ranked *order, i
     prefix_fill(item, order, n, cost, p);
 }
 
-/* Return the size in bytes above which merging is not worth it; see WORTH. */
+/* Return the size in bytes above which a merged bucket is not worth it; see WORTH. */
 static size_t worth_bytes(const struct bucket_cost *cost)
 {
     double bytes = WORTH * cost->latency_s * cost->bytes_per_s;
@@ -168,10 +177,10 @@ static size_t worth_bytes(const struct bucket_cost *cost)
     return bytes > WORTH_BYTES ? (size_t)bytes : WORTH_BYTES;
 }
 
-/* Replace the best layout p by one of fewer buckets, if there is one.  It must end as early as p,
- * and merge only up to worth_bytes.  It must still do so if all buckets but the last took SLACK
- * times as long.  Reason: every message costs work on machines that compute, and predictions are
- * inexact.
+/* Replace p [n + 1], the best cuts for `order`, by cuts into fewer buckets, if two conditions hold:
+ * merged buckets have at most worth_bytes, and the last bucket ends as early as in p even if all
+ * other buckets take SLACK times their predicted duration.  Otherwise, or without memory, leave p.
+ * Reason: every message costs work on machines that compute, and predictions are inexact.
  */
 static void merge_relax(const struct bucket_item *item, const struct ranked *order, int n,
                         const struct bucket_cost *cost, struct prefix *p)
@@ -184,10 +193,10 @@ static void merge_relax(const struct bucket_item *item, const struct ranked *ord
     int last = 0;
 
     if (!all)
-        return; /* more messages, but correct */
+        return; /* p stays valid, only with more messages */
     for (int j = 1; j <= n; j++)
         all[j].end_ns = INT64_MAX;
-    for (int k = 0; k + 1 < p[n].buckets && !last; k++) { /* k buckets before the last */
+    for (int k = 0; k + 1 < p[n].buckets && !last; k++) { /* try k buckets before the last one */
         const struct prefix *before = all + (size_t)k * row;
         struct prefix *next = all + (size_t)(k + 1) * row;
 
@@ -206,15 +215,17 @@ static void merge_relax(const struct bucket_item *item, const struct ranked *ord
     free(all);
 }
 
-/* The most atoms, which are items or joined neighbours.  Merging examines all pairs, which for
- * thousands of items would take half a second while all ranks wait; with this limit it takes a few
- * milliseconds.  With 2048 items the last bucket then ended 0.05 % later if they were ready in
- * order, and 0.16 % if in no order.  The worst of 60 combinations of networks, models and orders
- * was 0.5 %.
+/* The limit of the number of atoms.  An atom is an item, or neighbouring items joined into one.
+ * Merging examines all pairs of atoms.  For thousands of items that would take half a second while
+ * all ranks wait; with this limit it takes a few milliseconds.  With 2048 items the last bucket
+ * then ended 0.05 % later if the items were ready in order, and 0.16 % later if in no order.  The
+ * worst of 60 combinations of networks, models and orders was 0.5 %.
  */
 enum { ATOMS = 512 };
 
-/* The size limit of the finest atom, as a fraction of the limit of the coarsest. */
+/* The size limit of an atom that is ready last, as a fraction of the limit of one that is ready
+ * first.
+ */
 #define FINEST 0.05
 
 /* The items, joined into at most ATOMS atoms. */
@@ -224,17 +235,19 @@ struct atoms {
     struct bucket_item item[ATOMS];
 };
 
-/* The items' total size and times, and the size limits of atoms. */
+/* The items' total size and ready times, and the limits of an atom. */
 struct grain {
-    size_t bytes;            /* of all items */
-    int64_t soonest, latest; /* first and last ready time, ns */
-    /* limits of an atom: fraction of all bytes, fraction of the whole time; 0: nothing joins */
+    size_t bytes;            /* size of all items */
+    int64_t soonest, latest; /* first and last ready time of an item, ns */
+    /* limits of an atom: of its size, as a fraction of `bytes`, and of the spread of its ready
+     * times, as a fraction of the time from `soonest` to `latest`; 0: no items are joined
+     */
     double of_bytes, of_time;
 };
 
-/* Join neighbouring items of one type into atoms within the limits g.  Items that are ready long
- * before the last one may form coarser atoms, because they have time to spare.  Return whether at
- * most ATOMS atoms were needed.
+/* Join neighbouring items of one type into atoms within the limits g, and store them in a.  Items
+ * that are ready long before the last one may form larger atoms, because they have time to spare.
+ * Return false, with a unfinished, if more than ATOMS atoms are needed.
  */
 static bool atoms_join(struct atoms *a, const struct bucket_item *item, int n,
                        const struct grain *g)
@@ -267,8 +280,9 @@ static bool atoms_join(struct atoms *a, const struct bucket_item *item, int n,
     return true;
 }
 
-/* Join the items into atoms, as fine as fits in ATOMS; if all items fit, each is an atom.  Return
- * false if they do not fit because the types alternate too often.
+/* Join the n items into at most ATOMS atoms, as small as possible, and store them in a.  If n <=
+ * ATOMS each item is an atom.  Return false if more atoms are needed because types alternate too
+ * often.
  */
 static bool atoms_make(struct atoms *a, const struct bucket_item *item, int n)
 {
@@ -288,7 +302,9 @@ static bool atoms_make(struct atoms *a, const struct bucket_item *item, int n)
     return false;
 }
 
-/* Find the best layout of atoms, with runs counted in atoms.  Return like bucket_merge. */
+/* Find the best layout of the atoms and store it in ret, with runs of atoms instead of items.
+ * Return the number of buckets, -ENOMEM, or -E2BIG if more than BUCKET_MAX are needed.
+ */
 static int merge_atoms(const struct atoms *a, const struct bucket_cost *cost,
                        struct bucket_layout *ret)
 {

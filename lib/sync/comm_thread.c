@@ -14,7 +14,7 @@
 
 /* ---- the thread ---- */
 
-/* Check whether any end has queued commands. */
+/* Check whether any end of the hub has queued commands.  Call with the lock held. */
 static bool any_command(const struct comm_hub *h)
 {
     for (const struct comm_thread *t = h->ends; t; t = t->next_end)
@@ -23,7 +23,9 @@ static bool any_command(const struct comm_hub *h)
     return false;
 }
 
-/* Make turns until asked to stop and no commands are left.  Call with the lock held. */
+/* Take the token and make turns, until h->stop is set and no end has queued commands.  Call with
+ * the lock held; it is released during turns and sleeps, and held on return.
+ */
 static void thread_loop(struct comm_hub *h)
 {
     transport_moved(h->root);
@@ -42,7 +44,9 @@ static void thread_loop(struct comm_hub *h)
     }
 }
 
-/* Record the result of opening the transport and wake the opener.  Call with the lock held. */
+/* Record rc and err, the result of opening the transport, and wake hub_start.  Call with the lock
+ * held.
+ */
 static void thread_opened(struct comm_hub *h, int rc, const struct eddis_error *err)
 {
     h->open_err = *err;
@@ -51,8 +55,8 @@ static void thread_opened(struct comm_hub *h, int rc, const struct eddis_error *
     comm_thread_rouse(h);
 }
 
-/* Run the communication thread: open the transport, make turns, close it.  MPI must be ended by the
- * thread that initialised it.
+/* Run the communication thread of a hub, for pthread_create: open the transport, make turns, close
+ * the transport.  All in one thread, because MPI must be ended by the thread that initialised it.
  */
 static void *thread_main(void *arg)
 {
@@ -60,7 +64,7 @@ static void *thread_main(void *arg)
     struct eddis_error err = { 0 };
     int rc;
 
-    /* The kernel's default would stretch each nap by 50 us. */
+    /* With the kernel's default timer slack each short sleep would take 50 us longer. */
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
     rc = h->open(h->open_arg, &h->root, &err);
     pthread_mutex_lock(&h->lock);
@@ -95,8 +99,8 @@ static void hub_free(struct comm_hub *h)
     free(h);
 }
 
-/* Start the hub's thread with all signals blocked, which are for the program's threads, and wait
- * until it has opened the transport.
+/* Start the hub's thread and wait until the thread has opened the transport.  The thread blocks all
+ * signals: they are for the program's threads.  After a failure no thread is left.
  */
 static int hub_start(struct comm_hub *h, struct eddis_error *err)
 {
@@ -165,7 +169,9 @@ int comm_hub_close(struct comm_hub *h, bool orderly, struct eddis_error *err)
     return rc;
 }
 
-/* Lock the hub and wait until nobody holds the token.  Nobody takes it until resume. */
+/* Begin a halt: lock the hub and wait until nobody holds the token.  Nobody takes the token until
+ * resume, which also unlocks the hub.
+ */
 static void halt(struct comm_hub *h)
 {
     pthread_mutex_lock(&h->lock);
@@ -209,7 +215,9 @@ static void end_free(struct comm_thread *t)
     free(t);
 }
 
-/* Add t to its hub's list, with this transport; NULL: one rank.  Call in a halt. */
+/* Add t to its hub's list and set its transport and place.  transport NULL: one rank.  Call in a
+ * halt.
+ */
 static void end_add(struct comm_thread *t, struct transport *transport)
 {
     t->transport = transport;
@@ -310,7 +318,7 @@ void comm_thread_set_box(struct comm_thread *t, struct smb *box)
 {
     halt(t->hub);
     t->box = box;
-    t->polls = true; /* polling opens the box */
+    t->polls = true; /* smb_poll opens the box, so turns must call it from now on */
     resume(t->hub);
 }
 

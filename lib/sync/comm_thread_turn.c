@@ -9,12 +9,12 @@
 
 #include <errno.h>
 
-enum { POLL = 64 }; /* completed operations taken at a time */
+enum { POLL = 64 }; /* limit of the completed operations taken by one call of transport_poll */
 
 /* ---- commands ---- */
 
-/* Set the request's tag from its level and its number on that level, so that tags of different
- * levels never match; see enum request_level.
+/* Count the request and set its tag from its level and the number of earlier requests of that
+ * level.  So requests of different levels never have the same tag; see enum request_level.
  */
 static void number(struct comm_thread *t, struct request *r)
 {
@@ -29,8 +29,9 @@ void comm_thread_send(struct comm_thread *t, struct command *m)
     comm_thread_send_all(t, m);
 }
 
-/* Queue the commands, number the requests among them, and wake the holder.  After a failure drop
- * them: the waits return it.  With one rank handle them at once.
+/* Queue the commands, set the tags of the requests among them, and wake the holder of the token.
+ * With one rank, handle the commands before returning.  If the communication has failed, drop the
+ * commands: comm_thread_wait reports the failure.
  */
 void comm_thread_send_all(struct comm_thread *t, struct command *first)
 {
@@ -40,7 +41,7 @@ void comm_thread_send_all(struct comm_thread *t, struct command *first)
     for (; *end; end = &(*end)->next)
         if ((*end)->kind == MAIL_REQUEST)
             number(t, (struct request *)*end);
-    if (first && !t->failure.code) { /* otherwise the waits return the failure */
+    if (first && !t->failure.code) {
         *t->last = first;
         t->last = end;
         if (t->hub->threaded)
@@ -50,7 +51,7 @@ void comm_thread_send_all(struct comm_thread *t, struct command *first)
     }
 }
 
-/* Start the collective of a request and add it to the active ones. */
+/* Start the collective of request r and add r to the active requests.  Return 0 or a failure. */
 static int start_request(struct comm_thread *t, struct request *r, struct eddis_error *err)
 {
     int rc = collective_start(r->collective, r->tag, &t->out, err);
@@ -63,13 +64,13 @@ static int start_request(struct comm_thread *t, struct request *r, struct eddis_
     return 0;
 }
 
-/* Post the messages of the end's send queue; with one rank there are none. */
+/* Post all messages of the end's outbox; with one rank do nothing.  Return 0 or a failure. */
 static int post(struct comm_thread *t, struct eddis_error *err)
 {
     return t->transport ? transport_post(t->transport, &t->out, err) : 0;
 }
 
-/* Add the finished request r to those that publish_box reports as done. */
+/* Add r, a finished request to the box, to the list of which publish_box sets `done`. */
 static void boxed(struct comm_thread *t, struct smb_request *r)
 {
     struct command_queue *m = r->user;
@@ -78,7 +79,9 @@ static void boxed(struct comm_thread *t, struct smb_request *r)
     t->boxed = m;
 }
 
-/* Start a request to the box; it may be done at once. */
+/* Start a request to the box.  If the request is finished already, add it to the list of which
+ * publish_box sets `done`.  Return 0 or a failure.
+ */
 static int start_box(struct comm_thread *t, struct command_queue *m, int64_t now_ns,
                      struct eddis_error *err)
 {
@@ -100,7 +103,9 @@ static void handle_weight(struct comm_thread *t, const struct command_weight *m)
         engine_set_round_weight(t->engine, m->set, m->weight);
 }
 
-/* Handle one command: pass it to the engine or the box, or start a request. */
+/* Handle one command: pass it to the engine or the box, or start its request.  Return 0 or a
+ * failure.
+ */
 static int handle(struct comm_thread *t, struct command *m, struct eddis_error *err)
 {
     int64_t now = clock_now_ns();
@@ -129,11 +134,13 @@ static int handle(struct comm_thread *t, struct command *m, struct eddis_error *
     return start_request(t, (struct request *)m, err);
 }
 
-/* Handle a list of commands and post the messages of each. */
+/* Handle the commands of list m in order and post the messages of each.  Return 0 or the first
+ * failure, after which the remaining commands are not handled.
+ */
 static int handle_all(struct comm_thread *t, struct command *m, struct eddis_error *err)
 {
     while (m) {
-        struct command *next = m->next; /* m may be used again once it is handled */
+        struct command *next = m->next; /* the caller may reuse m once m is handled */
         int rc = handle(t, m, err);
 
         if (rc == 0)
@@ -145,7 +152,7 @@ static int handle_all(struct comm_thread *t, struct command *m, struct eddis_err
     return 0;
 }
 
-/* Take all queued commands of the end; the queue is empty afterwards. */
+/* Empty the end's queue of commands and return them as a list; NULL: there were none. */
 static struct command *take_command(struct comm_thread *t)
 {
     struct command *m = t->first;
@@ -157,7 +164,9 @@ static struct command *take_command(struct comm_thread *t)
 
 /* ---- messages ---- */
 
-/* Pass a completed operation to its owner: a collective, the box or the engine. */
+/* Pass a completed operation to its owner: a collective, the box or the engine.  Return at least 0,
+ * or a failure.
+ */
 static int dispatch(struct comm_thread *t, const struct comm_op *op, struct eddis_error *err)
 {
     switch (op->channel) {
@@ -170,8 +179,8 @@ static int dispatch(struct comm_thread *t, const struct comm_op *op, struct eddi
     }
 }
 
-/* Take the transport's completed operations and pass each to its owner.  Return their number, or a
- * failure.
+/* Take up to POLL completed operations from the transport, pass each to its owner and post the
+ * messages that result.  Return the number of operations, or a failure.
  */
 static int receive(struct comm_thread *t, struct eddis_error *err)
 {
@@ -189,9 +198,11 @@ static int receive(struct comm_thread *t, struct eddis_error *err)
     return n;
 }
 
-/* ---- shared memory: these functions return whether anything moved, or a failure ---- */
+/* ---- shared memory: these functions return 1 if anything moved, 0 if not, or a failure ---- */
 
-/* Poll shared memory for the engine. */
+/* Poll shared memory for the engine, and set t->polls if the engine still waits for shared memory.
+ * Return 1 if anything moved, 0 if not, or a failure.
+ */
 static int poll_engine(struct comm_thread *t, struct eddis_error *err)
 {
     int moved;
@@ -203,7 +214,9 @@ static int poll_engine(struct comm_thread *t, struct eddis_error *err)
     return moved;
 }
 
-/* Poll shared memory for the active requests. */
+/* Poll shared memory for the active requests, and set t->polls if any of them still waits for
+ * shared memory.  Return 1 if anything moved, 0 if not, or a failure.
+ */
 static int poll_requests(struct comm_thread *t, struct eddis_error *err)
 {
     int moved = 0;
@@ -222,8 +235,10 @@ static int poll_requests(struct comm_thread *t, struct eddis_error *err)
     return moved;
 }
 
-/* Poll shared memory for the box.  Pass each finished request to the engine's algorithm, which may
- * continue, or keep it for the caller that made it.
+/* Poll shared memory for the box, and set t->polls if the box still waits for shared memory.  Pass
+ * each finished request to the engine; if the engine's algorithm did not make the request, add it
+ * to the list of which publish_box sets `done`.  Return 1 if anything moved, 0 if not, or a
+ * failure.
  */
 static int poll_box(struct comm_thread *t, struct eddis_error *err)
 {
@@ -246,7 +261,10 @@ static int poll_box(struct comm_thread *t, struct eddis_error *err)
     return rc;
 }
 
-/* Poll shared memory for engine, requests and box, and post the messages that result. */
+/* Poll shared memory for engine, requests and box, and post the messages that result.  Set t->polls
+ * to whether any of these still waits for shared memory.  Return 1 if anything moved, 0 if not, or
+ * a failure.
+ */
 static int poll_memory(struct comm_thread *t, struct eddis_error *err)
 {
     int engine, requests, box, rc;
@@ -261,8 +279,8 @@ static int poll_memory(struct comm_thread *t, struct eddis_error *err)
 
 /* ---- publishing ---- */
 
-/* Publish requests that are done and the ranks that the others wait for.  Return whether one is
- * done.
+/* Set `peer` of each active request to the rank that the request waits for.  A request that waits
+ * for no rank is done: remove it from the list and set `done`.  Return true if any request is done.
  */
 static bool publish_requests(struct comm_thread *t)
 {
@@ -275,7 +293,7 @@ static bool publish_requests(struct comm_thread *t)
         r->peer = collective_waits_for(r->collective);
         if (r->peer < 0) {
             *at = r->next_active;
-            r->done = true; /* from here on it is the caller's */
+            r->done = true; /* from here on r is the caller's */
             done = true;
         } else {
             at = &r->next_active;
@@ -284,8 +302,8 @@ static bool publish_requests(struct comm_thread *t)
     return done;
 }
 
-/* Publish finished requests to the box and the ranks that waits for the box need.  Return whether a
- * request is done or the box was left.
+/* Set `done` of each finished request to the box, `peer` of each caller's wait for the box, and
+ * t->left once the box is left.  Return true if a request is done or the box has just been left.
  */
 static bool publish_box(struct comm_thread *t)
 {
@@ -295,7 +313,7 @@ static bool publish_box(struct comm_thread *t)
         struct command_queue *m = t->boxed;
 
         t->boxed = m->next_done;
-        m->done = true; /* from here on it is the caller's */
+        m->done = true; /* from here on m is the caller's */
     }
     for (struct comm_wait *w = t->box_waits; w; w = w->next)
         w->peer = smb_waits_for(t->box, &w->box->r);
@@ -320,8 +338,9 @@ void comm_thread_publish_layout(struct comm_thread *t)
     }
 }
 
-/* Publish the state of one set's last round: only buckets that have left since, or are under way,
- * can have changed.  Return whether another bucket is combined.
+/* Publish the state of the set's latest round.  Of a round published before, examine only the
+ * buckets that have left and were not known to be combined.  Return true if another bucket is
+ * combined.
  */
 static bool publish_set(struct comm_thread *t, int set)
 {
@@ -349,8 +368,8 @@ static bool publish_set(struct comm_thread *t, int set)
     return done;
 }
 
-/* Publish the engine's layout, rounds and exchanges.  Return whether a bucket or an exchange is
- * done.
+/* Publish the engine's layout, rounds, exchanges and staleness.  Return true if another bucket is
+ * combined or another exchange is over.
  */
 static bool publish_engine(struct comm_thread *t)
 {
@@ -367,8 +386,9 @@ static bool publish_engine(struct comm_thread *t)
     return done || t->exchanges != before;
 }
 
-/* Publish the end's finished operations.  Wake callers only if something is done that one may wait
- * for, not for every message.  A single caller holds the token, or is woken when it is given.
+/* Publish the end's state.  If an operation is done that a caller may wait for, and there are
+ * several callers, wake all sleeping threads.  A single caller needs no wake-up: it holds the
+ * token, or is woken when the holder gives it.
  */
 void comm_thread_publish(struct comm_thread *t)
 {
@@ -428,22 +448,23 @@ void comm_thread_sleep(struct comm_hub *h, int64_t deadline_ns)
     clock_cond_wait(&h->event, &h->lock, deadline_ns);
 }
 
-/* Release the hub's lock during a turn; not with one rank. */
+/* Release the hub's lock; with one rank do nothing, because the lock is held during turns. */
 static void unlock(struct comm_hub *h)
 {
     if (h->threaded)
         pthread_mutex_unlock(&h->lock);
 }
 
-/* Take the hub's lock again; not with one rank. */
+/* Take the lock that unlock has released; with one rank do nothing. */
 static void lock(struct comm_hub *h)
 {
     if (h->threaded)
         pthread_mutex_lock(&h->lock);
 }
 
-/* Check whether the holder must continue instead of resting: a command, a failure, a halt, or the
- * thread's token is wanted.
+/* Check whether the holder must continue instead of resting, because of a command, a failure of an
+ * end since the turn began, or a halt.  If the holder is the thread: also because of a waiting
+ * caller or h->stop.  Call with the lock held.
  */
 static bool is_called(const struct comm_hub *h)
 {
@@ -453,8 +474,9 @@ static bool is_called(const struct comm_hub *h)
     return h->halts || (h->holder == HOLDER_THREAD && (h->callers || h->stop));
 }
 
-/* Choose how to rest for all ends: the shortest rest of any, and a kind by which each end would be
- * woken.  *ret_where: the transport to rest in; NULL: none.
+/* Choose how the holder rests: for the shortest duration that any end of the turn asks for, and in
+ * the way of the end whose kind is the first in enum order, so that an event of any end is noticed.
+ * Store that end's transport in *ret_where.  If no end is in the turn, the kind is REST_NAP.
  */
 static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadline_ns,
                                          struct transport **ret_where)
@@ -473,14 +495,14 @@ static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadl
         best.kind = r.kind < best.kind ? r.kind : best.kind;
         best.ns = r.kind != REST_YIELD && r.ns < best.ns ? r.ns : best.ns;
     }
-    /* no end is in the turn, or all have failed */
+    /* no end is in the turn */
     if (best.kind == REST_NAP && best.ns == INT64_MAX)
         best.ns = comm_hub_derives(h) ? transport_rest(h->root, false, deadline_ns).ns : CLOCK_S;
     return best;
 }
 
-/* Rest, with the lock released, and return 0; or return the ns that the holder may sleep on `event`
- * instead.
+/* Rest in a transport as choose_rest says, with the lock released meanwhile, and return 0.  If the
+ * kind of rest is REST_NAP, do not rest, but return the ns that the holder may sleep on `event`.
  */
 static int64_t rest(struct comm_hub *h, int64_t deadline_ns)
 {
@@ -497,7 +519,9 @@ static int64_t rest(struct comm_hub *h, int64_t deadline_ns)
     return 0;
 }
 
-/* Check whether the transport can be used from now on.  Return 1 if so, else 0, or a failure. */
+/* Continue to open a derived transport, and set t->usable to whether it can be used.  Return 1 if
+ * it can, 0 if not yet, or a failure.
+ */
 static int become_ready(struct comm_thread *t, struct eddis_error *err)
 {
     int rc = transport_ready(t->transport, err);
@@ -506,8 +530,8 @@ static int become_ready(struct comm_thread *t, struct eddis_error *err)
     return rc;
 }
 
-/* Handle the commands m, completed operations and shared memory of one end.  Return whether
- * anything moved, or a failure.
+/* Handle the commands m, completed operations and shared memory of one end, or continue to open its
+ * transport.  Return 1 if anything moved, 0 if nothing did, or a failure.
  */
 static int move(struct comm_thread *t, struct command *m, struct eddis_error *err)
 {
@@ -518,7 +542,9 @@ static int move(struct comm_thread *t, struct command *m, struct eddis_error *er
     return polled < 0 ? polled : m || rc || n || polled;
 }
 
-/* Make progress for every end of the turn; needs no lock. */
+/* Call move for every end of the turn, and store its result in the end's `moved` and turn_err.
+ * Cancel the operations of an end that fails.  Call without the lock, as the holder.
+ */
 static void move_all(struct comm_hub *h)
 {
     struct comm_op op;
@@ -528,10 +554,10 @@ static void move_all(struct comm_hub *h)
         any |= t->in_turn;
         if (t->in_turn)
             t->moved = move(t, t->taken, &t->turn_err);
-        if (t->in_turn && t->moved < 0) /* callers free their memory once they see the failure */
+        if (t->in_turn && t->moved < 0) /* callers that see the failure free their memory */
             transport_cancel(t->transport);
     }
-    if (!any && comm_hub_derives(h)) /* progress for operations of other ranks */
+    if (!any && comm_hub_derives(h)) /* other ranks' operations need progress in this process */
         (void)transport_poll(h->root, &op, 1, NULL);
 }
 
@@ -544,7 +570,9 @@ static void begin_turn(struct comm_hub *h)
     }
 }
 
-/* Publish the results of the turn and its failures.  Return whether anything moved. */
+/* Publish what the turn has changed at each end, or end the communication of an end that failed.
+ * Return true if anything moved at any end.
+ */
 static bool end_turn(struct comm_hub *h)
 {
     bool moved = false;

@@ -10,7 +10,7 @@
 
 /* ---- conditions of waits, all on published values ---- */
 
-/* Return the first bucket that the wait w of kind WAIT_ROUND still needs; -1: none. */
+/* Return the first bucket that w, of kind WAIT_ROUND, still waits for; -1: none. */
 static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w)
 {
     const struct published_set *s = &t->set[w->set];
@@ -23,7 +23,7 @@ static int bucket_missing(const struct comm_thread *t, const struct comm_wait *w
     return b < end ? b : -1;
 }
 
-/* Check whether the published state satisfies the wait. */
+/* Check whether the event that w waits for has been published. */
 static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
 {
     switch (w->kind) {
@@ -43,8 +43,8 @@ static bool wait_done(const struct comm_thread *t, const struct comm_wait *w)
     return t->exchanges >= w->exchanges;
 }
 
-/* Record in w, after a time-out, the rank that is missing, and for WAIT_ROUND the first missing
- * bucket.
+/* Store in w->peer, after a time-out, the rank that is missing; for WAIT_ROUND also the first
+ * missing bucket and the number of buckets in w.
  */
 static void wait_report(const struct comm_thread *t, struct comm_wait *w)
 {
@@ -67,7 +67,7 @@ static void wait_report(const struct comm_thread *t, struct comm_wait *w)
     }
 }
 
-/* Add w to the list of waits for the box, so that its peer is kept up to date. */
+/* Add w to the list of waits for the box, so that publish_box keeps w->peer up to date. */
 static void box_wait_begin(struct comm_thread *t, struct comm_wait *w)
 {
     w->next = t->box_waits;
@@ -86,8 +86,8 @@ static void box_wait_end(struct comm_thread *t, const struct comm_wait *w)
 
 /* ---- waiting ---- */
 
-/* Return 1 if the wait is over, 0 if it must continue, -ETIMEDOUT after deadline_ns, or the failure
- * that ended the communication.
+/* Return 1 if the event that w waits for has happened, 0 if not yet, -ETIMEDOUT if deadline_ns has
+ * passed, or the failure that ended the communication.  Do not block.
  */
 static int wait_look(const struct comm_thread *t, const struct comm_wait *w, int64_t deadline_ns,
                      struct eddis_error *err)
@@ -112,7 +112,9 @@ static void wait_begin(struct comm_thread *t, struct comm_wait *w)
         box_wait_begin(t, w);
 }
 
-/* Unregister a waiting caller and give the token back if it holds it; otherwise wake the thread. */
+/* Undo wait_begin, and wake all sleeping threads, so that the thread or another caller takes the
+ * token.  holds: this caller has the token and gives it back.
+ */
 static void wait_end(struct comm_thread *t, const struct comm_wait *w, bool holds)
 {
     if (w->kind == WAIT_BOX)
@@ -121,7 +123,7 @@ static void wait_end(struct comm_thread *t, const struct comm_wait *w, bool hold
     if (holds)
         comm_thread_give(t->hub);
     else
-        comm_thread_rouse(t->hub); /* so that the thread takes the token again */
+        comm_thread_rouse(t->hub);
 }
 
 /* Let other threads run, with the lock released meanwhile. */
@@ -132,8 +134,9 @@ static void yield(struct comm_hub *h)
     pthread_mutex_lock(&h->lock);
 }
 
-/* Make a turn with the token; take it if it is free, else yield or sleep.  Give it back during a
- * halt.  Return whether the caller holds the token now.
+/* If this caller holds the token (holds) or nobody does, make a turn with the token.  Otherwise
+ * yield to the thread, or sleep while another caller holds the token or during a halt.  If a halt
+ * has begun, give the token back.  Return true if this caller holds the token afterwards.
  */
 static bool wait_turn(struct comm_thread *t, bool holds, int64_t deadline_ns)
 {
@@ -160,8 +163,9 @@ static bool wait_turn(struct comm_thread *t, bool holds, int64_t deadline_ns)
     return holds;
 }
 
-/* Make turns until the wait is over.  Return like wait_look, but never 0.  Do not time out during
- * the thread's turn: that turn publishes which rank is missing.
+/* Make turns, or leave them to the token's holder, until the wait is over.  Return 1 if its event
+ * has happened, -ETIMEDOUT after deadline_ns, or the failure that ended the communication.  While
+ * the thread holds the token there is no time-out: its turn publishes which rank is missing.
  */
 static int wait_until(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
                       struct eddis_error *err)
@@ -174,7 +178,7 @@ static int wait_until(struct comm_thread *t, struct comm_wait *w, int64_t deadli
         holds = wait_turn(t, holds, deadline_ns);
         rc = wait_look(t, w, t->hub->holder == HOLDER_THREAD ? CLOCK_NEVER : deadline_ns, err);
     } while (rc == 0);
-    /* The rank that shared memory waits for may change although nothing moves here. */
+    /* Which rank is missing in shared memory can change without anything having moved here. */
     if (rc == -ETIMEDOUT && (holds || t->hub->holder == HOLDER_NOBODY))
         comm_thread_publish(t);
     wait_end(t, w, holds);

@@ -24,7 +24,9 @@ static void easgd_close(struct sync *s)
     free(s);
 }
 
-/* Open the algorithm for a worker with a model of its own: its place must have one rank. */
+/* Open the algorithm for a worker with a model of its own.  -EINVAL: the place has several ranks,
+ * or there are no models to average.
+ */
 static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct easgd *g;
@@ -59,13 +61,15 @@ static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_n
     return eddis_fail(err, -EPROTO, "easgd received a message that it did not request");
 }
 
-/* Return -1: a buffer is combined at once. */
+/* Return -1: a buffer waits for no rank, because easgd_begin completes it. */
 static int easgd_waits_for(const struct sync *s, int buffer)
 {
     return -1;
 }
 
-/* Begin an exchange with the centre; a SYNC_STEP that is not due is over at once. */
+/* Begin an exchange with the centre.  Return 1 if it is over already, or if it is a SYNC_STEP that
+ * is not due; otherwise 0, or a failure.
+ */
 static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                           struct outbox *out, struct eddis_error *err)
 {
@@ -77,7 +81,9 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
     return elastic_begin(g->elastic, t->what, now_ns, out, err);
 }
 
-/* Continue the exchange after a finished request to the box. */
+/* Continue the exchange after the finished request r to the box.  Return 1 if that ends an
+ * exchange, else 0, or a failure.
+ */
 static int easgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err)
 {

@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The phases of exchanges. */
+/* The phases of which exchanges consist. */
 enum elastic_phase {
-    ELASTIC_OVER,
+    ELASTIC_OVER,   /* end of the list of phases */
     ELASTIC_ATTACH, /* attach to the centre */
     ELASTIC_CREATE, /* create the increment's buffer */
-    ELASTIC_SEED,   /* write the first writer's parameters to the centre */
+    ELASTIC_SEED,   /* set up the float32 copies; writer 0 writes its parameters to the centre */
     ELASTIC_SETTLE, /* wait until the increment under way is in the centre */
     ELASTIC_READ,   /* read the centre */
-    ELASTIC_PULL,   /* apply the equations and send the increment */
+    ELASTIC_PULL,   /* apply the equations and start to write the increment */
     ELASTIC_COPY,   /* copy the centre to the parameters */
     ELASTIC_FREE,   /* detach from the increment's buffer */
     ELASTIC_DETACH, /* detach from the centre */
@@ -25,6 +25,7 @@ enum elastic_phase {
 
 enum { ELASTIC_MAX_PHASES = 5 };
 
+/* The phases of each kind of exchange; unused entries are ELASTIC_OVER. */
 static const enum elastic_phase phases[][ELASTIC_MAX_PHASES] = {
     [SYNC_START] = { ELASTIC_ATTACH, ELASTIC_CREATE, ELASTIC_SEED },
     [SYNC_STEP] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_PULL },
@@ -34,11 +35,11 @@ static const enum elastic_phase phases[][ELASTIC_MAX_PHASES] = {
     [SYNC_LEAVE] = { ELASTIC_SETTLE, ELASTIC_FREE, ELASTIC_DETACH },
 };
 
-/* All values of one type in the centre, which share a buffer in the box. */
+/* All values whose elements have one type in the centre; they share a buffer in the box. */
 struct part {
-    enum comm_type type;
-    size_t n;
-    smb_key centre, increment;
+    enum comm_type type;       /* element type in the centre */
+    size_t n;                  /* number of elements */
+    smb_key centre, increment; /* keys of the buffers in the box */
     void *data;                /* [n]: the centre as read, then the increment */
     struct smb_request now;    /* request that the exchange waits for */
     struct smb_request update; /* request that continues during the next steps */
@@ -50,11 +51,12 @@ struct elastic {
     double moving_rate;
     struct part part[SYNC_TYPES];
     int n_parts;
-    const enum elastic_phase *at; /* next phase of the exchange under way */
+    const enum elastic_phase *at; /* next phase of the exchange under way; `over`: none */
     int waiting;                  /* number of requests `now` that are not done */
-    int updating;                 /* number of updates under way */
+    int updating;                 /* number of parts whose increment is under way to the centre */
 };
 
+/* The list of phases that has none: no exchange is under way. */
 static const enum elastic_phase over[] = { ELASTIC_OVER };
 
 /* ---- blocks of values ---- */
@@ -117,8 +119,8 @@ bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t
 
 /* ---- opening ---- */
 
-/* Add the part of this type (index into sync_type) and allocate its copy of the centre, unless no
- * value has the type.
+/* Add to e the part of element type sync_type[type] and allocate its copy of the centre.  Do
+ * nothing if no value has this type in the centre.
  */
 static int part_open(struct elastic *e, int type, struct eddis_error *err)
 {
@@ -169,7 +171,9 @@ void elastic_close(struct elastic *e)
 
 /* ---- the equations ---- */
 
-/* Apply the equations to n float32 values: x moves towards c by d, and c becomes d. */
+/* Apply the equations to n float32 numbers: with d = rate (x - c), subtract d from x and store d in
+ * c.
+ */
 static void pull_float32(float *restrict x, float *restrict c, size_t n, float rate)
 {
     for (size_t i = 0; i < n; i++) {
@@ -180,7 +184,9 @@ static void pull_float32(float *restrict x, float *restrict c, size_t n, float r
     }
 }
 
-/* Apply the equations to n float64 values: x moves towards c by d, and c becomes d. */
+/* Apply the equations to n float64 numbers: with d = rate (x - c), subtract d from x and store d in
+ * c.
+ */
 static void pull_float64(double *restrict x, double *restrict c, size_t n, double rate)
 {
     for (size_t i = 0; i < n; i++) {
@@ -191,10 +197,11 @@ static void pull_float64(double *restrict x, double *restrict c, size_t n, doubl
     }
 }
 
-enum { KEPT_BLOCK = 512 };
+enum { KEPT_BLOCK = 512 }; /* elements converted at a time by kept_follow */
 
-/* Move each float32 copy by as much as the program has moved its 16-bit number x.  A number was
- * moved if it differs from its copy, rounded.
+/* Update the n float32 copies `kept` of the 16-bit numbers x, of this type.  If x differs from its
+ * rounded copy, the program has changed x: add the same change to the copy.  If the copy is NaN or
+ * infinite when rounded, replace it by x.
  */
 static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, size_t n)
 {
@@ -213,12 +220,16 @@ static void kept_follow(enum comm_type type, float *kept, const uint16_t *x, siz
     }
 }
 
-/* What part_move does with values and a part's data: equations, data to values, values to data. */
+/* What part_move does: apply the equations, copy a part's data to the values, or the values to the
+ * data.
+ */
 enum direction { DIRECTION_PULL, DIRECTION_TO_VALUES, DIRECTION_FROM_VALUES };
 
-/* Do part_move for one 16-bit value, whose first element is element `at` of all 16-bit values.
- * Copying the centre to the value leaves the float32 copy unchanged: it may be just for a
- * checkpoint.
+/* Do part_move for one 16-bit value v, whose first element is element `at` of all 16-bit values;
+ * `data` points to the value's part of the data.  DIRECTION_TO_VALUES also stores the centre in the
+ * worker's copy of the centre, if that is wanted.  It leaves the worker's own float32 copy
+ * unchanged, because the values may be needed only for a checkpoint.  DIRECTION_FROM_VALUES takes
+ * the given copy of the centre instead of the value, if there is one.
  */
 static void half_move(const struct elastic *e, const struct sync_value *v, size_t at, float *data,
                       enum direction how)
@@ -241,8 +252,9 @@ static void half_move(const struct elastic *e, const struct sync_value *v, size_
     }
 }
 
-/* Set up the float32 copies at SYNC_START, when the values equal the centre: continue with the
- * given ones, or make new ones.
+/* Set up the float32 copies of 16-bit values at SYNC_START, when the values equal the centre.  If
+ * copies were given, update the copy of the centre by kept_follow, and also copy it to this
+ * writer's copy if the given ones are shared.  Otherwise set this writer's copy to the values.
  */
 static void halves_begin(const struct elastic *e)
 {
@@ -264,11 +276,11 @@ static void halves_begin(const struct elastic *e)
         memcpy(h->kept, h->centre, h->n * sizeof *h->kept);
 }
 
-/* Combine a part's values with its data in the given direction; see enum direction. */
+/* Apply the equations to a part's values and data, or copy one to the other; see enum direction. */
 static void part_move(const struct elastic *e, const struct part *p, enum direction how)
 {
     char *data = p->data;
-    size_t at = 0; /* of values of 16 bits */
+    size_t at = 0; /* number of elements of the 16-bit values so far */
 
     for (int i = 0; i < e->m.n_values; i++) {
         const struct sync_value *v = &e->m.value[i];
@@ -293,8 +305,8 @@ static void part_move(const struct elastic *e, const struct part *p, enum direct
 
 /* ---- requests to the box ---- */
 
-/* Start request r anew with the members of `what`, but its own user and a new deadline.  Return 1
- * if it is done already, else 0, or a failure.
+/* Overwrite request r by `what`, except for its member user, set its deadline and start it.  Return
+ * 1 if the request is done already, else 0, or a failure.
  */
 static int ask(struct elastic *e, struct smb_request *r, const struct smb_request *what,
                int64_t now_ns, struct outbox *out, struct eddis_error *err)
@@ -311,8 +323,9 @@ static int ask(struct elastic *e, struct smb_request *r, const struct smb_reques
     return rc;
 }
 
-/* Start the update's next request, which adds the written increment to the centre.  Return 1 if the
- * update is complete, else 0, or a failure.
+/* Continue after the finished request p->update.  If it has written the increment, start to add the
+ * increment to the centre.  Once that is done too, count the update as complete and return 1.
+ * Return 0 if it continues, or a failure.
  */
 static int update_go_on(struct elastic *e, struct part *p, int64_t now_ns, struct outbox *out,
                         struct eddis_error *err)
@@ -329,7 +342,9 @@ static int update_go_on(struct elastic *e, struct part *p, int64_t now_ns, struc
     return rc;
 }
 
-/* Apply the equations to a part and start to write its increment. */
+/* Apply the equations to a part and start to write its increment to the box.  Return 1 if the
+ * increment is in the centre already, else 0, or a failure.
+ */
 static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struct outbox *out,
                         struct eddis_error *err)
 {
@@ -346,7 +361,8 @@ static int update_begin(struct elastic *e, struct part *p, int64_t now_ns, struc
 
 /* ---- an exchange ---- */
 
-/* Return the request to the box that this phase makes for a part. */
+/* Return the request to the box that part p needs in this phase, which must be one with requests.
+ */
 static struct smb_request phase_request(enum elastic_phase phase, const struct part *p)
 {
     switch (phase) {
@@ -371,14 +387,17 @@ static struct smb_request phase_request(enum elastic_phase phase, const struct p
     }
 }
 
-/* Record the result of the part's request `now`, which is done: the key of a new buffer. */
+/* Continue after the finished request p->now: if it has created a buffer, store the buffer's key as
+ * that of the increment.
+ */
 static void part_done(struct elastic *e, struct part *p)
 {
     if (p->now.kind == SMB_CREATE)
         p->increment = p->now.key;
 }
 
-/* Start the phase's request to the box for every part, and count those that are not done at once.
+/* Start the phase's request to the box for every part, and add the number of requests that are not
+ * done immediately to e->waiting.  Return 0 or a failure.
  */
 static int phase_ask(struct elastic *e, enum elastic_phase phase, int64_t now_ns,
                      struct outbox *out, struct eddis_error *err)
@@ -402,7 +421,9 @@ static int phase_ask(struct elastic *e, enum elastic_phase phase, int64_t now_ns
     return 0;
 }
 
-/* Begin a phase: start its requests to the box, apply the equations, or copy the centre. */
+/* Begin a phase: start its requests to the box, apply the equations, or copy the centre to the
+ * parameters.  Return 0 or a failure.
+ */
 static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_ns,
                        struct outbox *out, struct eddis_error *err)
 {
@@ -427,7 +448,8 @@ static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_
     }
 }
 
-/* Do phases until one must be waited for.  Return 1 if the exchange is over, else 0, or a failure.
+/* Begin the exchange's phases one after another until requests must be waited for.  Return 1 if the
+ * exchange is over, else 0, or a failure.
  */
 static int elastic_run(struct elastic *e, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Append a bucket of the parameters last, last - 1, ..., first; last -1: an empty one. */
+/* Append a bucket of the parameters last, last - 1, ..., first to e's buckets and record it in
+ * their slots.  If last is -1, append an empty bucket to set 0.  done_step: the step in which the
+ * bucket counts as combined last.
+ */
 static void engine_add_bucket(struct engine *e, int last, int first, int64_t done_step)
 {
     struct bucket *b = &e->bucket[e->n_buckets];
@@ -32,8 +35,9 @@ static void engine_add_bucket(struct engine *e, int last, int first, int64_t don
     e->n_buckets++;
 }
 
-/* Replace all buckets by the given runs, set after set; each set takes its runs in their order.  No
- * bucket may be under way, and none of a step after done_step may have left.
+/* Replace all buckets by the n_runs given runs, set after set; each set takes its runs in their
+ * order.  Without runs, make one empty bucket.  No bucket may be under way, and no bucket may have
+ * left in a step after done_step.
  */
 static void engine_cut(struct engine *e, const struct bucket_run *run, int n_runs,
                        int64_t done_step)
@@ -54,8 +58,8 @@ static void engine_cut(struct engine *e, const struct bucket_run *run, int n_run
     e->layouts++;
 }
 
-/* Check whether the layout must be measured: no plan or option fixes it, and it could make a
- * difference.
+/* Check whether the layout must be measured: neither a layout nor a bucket size in o determines it,
+ * and there are several ranks and several parameters, but not too many for arena_layout.
  */
 static bool engine_measures(const struct engine *e, const struct engine_options *o)
 {
@@ -63,9 +67,9 @@ static bool engine_measures(const struct engine *e, const struct engine_options 
            e->n_slots <= ARENA_LAYOUT_MAX_ITEMS;
 }
 
-/* Return the bucket size in bytes until the layout is measured: the bytes that travel in one
- * latency, for which BUCKET_IN_FLIGHT buckets wait together.  That is small enough for the first
- * steps to overlap with computing.  It is limited to ENGINE_EARLY_BYTES .. ENGINE_BUCKET_BYTES.
+/* Return the bucket size in bytes that is used until the layout is measured: the bytes that travel
+ * in one latency, limited to ENGINE_EARLY_BYTES .. ENGINE_BUCKET_BYTES.  Buckets that small overlap
+ * with computing in the first steps, and the BUCKET_IN_FLIGHT buckets under way share the latency.
  */
 static size_t engine_early_bytes(const struct engine *e)
 {
@@ -76,7 +80,9 @@ static size_t engine_early_bytes(const struct engine *e)
                                          : ENGINE_BUCKET_BYTES;
 }
 
-/* Make the first layout: the plan's, or one by size. */
+/* Make the first layout: that of the plan, or else one by bucket size.  -EINVAL: the plan's layout
+ * does not fit the parameters.
+ */
 static int engine_lay_out(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
     size_t bytes = o->bucket_bytes         ? o->bucket_bytes
@@ -102,8 +108,9 @@ static int engine_lay_out(struct engine *e, const struct engine_options *o, stru
     return 0;
 }
 
-/* Return a typical cost of a bucket if none was measured.  Without shared memory: a ring's 2 (n -
- * 1) steps, over links of 1 Gbit/s between hosts, or by messages within one.
+/* Return a typical cost of a bucket, for a place whose network was not measured.  If all ranks
+ * share memory, it is the cost of copying.  Otherwise it is the cost of the 2 (n - 1) steps of a
+ * ring, over links of 1 Gbit/s between hosts, or by messages within one host.
  */
 static struct bucket_cost engine_typical_cost(const struct comm_place *p)
 {
@@ -115,8 +122,8 @@ static struct bucket_cost engine_typical_cost(const struct comm_place *p)
                     : (struct bucket_cost){ 2e-5 * steps, 1e9 * shares };
 }
 
-/* Pass the present buckets to the algorithm as its buffers: open it by the options o, or replace
- * its buffers if it is open.
+/* Pass the present buckets to the algorithm as its buffers.  If the algorithm is open, replace its
+ * buffers (o may be NULL); otherwise open it with the options o.  Return 0 or a failure.
  */
 static int engine_give_buffers(struct engine *e, const struct engine_options *o,
                                struct eddis_error *err)
@@ -144,7 +151,7 @@ static int engine_give_buffers(struct engine *e, const struct engine_options *o,
     return rc;
 }
 
-/* Start measuring the layout, if it must be measured and the algorithm can change buffers. */
+/* Start to measure the layout, if it must be measured and the algorithm can replace its buffers. */
 static int engine_open_layout(struct engine *e, const struct engine_options *o,
                               struct eddis_error *err)
 {
@@ -153,8 +160,9 @@ static int engine_open_layout(struct engine *e, const struct engine_options *o,
     return arena_layout_new(&e->place, e->n_slots, &e->layout, err);
 }
 
-/* Check whether parameters are float16 or travel as float16.  There a weight far above the batch
- * would overflow to infinity, and a small one underflow to zero.
+/* Check whether any parameter is float16 or travels as float16.  As float16, a gradient times a
+ * weight far above the batch would overflow to infinity, and times a small weight underflow to
+ * zero.
  */
 static bool engine_is_half(const struct engine *e, enum sync_wire wire)
 {
@@ -165,7 +173,8 @@ static bool engine_is_half(const struct engine *e, enum sync_wire wire)
     return narrow;
 }
 
-/* Make the agreement on rounds if it is needed: with several sets, or with float16 for the weights.
+/* Set e->weighs, and make the agreement on rounds if several ranks have several sets, or if the
+ * ranks' weights must be summed before a round because gradients are or travel as float16.
  */
 static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis_error *err)
 {
@@ -208,7 +217,9 @@ int engine_take_layout(struct engine *e, struct eddis_error *err)
     return rc;
 }
 
-/* Check that every set has a parameter, or that there are no parameters. */
+/* Return 0 if there are no parameters or every set has one; otherwise -EINVAL, and err names an
+ * empty set.
+ */
 static int engine_check_sets(const struct engine *e, const struct engine_options *o,
                              struct eddis_error *err)
 {
@@ -223,7 +234,9 @@ static int engine_check_sets(const struct engine *e, const struct engine_options
     return 0;
 }
 
-/* Allocate the sets that the parameters name, and the queue of rounds. */
+/* Allocate the sets up to the largest set number of a parameter, and the queue of rounds.  -EINVAL:
+ * a set has no parameter.
+ */
 static int engine_make_sets(struct engine *e, const struct engine_options *o,
                             struct eddis_error *err)
 {
@@ -242,8 +255,9 @@ static int engine_make_sets(struct engine *e, const struct engine_options *o,
     return 0;
 }
 
-/* Return the factor by which gradients travel faster than as float32, the type in which the network
- * was measured; 1 unless float32 parameters travel as 16-bit numbers between hosts.
+/* Return the bytes of all gradients divided by the bytes that travel.  It is 1 unless float32
+ * parameters travel as 16-bit numbers between hosts.  The bandwidth, which was measured with
+ * float32, must be multiplied by it.
  */
 static double engine_half_rounding(const struct engine_options *o)
 {

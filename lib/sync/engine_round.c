@@ -36,7 +36,7 @@ void engine_set_round_weight(struct engine *e, int set, double weight)
     e->set[set].next_weight = weight;
 }
 
-/* Reset a bucket and its slots for a new round. */
+/* Reset a bucket and its slots for a new round: no gradient is announced yet. */
 static void bucket_begin(struct engine *e, struct bucket *b)
 {
     for (int i = b->first; i <= b->last; i++) {
@@ -45,11 +45,13 @@ static void bucket_begin(struct engine *e, struct bucket *b)
         own->announced = own->waiting = own->placeless = own->missed = false;
         own->result = own->place;
     }
-    /* an empty bucket: missing until the round is finished */
+    /* an empty bucket has one missing gradient until bucket_finish */
     b->missing = b->last < 0 ? 1 : b->last - b->first + 1;
 }
 
-/* Begin the set's next round and append it to the queue. */
+/* Begin the set's next round and append it to the queue of rounds.  Its weight is that set for the
+ * round, else that of the step.
+ */
 static void round_begin(struct engine *e, int set, int64_t now_ns)
 {
     struct set *s = &e->set[set];
@@ -66,14 +68,15 @@ static void round_begin(struct engine *e, int set, int64_t now_ns)
         bucket_begin(e, &e->bucket[i]);
     e->queue[e->n_queue++] = set;
     e->n_open++;
-    /* With one set every round is measured like a step; with several sets, the whole step. */
+    /* With one set, each round is measured as if it were a step; with several sets, each step is.
+     */
     if (e->layout && (s->leads || e->n_sets == 1))
         arena_layout_begin(e->layout, e->step.passing, s->leads ? e->begun_ns : now_ns);
 }
 
 /* ---- gradients in, results out ---- */
 
-/* Check whether this is the only worker.  Its gradients need neither a weight nor the slot. */
+/* Check whether this worker is the only rank.  Then gradients need neither a weight nor a slot. */
 static bool engine_alone(const struct engine *e)
 {
     return e->place.n_ranks == 1;
@@ -93,8 +96,9 @@ bool engine_missed(const struct engine *e, int parameter)
     return e->slot[parameter].missed;
 }
 
-/* Pack an announced gradient into its slot, times weight / whole; zeros if the weight is 0.  With
- * one worker, put the plain gradient directly into the result, if there is one.
+/* Pack the announced gradient into its slot, multiplied by weight / whole of its set, or as zeros
+ * if the weight is 0, and set the slot's mark.  With one rank, store the gradient unweighted in its
+ * destination, or in its slot if there is none.
  */
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
@@ -112,13 +116,14 @@ static void engine_pack(struct engine *e, const struct engine_announcement *a)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
     else
         pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
-    if (!engine_alone(e)) /* with one worker nobody reads marks */
+    if (!engine_alone(e)) /* with one rank no code reads marks */
         arena_mark(&e->arena, a->parameter, true);
     e->slot[a->parameter].result = engine_alone(e) ? NULL : result;
 }
 
-/* Pack zeros for a gradient that was not announced.  A single worker has nothing to sum and clears
- * memory only if the parameter has a destination.
+/* Pack zeros for a gradient that was not announced, and clear its slot's mark.  With one rank, zero
+ * the parameter's default destination instead, or the slot if that is read in place; without a
+ * default destination do nothing.
  */
 static void engine_pack_none(struct engine *e, int parameter)
 {
@@ -136,8 +141,9 @@ static void engine_pack_none(struct engine *e, int parameter)
     own->placeless = !alone && !own->place;
 }
 
-/* Copy a combined gradient from `from` to its destination, times factor.  Record whether this
- * worker missed it.
+/* Copy the parameter's combined gradient from `from` to its destination, multiplied by factor.  If
+ * it is read in place and factor is 1, do not copy.  Set `missed` of the slot: other ranks
+ * announced the gradient, but this rank neither announced it nor has a destination.
  */
 static void slot_unpack(struct engine *e, int parameter, const char *from, double factor)
 {
@@ -152,21 +158,23 @@ static void slot_unpack(struct engine *e, int parameter, const char *from, doubl
                 factor);
 }
 
-/* Record for the measured layout that a gradient is ready. */
+/* Record that the parameter's gradient is ready, if the layout is being measured. */
 static void engine_ready(struct engine *e, int parameter, int64_t now_ns)
 {
     if (e->layout)
         arena_layout_ready(e->layout, e->n_slots - 1 - parameter, now_ns);
 }
 
-/* Count a gradient as packed, so that one fewer is missing from its bucket. */
+/* Record that the parameter's gradient is packed, so that its bucket misses one gradient fewer. */
 static void engine_mark(struct engine *e, int parameter)
 {
     e->slot[parameter].announced = true;
     e->bucket[e->slot[parameter].bucket].missing--;
 }
 
-/* Pack zeros for all gradients of the bucket that were not announced. */
+/* Pack zeros for all gradients of the bucket that were not announced in this round.  Announced
+ * gradients that wait for the sum of weights stay missing.
+ */
 static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
 {
     for (int i = b->first; i <= b->last; i++) {
@@ -180,15 +188,15 @@ static void bucket_finish(struct engine *e, struct bucket *b, int64_t now_ns)
         b->missing = 0;
 }
 
-/* Pack zeros for all gradients of the set's round that were not announced. */
+/* Pack zeros for all gradients of the set that were not announced in its present round. */
 static void round_finish(struct engine *e, const struct set *s, int64_t now_ns)
 {
     for (int i = s->first; i < s->first + s->n; i++)
         bucket_finish(e, &e->bucket[i], now_ns);
 }
 
-/* End a round, whose buckets may be combined in any order.  After a step's first round pass its
- * last bucket's trailer, which holds the agreement, to the hook.
+/* End the set's round, once all its buckets are combined, in any order.  If it is the step's first
+ * round, pass the trailer of its last bucket to the hook `agreed`.
  */
 static void round_end(struct engine *e, struct set *s)
 {
@@ -198,8 +206,10 @@ static void round_end(struct engine *e, struct set *s)
         e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[s->first + s->n - 1].tail);
 }
 
-/* Deliver the results of a combined bucket, scaled if the weights do not add up to the batch.  Do
- * not scale if the weights were summed before: the two sums may differ by rounding.
+/* Deliver the results of a combined bucket, and end its round if all the round's buckets are
+ * combined now.  If the sum of weights in the trailer is not the batch, multiply the results by
+ * batch / sum; not if the weights were summed before the round, because the two sums may differ by
+ * rounding.  -EPROTO: the ranks' rounds are not the same one, and all its buckets are combined.
  */
 static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
                          struct eddis_error *err)
@@ -212,8 +222,8 @@ static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
     b->result = e->arena.data + b->offset;
     read = read ? read : b->result;
     tail = (const void *)(read + b->n * comm_type_bytes(b->type));
-    /* The round differs between ranks: each rank sees it in the trailers, and ends the round before
-     * it fails.
+    /* The ranks' rounds are not the same one.  Every rank sees this in the trailers, and combines
+     * all buckets of its round before it fails.
      */
     if (!sync_trailer_alike(tail)) {
         round_finish(e, s, now_ns);
@@ -246,7 +256,7 @@ static int engine_tag(unsigned *sequence, int which)
     return (int)((*sequence)++ % (COMM_TAGS / 2)) * 2 + which;
 }
 
-/* Return the next tag for a round. */
+/* Return the next tag for the messages of rounds. */
 static int round_tag(struct engine *e)
 {
     return engine_tag(&e->sequence, 0);
@@ -274,8 +284,8 @@ static void engine_agreed(struct engine *e)
     }
 }
 
-/* Agree on the first round in the queue.  Return 1 if all ranks agree, 0 if that is under way, or a
- * failure.
+/* Start to agree on the first round in the queue, unless that has begun.  Return 1 if all ranks
+ * agree or no agreement is needed, 0 if agreeing is under way, or a failure.
  */
 static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
@@ -294,8 +304,8 @@ static int engine_agree(struct engine *e, struct outbox *out, struct eddis_error
     return rc;
 }
 
-/* Agree on the measured layout if it is due.  Return 1 if buckets may leave, 0 if that is under
- * way, or a failure.
+/* If the measured layout is due, start to agree on it, unless that has begun.  Return 1 if buckets
+ * may leave, 0 if agreeing is under way, or a failure.
  */
 static int engine_settle(struct engine *e, struct outbox *out, struct eddis_error *err)
 {
@@ -313,7 +323,9 @@ static int engine_settle(struct engine *e, struct outbox *out, struct eddis_erro
     return rc < 0 ? rc : !e->layout;
 }
 
-/* Return a bucket's trailer with this worker's weight and the members about the round. */
+/* Return a trailer for a bucket of set s, with this rank's weight and whether the round is the
+ * first of its step.  All other members are 0.
+ */
 static struct sync_trailer round_trailer(const struct engine *e, const struct set *s)
 {
     int rank = e->place.peer ? e->place.peer[e->place.rank] : e->place.rank;
@@ -324,7 +336,8 @@ static struct sync_trailer round_trailer(const struct engine *e, const struct se
                                   .follows = s->leads ? 0 : (uint16_t)rank };
 }
 
-/* Send the full buckets of the round s, the first in the queue, in order.  Return 1 if the last one
+/* Start to combine the full buckets of the round of set s, which is the first in the queue, in
+ * order, as long as fewer than BUCKET_IN_FLIGHT are under way.  Return 1 if the round's last bucket
  * has left, 0 if not, or a failure.
  */
 static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct outbox *out,
@@ -356,8 +369,9 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
     return s->left == s->n;
 }
 
-/* Send all full buckets that may leave, round after round, after the agreements that these rounds
- * need.
+/* Start to combine all full buckets that may leave, round after round in the order of the queue.
+ * Each round first needs the ranks' agreement on the round and on a layout that is due.  Return 0,
+ * or a failure.
  */
 static int engine_launch(struct engine *e, int64_t now_ns, struct outbox *out,
                          struct eddis_error *err)
@@ -413,7 +427,9 @@ int engine_finish(struct engine *e, int set, int64_t now_ns, struct outbox *out,
     return engine_launch(e, now_ns, out, err);
 }
 
-/* Deliver a bucket that is combined, and send those that could not leave before. */
+/* Deliver the results of a bucket that was under way and is combined now, and start to combine
+ * buckets that could not leave before.  Return 0 or a failure.
+ */
 static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outbox *out,
                        struct eddis_error *err)
 {
@@ -428,8 +444,8 @@ static int engine_done(struct engine *e, int bucket, int64_t now_ns, struct outb
 
 /* ---- exchanges between steps ---- */
 
-/* Check whether the exchange under way has ended since the last call, and count it.  Call after
- * anything that may end one.
+/* If the exchange under way has ended, count it as over and return true; otherwise return false.
+ * To be called after each operation that may end an exchange.
  */
 static bool engine_look(struct engine *e)
 {

@@ -25,7 +25,7 @@ struct hsgd {
     struct elastic *elastic; /* only on the root, else NULL */
     void *model;             /* all values in one block, the data of the broadcast */
     struct collective *broadcast;
-    int tag;   /* of the exchange under way */
+    int tag;   /* tag of the exchange under way */
     bool tell; /* the exchange under way ends with a broadcast */
 };
 
@@ -35,7 +35,7 @@ static bool is_root(const struct hsgd *h)
     return h->place.rank == 0;
 }
 
-/* Close the algorithm and free it, also if half-built. */
+/* Close the algorithm and free s, also a half-built one. */
 static void hsgd_close(struct sync *s)
 {
     struct hsgd *h = (struct hsgd *)s;
@@ -47,7 +47,9 @@ static void hsgd_close(struct sync *s)
     free(h);
 }
 
-/* Allocate the broadcast, the gradients' all-reduce and, on the root, the averaging. */
+/* Allocate the broadcast, the all-reduce of gradients and, on the root, the averaging with the
+ * centre.  After a failure hsgd_close frees them.
+ */
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
     size_t bytes = elastic_values_bytes(o->models->value, o->models->n_values);
@@ -67,7 +69,7 @@ static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_e
     return rc;
 }
 
-/* Open the algorithm for one rank of a group that shares a model. */
+/* Open the algorithm for one rank of a group that trains one model.  -EINVAL: o has no models. */
 static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct hsgd *h;
@@ -89,7 +91,8 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
     return rc;
 }
 
-/* Copy the broadcast parameters to the values of a member, if there was a broadcast, and return 1.
+/* Finish the exchange under way: if it had a broadcast, copy the new parameters to the values,
+ * except on the root.  Return 1.
  */
 static int hsgd_reported(struct hsgd *h)
 {
@@ -98,7 +101,9 @@ static int hsgd_reported(struct hsgd *h)
     return 1;
 }
 
-/* End the exchange after its broadcast; a member first copies the new parameters to its values. */
+/* End the exchange, whose broadcast is done, and record that it is over.  Ranks except the root
+ * first copy the new parameters to their values.
+ */
 static void hsgd_over(struct hsgd *h)
 {
     hsgd_reported(h);
@@ -107,14 +112,16 @@ static void hsgd_over(struct hsgd *h)
 
 /* ---- gradients ---- */
 
-/* Replace the buffers of the all-reduce inside the group. */
+/* Replace the buffers of the all-reduce inside the group.  Return 0 or a failure. */
 static int hsgd_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                         struct eddis_error *err)
 {
     return sync_lay_out(((struct hsgd *)s)->gradients, buffer, n_buffers, err);
 }
 
-/* Start to all-reduce a buffer inside the group. */
+/* Start to all-reduce a buffer inside the group.  Return 1 if the buffer is already combined, else
+ * 0, or a failure.
+ */
 static int hsgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                       struct eddis_error *err)
 {
@@ -129,7 +136,10 @@ static bool hsgd_polls(const struct sync *s)
     return sync_polls(h->gradients) || collective_polls(h->broadcast);
 }
 
-/* Inspect shared memory for the broadcast if that waits for it, else for the gradients. */
+/* Inspect shared memory for the broadcast if it waits for shared memory, else for the gradients.
+ * Return the number of a buffer that is combined now plus 1, 0 if there is none, or a failure.  The
+ * end of the broadcast ends the exchange.
+ */
 static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct eddis_error *err)
 {
     struct hsgd *h = (struct hsgd *)s;
@@ -143,7 +153,7 @@ static int hsgd_poll(struct sync *s, int64_t now_ns, struct outbox *out, struct 
     return rc < 0 ? rc : 0;
 }
 
-/* Borrow the combined data of a buffer. */
+/* Borrow the combined data of a buffer; NULL: they are in the buffer itself. */
 static const void *hsgd_result(const struct sync *s, int buffer)
 {
     return sync_result(((const struct hsgd *)s)->gradients, buffer);
@@ -157,8 +167,8 @@ static int hsgd_waits_for(const struct sync *s, int buffer)
 
 /* ---- exchanges ---- */
 
-/* Broadcast the root's parameters to the group, if this exchange does so.  Return 1 if the exchange
- * is over, else 0, or a failure.
+/* If the exchange under way ends with a broadcast, start to broadcast the root's parameters to the
+ * group.  Return 1 if the exchange is over, else 0, or a failure.
  */
 static int hsgd_report(struct hsgd *h, struct outbox *out, struct eddis_error *err)
 {
@@ -172,8 +182,9 @@ static int hsgd_report(struct hsgd *h, struct outbox *out, struct eddis_error *e
     return rc == 1 ? hsgd_reported(h) : rc;
 }
 
-/* Begin an exchange: with the centre on the root, then a broadcast in the group.  A SYNC_STEP that
- * is not due is over at once.
+/* Begin an exchange: the root first exchanges with the centre, then the group has a broadcast.
+ * Return 1 if the exchange is over already, or if it is a SYNC_STEP that is not due; otherwise 0,
+ * or a failure.
  */
 static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
@@ -191,7 +202,8 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     return rc == 1 ? hsgd_report(h, out, err) : rc;
 }
 
-/* Continue after the root's finished request to the box, with the broadcast if that was the last.
+/* Continue after the root's finished request r to the box.  If it ends the exchange with the
+ * centre, start the broadcast.  Return 1 if the whole exchange is over, else 0, or a failure.
  */
 static int hsgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                     struct eddis_error *err)
@@ -202,7 +214,10 @@ static int hsgd_box(struct sync *s, struct smb_request *r, int64_t now_ns, struc
     return rc == 1 ? hsgd_report(h, out, err) : rc;
 }
 
-/* Continue after a completed operation of the broadcast or of the gradients. */
+/* Continue after a completed operation of the broadcast or of the gradients.  Return the number of
+ * the buffer that it completes plus 1, 0 if it completes none, or a failure.  The end of the
+ * broadcast ends the exchange.
+ */
 static int hsgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                         struct outbox *out, struct eddis_error *err)
 {

@@ -17,8 +17,8 @@ struct model_sums model_sums_of(int rank, const double sum[MODEL_SUMS])
     return s;
 }
 
-/* Replace *value and *rank by v and r if v is larger (most) or smaller (not most).  Of equal values
- * keep the lower rank.
+/* Replace *value and *rank by v and r if v is larger than *value (most true) or smaller (most
+ * false).  If both values are equal, set *rank to the lower rank.
  */
 static void take_end(double *value, uint16_t *rank, double v, uint16_t r, bool most)
 {
@@ -30,7 +30,7 @@ static void take_end(double *value, uint16_t *rank, double v, uint16_t r, bool m
     }
 }
 
-/* Add the finite sums of b to a. */
+/* Combine the sums of b's finite models into a: the least, the most, and the totals. */
 static void combine_finite(struct model_sums *a, const struct model_sums *b)
 {
     for (int i = 0; i < MODEL_SUMS; i++) {
@@ -56,8 +56,8 @@ void model_sums_combine(struct model_sums *acc, const struct model_sums *in)
         combine_finite(acc, in);
 }
 
-/* Return the spread of sum i (MODEL_SUM or MODEL_SQUARES) relative to its size; INFINITY if the
- * size is 0.
+/* Return the relative difference of sum i (MODEL_SUM or MODEL_SQUARES) among the models, as defined
+ * in struct model_finding; INFINITY if its divisor is 0.
  */
 static double difference(const struct model_sums *s, int i)
 {
@@ -70,8 +70,9 @@ static double difference(const struct model_sums *s, int i)
     return size > 0 ? (s->most[i] - s->least[i]) / size : INFINITY;
 }
 
-/* Find the extreme of sum i that is farther from the mean, and set ret's rank to its worker.  If
- * both are equally far, set ret's rank and other to both.
+/* Store in ret->rank the worker whose sum i is farthest from the mean.  If the least and the most
+ * are equally far, store the lower of their two ranks in ret->rank and the higher in ret->other;
+ * otherwise set ret->other to -1.
  */
 static void find_outlier(const struct model_sums *s, int i, struct model_finding *ret)
 {
@@ -86,7 +87,9 @@ static void find_outlier(const struct model_sums *s, int i, struct model_finding
     ret->other = s->least_rank[i] < s->most_rank[i] ? s->most_rank[i] : s->least_rank[i];
 }
 
-/* Judge reports of which some are not finite: name a worker of the smaller group, finite or not. */
+/* Return the finding for models of which some are not finite.  If others are finite, it names a
+ * rank of the smaller group, finite or not.
+ */
 static struct model_finding judge_odd(const struct model_sums *s)
 {
     struct model_finding f = { .verdict = s->n_finite ? MODELS_DIFFER : MODELS_NOT_FINITE,

@@ -7,7 +7,7 @@
 
 enum { PACK_BLOCK = 512 }; /* 16-bit elements converted at a time */
 
-/* Set to[i] = from[i] * factor for n 16-bit numbers; `to` and `from` may be equal. */
+/* Set to[i] = from[i] * factor for n 16-bit numbers of this type; `to` and `from` may be equal. */
 static void scale_half(enum comm_type type, uint16_t *to, const uint16_t *from, size_t n,
                        float factor)
 {
@@ -78,8 +78,8 @@ static void product_float64(double *restrict to, const struct pack_factors *p, d
     }
 }
 
-/* Compute the m elements from column `at` of row i of the 16-bit matrix factor * transpose(u) * v;
- * sums are float32.
+/* Set m elements of row i of the 16-bit matrix `to`, from column `at` on, to those of factor *
+ * transpose(u) * v.  m is at most PACK_BLOCK.  Sums are float32.
  */
 static void product_half_part(enum comm_type type, uint16_t *to, const struct pack_factors *p,
                               size_t i, size_t at, size_t m, float factor)

@@ -10,16 +10,16 @@ enum { STEP_BITS = 22, ROUND_BITS = 16, SET_BITS = 8, RANK_BITS = 17 };
 
 /* The agreement on rounds of one rank. */
 struct round_order {
-    int rank; /* its number in the transport */
-    bool started;
+    int rank;     /* this rank's number in the transport */
+    bool started; /* the all-reduce is under way */
     struct {
-        int64_t most[2]; /* the greatest name, and the bitwise complement of the least */
-        double weight;   /* the sum, the trailer of the all-reduce */
+        int64_t most[2]; /* the greatest name, and the bitwise complement of the least name */
+        double weight;   /* sum of the ranks' weights, which is the trailer of the all-reduce */
     } data;
-    struct collective *all;
+    struct collective *all; /* all-reduce of `data` */
 };
 
-/* Add the double at `in` to the double at acc; combining rule of the trailer. */
+/* Add the double at `in` to the double at acc; the trailer_rule of the all-reduce. */
 static void add_weight(void *acc, const void *in)
 {
     *(double *)acc += *(const double *)in;
@@ -65,14 +65,14 @@ static int take(int64_t *x, int bits)
     return low;
 }
 
-/* Return x with the lowest `bits` bits of `low` appended. */
+/* Return x shifted left by `bits` bits, with the lowest `bits` bits of `low` in their place. */
 static int64_t put(int64_t x, int64_t low, int bits)
 {
     return x << bits | (low & ((INT64_C(1) << bits) - 1));
 }
 
-/* Fill err with the ranks and rounds of the least and the greatest name, which differ, and return
- * -EPROTO.
+/* Return -EPROTO, and describe in err the ranks and rounds of the least and the greatest name,
+ * which differ.
  */
 static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
 {
@@ -92,7 +92,8 @@ static int order_mismatch(int64_t least, int64_t most, struct eddis_error *err)
                       step[0] == step[1] ? "the same" : "another", set[1]);
 }
 
-/* Compare the names if the all-reduce, which returned rc, is over.  Return like round_order_start.
+/* If the all-reduce is over (rc, which it returned, is 1), compare the names.  Return rc if it is
+ * not 1, else 1 if all ranks have the same name, -EPROTO if not.
  */
 static int order_look(struct round_order *o, int rc, struct eddis_error *err)
 {

@@ -23,7 +23,7 @@ void sync_trailer_combine(void *acc, const void *in)
     a->flags |= b->flags;
     a->leads = b->leads > a->leads ? b->leads : a->leads;
     a->follows = b->follows > a->follows ? b->follows : a->follows;
-    /* Only the root's values are not 0. */
+    /* range_first and range_count are 0 on all ranks except the root. */
     a->range_first += b->range_first;
     a->range_count += b->range_count;
     model_sums_combine(&a->models, &b->models);

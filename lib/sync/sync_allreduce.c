@@ -14,8 +14,8 @@ struct reducer {
     struct sync base;
     struct comm_place place;
     enum sync_wire wire;
-    int n;
-    struct collective **sum; /* [n], one for each buffer, started again in every step */
+    int n;                   /* number of buffers */
+    struct collective **sum; /* [n] all-reduce of each buffer, started again in every step */
     int *active;             /* [n_active] numbers of the buffers under way */
     int n_active;
 };
@@ -32,15 +32,15 @@ static void allreduce_clear(struct reducer *r)
     r->n = r->n_active = 0;
 }
 
-/* Close the algorithm and free it. */
+/* Close the algorithm and free s, also a half-built one. */
 static void allreduce_close(struct sync *s)
 {
     allreduce_clear((struct reducer *)s);
     free(s);
 }
 
-/* Return the type as which float32 sums travel between hosts, if the wire option asks for 16 bits;
- * 0: their own type.  Within a host nothing is converted.
+/* Return the 16-bit type in which buffers of this type travel between hosts; 0: in their own type.
+ * Only float32 is converted, if the wire option asks for 16 bits, and never within a host.
  */
 static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type type)
 {
@@ -49,7 +49,9 @@ static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type typ
     return r->wire == SYNC_WIRE_FLOAT16 ? COMM_FLOAT16 : COMM_BFLOAT16;
 }
 
-/* Replace all collectives by one for each buffer. */
+/* Replace all collectives by one all-reduce for each buffer.  After a failure only some exist, and
+ * allreduce_close must follow.
+ */
 static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                              struct eddis_error *err)
 {
@@ -78,7 +80,7 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
     return 0;
 }
 
-/* Open the algorithm with a sum for each buffer. */
+/* Open the algorithm with an all-reduce for each buffer. */
 static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct reducer *r = calloc(1, sizeof *r);
@@ -97,7 +99,8 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
     return rc;
 }
 
-/* Start to sum a buffer over all ranks. */
+/* Start to sum a buffer over all ranks.  Return 1 if the sum is done already, else 0, or a failure.
+ */
 static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                            struct eddis_error *err)
 {
@@ -109,7 +112,9 @@ static int allreduce_begin(struct sync *s, int buffer, int tag, int64_t now_ns, 
     return rc;
 }
 
-/* Remove a buffer from those under way.  The search is linear because few are under way. */
+/* Remove a buffer from the list of buffers under way; the search is linear because the list is
+ * short.
+ */
 static void allreduce_over(struct reducer *r, int buffer)
 {
     int i = 0;
@@ -120,8 +125,8 @@ static void allreduce_over(struct reducer *r, int buffer)
     memmove(r->active + i, r->active + i + 1, (size_t)(r->n_active - i) * sizeof *r->active);
 }
 
-/* Continue a sum after its completed operation.  Return the number of the buffer that it completes
- * plus 1, or 0.
+/* Continue a sum after its completed operation op.  Return the number of the buffer that op
+ * completes plus 1, 0 if it completes none, or a failure.
  */
 static int allreduce_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                              struct outbox *out, struct eddis_error *err)
@@ -176,7 +181,7 @@ static int allreduce_waits_for(const struct sync *s, int buffer)
     return collective_waits_for(((const struct reducer *)s)->sum[buffer]);
 }
 
-/* Borrow the sum of a buffer from where it was computed. */
+/* Borrow the sum of a buffer from where it was computed; NULL: in the buffer itself. */
 static const void *allreduce_sum(const struct sync *s, int buffer)
 {
     return allreduce_result(((const struct reducer *)s)->sum[buffer]);

@@ -7,10 +7,11 @@
 #include <sched.h>
 #include <string.h>
 
-enum { MOST_CPUS = 16384 };
+enum { MOST_CPUS = 16384 }; /* numbers of cores are below this */
 
-/* Open a topology with only this machine's processors.  Binding needs no more, and so a rank's
- * start does not wait for the rest.
+/* Load the topology of this machine with its processors only, and store it in *ret, for
+ * hwloc_topology_destroy.  Binding needs no other objects, whose discovery would delay a rank's
+ * start.  Return 0, -ENOMEM or -EIO.
  */
 static int open_bare(hwloc_topology_t *ret, struct eddis_error *err)
 {
@@ -27,8 +28,8 @@ static int open_bare(hwloc_topology_t *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Parse a list of cores like "0-3,8".  Its characters are checked first, because hwloc is lenient
- * ("3-" has no end).
+/* Parse a list of cores like "0-3,8" into set.  -EINVAL: it has another form, is empty or without
+ * an end.  The characters are checked here, because hwloc is lenient ("3-" has no end).
  */
 static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *err)
 {
@@ -39,7 +40,10 @@ static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *
     return 0;
 }
 
-/* Bind the process to those cores of the list that it may use; `set` is scratch space. */
+/* Bind this process to those cores of the list `cpus` that it may use; `set` is overwritten.
+ * -EINVAL: `cpus` is not a list of cores, or the process may use none of them; else the errno of
+ * binding.
+ */
 static int bind_to(hwloc_topology_t t, const char *cpus, hwloc_bitmap_t set,
                    struct eddis_error *err)
 {

@@ -25,8 +25,8 @@ static int prefix_of(const unsigned char *mask, size_t n)
     return bits;
 }
 
-/* Write the address and prefix length of an entry to ret.  Return false if it has no IPv4 or IPv6
- * address.
+/* Store the address and prefix length of entry a in ret.  Return false if the entry has no IPv4 or
+ * IPv6 address.
  */
 static bool take_address(const struct ifaddrs *a, struct interface *ret)
 {
@@ -50,8 +50,9 @@ static bool take_address(const struct ifaddrs *a, struct interface *ret)
     return inet_ntop(a->ifa_addr->sa_family, address, ret->address, sizeof ret->address) != NULL;
 }
 
-/* Send an ethtool request for an interface.  Return false on failure.  Not read from /sys, which in
- * a network namespace may still show another one's interfaces.
+/* Make an ethtool request about interface `name` by socket fd; `data` is the ethtool command, which
+ * the kernel fills in.  Return false on failure.  Files of /sys are not used: in a network
+ * namespace they may show the interfaces of another one.
  */
 static bool ethtool(int fd, const char *name, void *data)
 {
@@ -62,7 +63,9 @@ static bool ethtool(int fd, const char *name, void *data)
     return ioctl(fd, SIOCETHTOOL, &r) == 0;
 }
 
-/* Check by its driver whether an interface is a bridge, tunnel or container's end. */
+/* Check by the name of its driver whether interface `name` is virtual: a bridge, a tunnel or an
+ * interface of a container.  False if the driver is unknown.
+ */
 static bool is_virtual(int fd, const char *name)
 {
     static const char *const driver[] = { "bridge",  "veth",    "tun",     "openvswitch", "vxlan",
@@ -78,7 +81,7 @@ static bool is_virtual(int fd, const char *name)
     return false;
 }
 
-/* Return the speed of an interface in Mbit/s; 0: unknown. */
+/* Return the speed of interface `name` in Mbit/s; 0: unknown. */
 static int64_t speed_mbit(int fd, const char *name)
 {
     struct ethtool_cmd c = { .cmd = ETHTOOL_GSET };

@@ -9,21 +9,21 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A machine's topology */
+/* A machine's topology. */
 struct topo {
     hwloc_topology_t hwloc;
-    hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* nodes with cores, by their number */
+    hwloc_obj_t numa[PROFILE_MAX_NUMA]; /* [n_numa] NUMA nodes that have cores, in hwloc's order */
     int n_numa;
 };
 
-/* Return the cores of the NUMA node of this index. */
+/* Borrow the set of cores of NUMA node t->numa[index]. */
 static hwloc_const_bitmap_t cores_of(const struct topo *t, int index)
 {
     return t->numa[index]->cpuset;
 }
 
-/* Check whether an earlier node has these cores; the later one (flat HBM beside DRAM) is then
- * memory only.
+/* Check whether a NUMA node of t->numa has some of the cores of `node`.  If so, `node` is only
+ * memory, such as flat HBM beside DRAM.
  */
 static bool cores_taken(const struct topo *t, hwloc_obj_t node)
 {
@@ -33,7 +33,7 @@ static bool cores_taken(const struct topo *t, hwloc_obj_t node)
     return false;
 }
 
-/* Collect the NUMA nodes that have their own cores. */
+/* Store the NUMA nodes that have cores of their own in t->numa, at most PROFILE_MAX_NUMA. */
 static void collect_numa(struct topo *t)
 {
     hwloc_obj_t node = NULL;
@@ -44,8 +44,8 @@ static void collect_numa(struct topo *t)
             t->numa[t->n_numa++] = node;
 }
 
-/* Restrict the topology to the process's affinity (taskset, Slurm). hwloc itself respects only the
- * cgroup.
+/* Restrict the topology to the cores of this process's affinity (taskset, Slurm), because hwloc
+ * itself respects only the cgroup.  If that fails, or no core would be left, change nothing.
  */
 static void keep_to_affinity(struct topo *t)
 {
@@ -103,7 +103,8 @@ void topo_close(struct topo *t)
     free(t);
 }
 
-/* Return the number of objects of this type; 0 if there are none or on several levels. */
+/* Return the number of objects of this type; 0 if there are none, or if they are on several levels.
+ */
 static int count(const struct topo *t, hwloc_obj_type_t type)
 {
     int n = hwloc_get_nbobjs_by_type(t->hwloc, type);
@@ -138,7 +139,9 @@ int64_t topo_cache_bytes(const struct topo *t, int index)
     return 0;
 }
 
-/* Write the set as "0-3,8".  Return false, with "", if it does not fit. */
+/* Write the set to ret [size] as a list like "0-3,8".  If it does not fit, store "" and return
+ * false.
+ */
 static bool list_text(hwloc_const_bitmap_t set, char *ret, size_t size)
 {
     int n = hwloc_bitmap_list_snprintf(ret, size, set);
@@ -149,7 +152,10 @@ static bool list_text(hwloc_const_bitmap_t set, char *ret, size_t size)
     return false;
 }
 
-/* Append a NUMA node as a DEVICE_CPU to the profile, with measurements NAN. */
+/* Append NUMA node t->numa[index] to the devices of profile p, as a DEVICE_CPU whose measurements
+ * are NAN.  p->cpu_model must be set.  If the node's list of cores is too long, write that to
+ * p->note, unless the note is in use.
+ */
 static void describe_numa(const struct topo *t, int index, struct node_profile *p)
 {
     struct device *d = &p->device[p->n_devices++];
