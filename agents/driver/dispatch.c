@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stddef.h>
 
+/* The entry points and the struct of each module. */
 static const struct {
     const struct subject_ops *ops;
     size_t at; /* offset of the module's struct in struct driver */
@@ -36,7 +37,9 @@ static void *self_of(struct driver *d, enum subject s)
 
 /* ---- actions ---- */
 
-/* Carry out an action: call every module on its route, in order, until one asks to wait. */
+/* Carry out an action: call the modules on its route, in order, until one returns true, which means
+ * that the action has to wait.
+ */
 static void act(struct driver *d, const struct action *a)
 {
     bool wait = false;
@@ -53,8 +56,8 @@ static void let_agents_leave(struct driver *d)
         registration_bye(&d->registration);
 }
 
-/* Take the next action of the state machine; false: none.  First fail the job if an action was lost
- * for lack of memory.
+/* Take the next action of the state machine.  Return false if there is none.  First fail the job if
+ * an action was lost for lack of memory.
  */
 static bool next_action(struct state *s, struct action *ret)
 {
@@ -76,8 +79,8 @@ void dispatch_actions(struct driver *d)
 
 /* ---- events ---- */
 
-/* Pass an event to every module on its route until one has handled or changed it; return its
- * result.
+/* Pass an event to the modules on its route, in order, until one returns another value than HEARD:
+ * it has taken the event or changed *e.  Return the last value.
  */
 static enum heard report_subjects(struct driver *d, int agent, struct event *e, int64_t now_ns)
 {
@@ -88,8 +91,8 @@ static enum heard report_subjects(struct driver *d, int agent, struct event *e, 
     return h;
 }
 
-/* Stop fetching logs on a signal or request (sig 0) that ends the job soon, since the user does not
- * want to wait for them.
+/* On a signal or a request to stop (sig 0) that ends the job soon, stop fetching logs, since the
+ * user does not want to wait for them.  Ignore other signals.
  */
 static void report_limit_end(struct driver *d, int sig)
 {
@@ -120,8 +123,9 @@ static void hear_event(struct driver *d, int agent, const struct event *event, i
     d->run.event = NULL;
 }
 
-/* Handle one worker's progress: pass it to every module on its route until one withholds it, then
- * to the state machine.  Ignore a rank that is not on that agent's node in this generation.
+/* Handle one worker's progress: pass it to the modules on its route until one withholds it, and
+ * otherwise to the state machine too.  Ignore a rank that is not on that agent's node in this
+ * generation.
  */
 static void hear_progress(struct driver *d, int agent, const struct progress *p, int64_t now_ns)
 {
@@ -136,7 +140,7 @@ static void hear_progress(struct driver *d, int agent, const struct progress *p,
         state_progress(&d->run.state, p, now_ns);
 }
 
-/* Have the modules that take progress act on a report of it. */
+/* Have the modules that handle progress act on a whole report of it (subject_ops.on_report). */
 static void end_report(struct driver *d, int64_t now_ns)
 {
     for (const enum subject *to = routes_progress.to; *to; to++)
@@ -154,8 +158,9 @@ static void hear_output(struct driver *d, int agent, const struct output *o, int
 
 /* ---- requests ---- */
 
-/* Handle an agent whose start failed.  A check goes on until the other nodes have answered, unless
- * they can no longer be expected to.
+/* Handle an agent whose start failed: pass that to the state machine, but in a check only after the
+ * other nodes have answered, unless they can no longer be expected to.  Record it too if no further
+ * start can succeed.
  */
 static void hear_trouble(struct driver *d, const struct registration_start *s, int64_t now_ns)
 {
@@ -182,7 +187,8 @@ static void hear_hello(struct driver *d, const struct request_item *i, int64_t n
     state_not_started(&d->run.state, i->agent, err.text, now_ns);
 }
 
-/* Handle a node's request to join.  Fail the job if the secret has leaked (two came for one node).
+/* Handle a node's request to join.  Fail the job if two agents came for one node, because the
+ * secret has leaked then.
  */
 static void hear_join(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
@@ -198,8 +204,8 @@ static void refuse_given_up(const struct request_item *i)
     http_reply_error(i->x, 409, "the driver has given up this agent");
 }
 
-/* Check whether an agent still takes part, and record that it lives.  If not, reply that it was
- * given up.
+/* Return true and record that the agent lives, if it still takes part.  Otherwise reply that it was
+ * given up and return false.
  */
 static bool admit(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
@@ -211,7 +217,9 @@ static bool admit(struct driver *d, const struct request_item *i, int64_t now_ns
     return true;
 }
 
-/* Handle an agent's long poll: keep the request until there is an order for the agent. */
+/* Handle an agent's long poll: keep its HTTP exchange until there is an order for the agent, or the
+ * time of a poll has passed.
+ */
 static void hear_poll(struct driver *d, const struct request_item *i, int64_t now_ns)
 {
     if (admit(d, i, now_ns))
@@ -237,15 +245,15 @@ static void take_report(struct driver *d, int agent, const struct report *r, int
         end_report(d, now_ns);
 }
 
-/* Reply to a report and handle it.  rc, why: result of writing the log chunks that came with it; if
- * negative, only reply with an error.
+/* Reply to a report and handle it.  If rc, the result of writing the log chunks that came with it,
+ * is negative, only reply with the error why.
  */
 static void answer_report(struct driver *d, const struct request_item *i, int rc, const char *why)
 {
     struct run_agent *a = &d->run.agent[i->agent];
 
     if (rc < 0) {
-        http_reply_error(i->x, 400, why); /* the agent sends it again without them */
+        http_reply_error(i->x, 400, why); /* the agent sends the report again, without chunks */
         return;
     }
     http_reply(i->x, 200, "{}");
@@ -253,8 +261,9 @@ static void answer_report(struct driver *d, const struct request_item *i, int rc
     take_report(d, i->agent, i->report, clock_now_ns());
 }
 
-/* Handle an agent's report.  Return true if its log chunks must be written first: the item is then
- * kept and answered later.
+/* Handle an agent's report.  Return true if its log chunks must be written first, or if it repeats
+ * a report whose chunks are being written: the item is then taken.  Otherwise it has been answered
+ * and stays the caller's.
  */
 static bool hear_report(struct driver *d, struct request_item *i, int64_t now_ns)
 {
@@ -297,8 +306,8 @@ void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
     state_signal(&d->run.state, sig, now_ns);
 }
 
-/* Handle a person's request to stop, like Ctrl-C: the first ends the job in order, the next at
- * once.
+/* Handle a person's request to stop the job like Ctrl-C: the first request ends the job in order,
+ * the second kills it.
  */
 static void hear_stop(struct driver *d, const struct request_item *i, int64_t now_ns)
 {

@@ -27,7 +27,9 @@
 
 /* ---- opening ---- */
 
-/* Block the signals that the driver handles and open a signalfd for them. */
+/* Block the signals that the driver handles and open a signalfd for them, d->signals.  Return 0 or
+ * a negative error.
+ */
 static int open_signals(struct driver *d, struct eddis_error *err)
 {
     static const int of_terminal[] = { SIGINT, SIGQUIT, SIGHUP, SIGTSTP, SIGCONT };
@@ -41,8 +43,8 @@ static int open_signals(struct driver *d, struct eddis_error *err)
     return d->signals < 0 ? eddis_fail_errno(err, d->signals, "cannot wait for signals") : 0;
 }
 
-/* Return how many file descriptors the job may need: each agent has two connections, and its start
- * needs a pipe or two.
+/* Return how many file descriptors the job may need: each agent has two connections, and the
+ * process that starts it has a pipe or two.
  */
 static rlim_t descriptors_wanted(const struct driver *d)
 {
@@ -90,7 +92,9 @@ static int strangers_allowed(const struct driver *d, int doors)
     return n < LEAST ? LEAST : n > MOST ? MOST : (int)n;
 }
 
-/* Open the request queue and the HTTP servers for agents and for people. */
+/* Open the request queue and the HTTP servers for agents and for people.  Return 0 or a negative
+ * error.  May block for a few seconds to resolve names.
+ */
 static int open_listeners(struct driver *d, struct eddis_error *err)
 {
     char address[HTTP_MAX_BASES][LISTENERS_ADDRESS], secret[JOB_DOOR_PATH] = "";
@@ -111,7 +115,7 @@ static int open_listeners(struct driver *d, struct eddis_error *err)
 }
 
 /* Write the driver's URL, socket path and the people's tokens into the job's folder, if there is
- * one.
+ * one.  Return 0 or a negative error.
  */
 static int write_driver_file(const struct driver *d, struct eddis_error *err)
 {
@@ -130,8 +134,8 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-/* Set the log folder and create it if the job has a folder.  Without one it is "": the agents then
- * log into their temporary folders.
+/* Set the log folder, and create it if the job has a folder.  Without a job folder the log folder
+ * is "": the agents then log into their temporary folders.  Return 0 or a negative error.
  */
 static int open_log_dir(struct driver *d, struct eddis_error *err)
 {
@@ -146,8 +150,8 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
     return d->run.o->folder ? file_mkdirs(d->run.log_dir, 0700, err) : 0;
 }
 
-/* Return the job's name for its checkpoint folder, borrowed.  For a batch job it is Slurm's name,
- * because each start of a batch job is a new job of eddis.
+/* Return the name of the job's folder below checkpoint.dir, borrowed.  For a batch job it is
+ * Slurm's name, because each start of a batch job is a new job of eddis.
  */
 static const char *own_name(const struct driver *d)
 {
@@ -179,7 +183,8 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
-/* Allocate the agents and initialise the state machine.  No agent has been started yet. */
+/* Allocate the agents and initialise the state machine.  No agent is started.  Return 0 or -ENOMEM.
+ */
 static int open_state(struct driver *d, struct eddis_error *err)
 {
     const struct job *job = d->run.o->job;
@@ -218,7 +223,8 @@ static int open_state(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-/* Start the threads that write the job's files and read other files. */
+/* Start the threads that write the job's files and read other files.  Return 0 or a negative error.
+ */
 static int open_threads(struct driver *d, struct eddis_error *err)
 {
     int rc = file_thread_start(&d->run.records, err);
@@ -227,8 +233,8 @@ static int open_threads(struct driver *d, struct eddis_error *err)
     return rc < 0 ? rc : file_thread_start(&d->run.looks, err);
 }
 
-/* Open everything that the job needs.  It may block on file systems: no agent has been started yet,
- * so nobody waits for the driver.
+/* Open everything that the job needs, and last start the agents.  Return 0 or a negative error.  It
+ * may block on file systems: nobody waits for the driver yet.
  */
 static int open_all(struct driver *d, struct eddis_error *err)
 {
@@ -266,8 +272,8 @@ static int open_all(struct driver *d, struct eddis_error *err)
 
 /* ---- closing ---- */
 
-/* Close the HTTP servers and stop what is left of the agents.  When it returns, no process of the
- * job runs and no request is answered any more.
+/* Close the HTTP servers and end what is left of the agents.  Afterwards no request is answered any
+ * more, and no process of the job runs, except those that have been reported as left.
  */
 static void close_agents(struct driver *d)
 {

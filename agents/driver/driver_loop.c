@@ -52,7 +52,7 @@ static int64_t next_ns(const struct driver *d)
     return timing_least_ns(at, starter_next_ns(d->registration.starter));
 }
 
-/* Report the newest checkpoint to the state machine (called with the result of checkpoint_newest).
+/* Report the newest checkpoint to the state machine (checkpoint_newest_fn, on the driver's thread).
  */
 static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
 {
@@ -62,8 +62,8 @@ static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
     state_checkpoint_seen(&d->run.state, f->step);
 }
 
-/* Call everything in the driver that is due by time.  After a request to stop early, search for the
- * checkpoint that the ranks were asked to write.
+/* Call everything in the driver that is due by time.  While the job waits for a checkpoint that it
+ * requested before its end, keep searching for it.
  */
 static void tick(struct driver *d, int64_t now_ns)
 {
@@ -76,8 +76,9 @@ static void tick(struct driver *d, int64_t now_ns)
     dispatch_tick(d, now_ns);
 }
 
-/* Detect that this process stood still, by SIGSTOP or with its machine, and report it to the state
- * machine.  It need not have happened inside poll.  Update *looked_ns and return the time.
+/* If this process stood still, by SIGSTOP or with its machine, since *looked_ns, report that to the
+ * state machine.  This may have happened inside poll or anywhere else.  Set *looked_ns to the
+ * present time and return it.
  */
 static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
 {
@@ -89,8 +90,8 @@ static int64_t notice_pause(struct driver *d, int64_t *looked_ns)
     return now_ns;
 }
 
-/* Stop this process once the workers have stopped, if the user asked for it (Ctrl-Z).  The time
- * that this takes does not count as an unexpected pause.
+/* If the user asked for a pause (Ctrl-Z) and the workers have stopped, stop this process until
+ * SIGCONT.  Set *looked_ns afterwards, so that this time does not count as an unexpected pause.
  */
 static void pause_if_due(struct driver *d, int64_t *looked_ns)
 {
@@ -126,7 +127,7 @@ void driver_loop(struct driver *d)
         /* after the requests: an agent that registered did so before it ended */
         dispatch_starts(d);
         registration_say_waiting(&d->registration);
-        tick(d, notice_pause(d, &looked_ns)); /* or for its silence */
+        tick(d, notice_pause(d, &looked_ns)); /* or blames one for its silence */
         pause_if_due(d, &looked_ns);
         v->turn(v->ctx);
     }

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Report to the user that a checkpoint failed, why, and which one is the newest. */
+/* Report to the user that a checkpoint failed, why, and which step the newest checkpoint is of. */
 static void say_failed(struct job_run *r)
 {
     const struct checkpoint_status *s = &r->status.checkpoints;

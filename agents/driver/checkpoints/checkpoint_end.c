@@ -18,7 +18,7 @@ struct drop {
     char dir[];
 };
 
-/* Remove the partly written checkpoints (on the file thread). */
+/* Remove the partly written checkpoints (file_task.run, on the file thread). */
 static void run(struct file_task *t)
 {
     struct drop *k = (struct drop *)t;
@@ -33,8 +33,8 @@ static void say_stays(struct job_run *job, struct eddis_error *why)
     job_run_say(job, JOB_EVENT_SAY, -1, -1, why->text);
 }
 
-/* Mark the removal of partly written checkpoints as done, and report its failure (on the driver's
- * thread).
+/* Mark the removal of partly written checkpoints as done, and report its failure (file_task.done,
+ * on the driver's thread).
  */
 static void done(struct file_task *t)
 {

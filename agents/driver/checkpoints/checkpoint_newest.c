@@ -13,12 +13,12 @@ struct look {
     struct file_task task;
     checkpoint_newest_fn *tell;
     void *ctx;
-    char *dir, *begun;        /* the job's folder, and what it started from; NULL: none */
+    char *dir, *begun; /* checkpoint folder; checkpoint that the job began with; NULL: none */
     struct job_folder folder; /* the job's folder; id "": none */
     struct checkpoint_found found;
 };
 
-/* Replace the checkpoint's path by the job's id if the id finds the same folder.  The id is
+/* Replace the folder in found.resume by the job's id if the id finds the same folder.  The id is
  * shorter, but finds only jobs in the usual places.
  */
 static void name_by_id(struct look *k)
@@ -30,7 +30,9 @@ static void name_by_id(struct look *k)
         (void)snprintf(k->found.resume, sizeof k->found.resume, "%s", found.id);
 }
 
-/* Find the newest checkpoint (on the file thread). */
+/* Find the newest checkpoint, or without one the checkpoint that the job began with (file_task.run,
+ * on the file thread).
+ */
 static void run(struct file_task *t)
 {
     struct look *k = (struct look *)t;
@@ -54,7 +56,7 @@ static void done(struct file_task *t)
     k->tell(k->ctx, &k->found);
 }
 
-/* Free a task that searches for checkpoints. */
+/* Free a task that searches for checkpoints (file_task.free). */
 static void free_look(struct file_task *t)
 {
     struct look *k = (struct look *)t;
@@ -64,8 +66,8 @@ static void free_look(struct file_task *t)
     free(k);
 }
 
-/* Allocate a task that searches the job's checkpoint folder and the checkpoint it started from.
- * Return NULL if it has neither, or without memory.
+/* Allocate a task that searches the job's checkpoint folder and the checkpoint that the job began
+ * with.  Return NULL if the job has neither, or without memory.
  */
 static struct look *look_new(const struct job_run *job)
 {

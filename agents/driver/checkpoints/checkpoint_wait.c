@@ -11,8 +11,8 @@
 #include <stdio.h>
 
 /* Check whether this machine sees every checkpoint of the job: they are in the job's own folder and
- * the workers run here.  A folder shared by nodes may be out of the driver's reach, and another
- * node has its own disk.
+ * the workers run here.  The driver may not reach a folder that nodes share, and another node has
+ * its own disk.
  */
 static bool is_own_disk(const struct driver_options *o)
 {
@@ -20,8 +20,8 @@ static bool is_own_disk(const struct driver_options *o)
            (!o->job->n_hosts || start_is_here(&o->job->host[0]));
 }
 
-/* Store the step that a restart resumes from, and let the state machine plan (called with the
- * result of checkpoint_newest).
+/* Store the step that a restart resumes from, and have the state machine plan; ignore the result of
+ * an abandoned search (checkpoint_newest_fn, on the driver's thread).
  */
 static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
 {
@@ -52,7 +52,9 @@ bool checkpoint_wait_ready(struct checkpoint_wait *w)
     return false;
 }
 
-/* Report that the list of checkpoints is late, or end the job if timeouts.launch has passed. */
+/* Report once, after FILE_THREAD_LATE_NS, that the list of checkpoints is late.  After
+ * timeouts.launch end the job.
+ */
 static void look_is_late(struct checkpoint_wait *w, int64_t now_ns)
 {
     const struct job *job = w->run->o->job;

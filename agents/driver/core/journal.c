@@ -18,9 +18,12 @@
 
 /* ---- writing ---- */
 
+/* Operations on a file: append a line, append a line of metrics, replace the file, remove it, make
+ * it to hold disk space.
+ */
 enum record_kind { RECORD_LINE, RECORD_METRICS, RECORD_FILE, RECORD_REMOVE, RECORD_RESERVE };
 
-enum { RESERVE_BYTES = 64 << 10 };
+enum { RESERVE_BYTES = 64 << 10 }; /* disk space held for the summary */
 
 /* A write operation, a task of the file thread. */
 struct record {
@@ -28,10 +31,12 @@ struct record {
     struct journal *journal; /* not used by the file thread */
     enum record_kind kind;
     char *path, *text;
-    struct eddis_error err; /* its result */
+    struct eddis_error err; /* result of the operation; code 0: success */
 };
 
-/* Add a file name to the list of incomplete files in the job's folder, unless it is there. */
+/* Add a file name to r->missing, the list of incomplete files in the job's folder, unless it is in
+ * the list or does not fit.
+ */
 static void note_missing(struct journal *r, const char *name)
 {
     size_t n = strlen(r->missing);
@@ -40,7 +45,7 @@ static void note_missing(struct journal *r, const char *name)
         (void)snprintf(r->missing + n, sizeof r->missing - n, "%s%s", n ? ", " : "", name);
 }
 
-/* Record a failed write: its error if it is the first, and the file's name. */
+/* Record a failed write: the error in r->trouble if it is the first, and the file's name. */
 static void note_trouble(struct journal *r, const char *name, const struct eddis_error *err)
 {
     if (!r->trouble.code)
@@ -54,8 +59,8 @@ static const char *name_of(const struct file_task *k)
     return strrchr(((const struct record *)k)->path, '/') + 1;
 }
 
-/* Make a file of RESERVE_BYTES that holds disk space for the summary.  If there is not that much
- * space, make none: the summary would not fit either.
+/* Make a file of RESERVE_BYTES that holds disk space for the summary.  If the disk has less space,
+ * make no file: the summary would not fit either.
  */
 static void reserve(const char *path)
 {
@@ -65,7 +70,9 @@ static void reserve(const char *path)
         (void)unlink(path);
 }
 
-/* Write, append to, remove or reserve a file in the job's folder (on the file thread). */
+/* Append to, replace, remove or reserve a file in the job's folder (file_task.run, on the file
+ * thread).
+ */
 static void run(struct file_task *k)
 {
     struct record *w = (struct record *)k;
@@ -80,7 +87,7 @@ static void run(struct file_task *k)
         (void)file_append(w->path, w->text, strlen(w->text), 0600, &w->err);
 }
 
-/* Record the result of writing a file (on the driver's thread). */
+/* Record the result of a write operation (file_task.done, on the driver's thread). */
 static void done(struct file_task *k)
 {
     struct record *w = (struct record *)k;
@@ -90,7 +97,7 @@ static void done(struct file_task *k)
         note_trouble(w->journal, name_of(k), &w->err);
 }
 
-/* Free a write operation. */
+/* Free a write operation (file_task.free). */
 static void free_record(struct file_task *k)
 {
     struct record *w = (struct record *)k;
@@ -100,8 +107,8 @@ static void free_record(struct file_task *k)
     free(w);
 }
 
-/* Queue a write, removal or reservation of a file in the job's folder.  Takes text; NULL counts as
- * lost for lack of memory.
+/* Queue an operation on a file in the job's folder.  Takes text; NULL counts as lost for lack of
+ * memory, unless the operation needs no text.  A failure is recorded.
  */
 static void add_take(struct journal *r, enum record_kind kind, const char *name, char *text)
 {
@@ -242,7 +249,9 @@ void journal_summary(struct journal *r, const struct job_status *s)
     journal_file(r, "summary.json", lines);
 }
 
-/* Record the file of a pending write operation as incomplete. */
+/* Record the file of a pending write operation as incomplete; ctx: the journal (callback of
+ * file_thread_each).
+ */
 static void look(const struct file_task *k, void *ctx)
 {
     const struct record *w = k->run == run ? (const struct record *)k : NULL;

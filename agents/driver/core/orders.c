@@ -20,7 +20,7 @@ static void answer_none(struct http_exchange *x)
         http_reply_error(x, 503, "no memory");
 }
 
-/* Reply to an agent's pending poll if the order it waits for exists. */
+/* If the order that an agent's pending poll waits for exists, reply to the poll with it. */
 static void hand_out(struct orders *o)
 {
     int64_t i = o->poll_after + 1 - o->first;
@@ -52,7 +52,7 @@ static void free_text(char *text)
     free(text);
 }
 
-/* Free the orders of an agent up to this number. */
+/* Free the orders of an agent up to this number, which the agent has received. */
 static void forget_until(struct orders *o, int64_t number)
 {
     int k = (int)(number - o->first + 1);

@@ -4,7 +4,9 @@
 
 #include <inttypes.h>
 
-/* Read the cache of earlier jobs of the program, once. */
+/* Read what the cache holds of earlier jobs of the program.  The model is read again until there is
+ * one.
+ */
 static void load(struct history *k)
 {
     const struct job *job = k->run->o->job;
@@ -44,8 +46,8 @@ void history_fill(struct history *k, struct planner_history *ret)
         ret->latency_s = k->run->wire.latency_s;
 }
 
-/* Forget the workers' times and memory limits of earlier jobs, and report it: they were measured
- * with a model of another size.  Does nothing after the first generation.
+/* Forget the workers' times and memory limits of earlier jobs, and report that: they were measured
+ * with a model of another size.  Do nothing after the first generation, or if there are none.
  */
 static void drop(struct history *k, int64_t model_bytes)
 {
@@ -68,7 +70,7 @@ static void keep_model(const struct history *k)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
-/* Compare two programs, as far as the planner uses them. */
+/* Check whether two programs are equal in everything that the planner uses. */
 static bool is_same(const struct program *a, const struct program *b)
 {
     return program_is_same_size(a, b) && a->min_count == b->min_count;

@@ -15,12 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_BYTES = 8 << 20 };
+enum { MAX_BYTES = 8 << 20 }; /* largest file that is read */
 
-#define PATIENCE_NS (CLOCK_S / 2)
+#define PATIENCE_NS (CLOCK_S / 2) /* longest wait for the cache's file system */
 
-/* Return the path of a cache entry, named by the key's FNV-1a hash; NULL: no folder or memory.  A
- * collision only costs a measurement, since the file holds the whole key.
+/* Return the path of a cache entry, named by the key's FNV-1a hash, for the caller to free; NULL:
+ * dir is NULL or no memory.  A collision only costs a measurement, since the file holds the whole
+ * key.
  */
 static char *path_of(const char *dir, const char *kind, const char *key)
 {
@@ -60,6 +61,7 @@ static char *take_entry(json_t *o, const char *key, int64_t age_ns)
 
 /* ---- the file operations, on the file thread ---- */
 
+/* Operations on a cache entry: read it, write it, delete it. */
 enum job_cache_call { CALL_LOAD, CALL_STORE, CALL_DROP };
 
 /* A cache operation, a task of the file thread. */
@@ -73,7 +75,9 @@ struct call {
     struct eddis_error err;
 };
 
-/* Read a cache entry's file and put its value into c->text. */
+/* Read a cache entry's file and put its value into c->text.  Return 0, or a negative error with
+ * c->err.
+ */
 static int load(struct call *c)
 {
     cleanup_free char *text = NULL;
@@ -86,7 +90,9 @@ static int load(struct call *c)
     return c->text ? 0 : -ENOENT;
 }
 
-/* Write c->text into a cache entry's file, with the key and the present time. */
+/* Write c->text into a cache entry's file, with the key and the present time.  Return 0, or a
+ * negative error with c->err.
+ */
 static int store(struct call *c)
 {
     cleanup_free char *all = NULL;
@@ -104,7 +110,7 @@ static int store(struct call *c)
     return rc < 0 ? rc : file_write_atomic(c->path, all, strlen(all), 0600, &c->err);
 }
 
-/* Carry out a cache operation (on the file thread). */
+/* Carry out a cache operation (file_task.run, on the file thread). */
 static void run(struct file_task *k)
 {
     struct call *c = (struct call *)k;
@@ -117,7 +123,7 @@ static void run(struct file_task *k)
         (void)unlink(c->path);
 }
 
-/* Free a cache operation. */
+/* Free a cache operation (file_task.free). */
 static void free_call(struct file_task *k)
 {
     struct call *c = (struct call *)k;
@@ -154,8 +160,9 @@ static struct call *make_call(enum job_cache_call what, const struct job_cache_e
 
 /* ---- calls with a time limit ---- */
 
-/* Queue a cache operation and wait up to PATIENCE_NS for it; -ETIMEDOUT: it continues without us.
- * If an earlier operation has been blocked for that long, do not wait at all.
+/* Queue a cache operation, wait up to PATIENCE_NS for it, and store the text of a load in *ret.
+ * Return its result, or -ETIMEDOUT if it continues without us.  If an earlier operation has been
+ * blocked for that long, do not wait.
  */
 static int call(struct file_thread *looks, struct call *c, char **ret, struct eddis_error *err)
 {

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the key of a program, for the caller to free: "/home/ann/mnist\npython3\ntrain.py".
- * NULL: no memory.
+/* Return the key of a program in the cache, for the caller to free:
+ * "/home/ann/mnist\npython3\ntrain.py".  NULL: no memory.
  */
 static char *key_of(const struct job *job)
 {
@@ -67,10 +67,11 @@ int past_model_keep(struct file_thread *looks, const struct job *job,
 
 /* ---- workers' times ---- */
 
-enum { TIMES_MOST = 16384 };
+enum { TIMES_MOST = 16384 }; /* most rows of a table, of times or of limits */
 
 #define TIMES_MAX_S 1e12 /* the same limit as in a plan */
 
+/* Members of a row of times in JSON. */
 static const struct field time_fields[] = {
     FIELD(struct planner_time, key, LINE, 0, 0),
     FIELD_REAL(struct planner_time, fixed_s, DOUBLE, 0, TIMES_MAX_S),
@@ -83,8 +84,8 @@ static const struct fields time_table = FIELDS(struct planner_time, time_fields)
 static const struct field times_row =
     FIELD_OWNED("times", struct past_rows, row, n, TIMES_MOST, time_table);
 
-/* Return the key of a program's times, for the caller to free.  It contains the version of eddis,
- * since another version may train or wait differently.  NULL: no memory.
+/* Return the key of a program's tables in the cache, for the caller to free.  It contains the
+ * version of eddis, since another version may train or wait differently.  NULL: no memory.
  */
 static char *times_key(const struct job *job)
 {
@@ -97,10 +98,10 @@ static char *times_key(const struct job *job)
     return strbuf_steal(&b);
 }
 
-/* Describes one kind of table: times or memory limits. */
+/* One kind of table: the workers' times or their memory limits. */
 struct kind {
-    const char *name;        /* of the cache entry */
-    const struct field *row; /* its array of rows, in struct past_rows */
+    const char *name;        /* kind of the cache entry */
+    const struct field *row; /* description of the array of rows in struct past_rows */
     size_t learnt_at;        /* offset of the row's member for its time of measurement (Unix time in
                               * seconds) */
 };
@@ -111,7 +112,7 @@ static int64_t now_s(void)
     return clock_wall_ns() / CLOCK_S;
 }
 
-/* Return row i of a table of workers' times or memory limits. */
+/* Return row i of a table of workers' times or memory limits, borrowed. */
 static void *row_at(const struct kind *kind, void *rows, int i)
 {
     return (char *)rows + (size_t)i * kind->row->of->size;
@@ -123,7 +124,9 @@ static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
     return (int64_t *)((char *)row_at(kind, rows, i) + kind->learnt_at);
 }
 
-/* Make room for one more row in a table.  Return -ENOMEM without memory or at TIMES_MOST rows. */
+/* Make room for one more row in a table.  Return 0, or -ENOMEM without memory or at TIMES_MOST
+ * rows.
+ */
 static int make_room(const struct kind *kind, struct past_rows *l)
 {
     int room = l->n ? 2 * l->n : 1;
@@ -141,8 +144,8 @@ static int make_room(const struct kind *kind, struct past_rows *l)
     return 0;
 }
 
-/* Add a row to a table, or replace the row with its key, with the present time.  Return -ENOMEM
- * without memory.
+/* Add a row to a table, or replace the row with the same key.  The row's time of measurement
+ * becomes the present time.  Return 0, or -ENOMEM without memory or room.
  */
 static int put_row(const struct kind *kind, struct past_rows *l, const void *row)
 {
@@ -183,8 +186,8 @@ static void drop_old(const struct kind *kind, int64_t age_ns, struct past_rows *
     l->n = n;
 }
 
-/* Read the rows of a table from JSON.  Return -ESTALE if they belong to a model of another size
- * than model_bytes.
+/* Read the rows of an empty table from JSON.  Return 0, -ESTALE if they belong to a model of
+ * another size than model_bytes, or another negative error.
  */
 static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, struct past_rows *l)
 {
@@ -225,7 +228,7 @@ static json_t *load_rows(struct file_thread *looks, const struct job *job, int64
 }
 
 /* Store a table in the cache, as a part of object o, which may have other members.  A NULL o counts
- * as no memory.
+ * as no memory.  Return 0 or a negative error.
  */
 static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
                      const struct kind *kind, json_t *o, const struct past_rows *l,
@@ -272,6 +275,7 @@ void past_times_fini(struct past_times *l)
 
 /* ---- workers' memory ---- */
 
+/* Members of a row of memory limits in JSON. */
 static const struct field bound_fields[] = {
     FIELD(struct planner_bound, key, LINE, 0, 0),
     FIELD(struct planner_bound, samples, INT64, 1, INT64_C(1) << 53),
@@ -335,7 +339,7 @@ void past_memory_measured(struct past_memory *l, const struct planner_bound *row
     if (history && !history->measured)
         return;
     if (binds)
-        (void)put_row(&bounds_kind, &l->list, row); /* it is measured again */
+        (void)put_row(&bounds_kind, &l->list, row); /* a lost limit is measured again */
     else if (history) {
         key_index_remove(&l->list.index, l->list.row, bound_at(l, row->key));
         l->list.n--;

@@ -13,17 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* LOG_CUT: the agent left out the middle.  LOG_PART: the end did not arrive. */
+/* What has arrived of a log.  LOG_WHOLE: everything.  LOG_CUT: all but the middle, which the agent
+ * left out.  LOG_PART: not the end.  LOG_NONE: the agent has no such log.
+ */
 enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_CUT, LOG_PART, LOG_NONE };
 
 /* One log of the list. */
 struct log {
     struct log_fetch_log id;
     enum log_state state;
-    int64_t bytes;
-    char *path; /* temporary file; NULL before the first chunk */
+    int64_t bytes; /* bytes accepted so far */
+    char *path;    /* temporary file; NULL before the first chunk */
 };
 
+/* The list of logs to fetch. */
 struct log_fetch {
     char *dir;
     struct log *log; /* [n] */
@@ -77,7 +80,7 @@ int log_fetch_add(struct log_fetch *f, const struct log_fetch_log *l, struct edd
     return 0;
 }
 
-/* Return the agent's log that is being transferred; NULL: none. */
+/* Return the agent's log that is being transferred, borrowed; NULL: none. */
 static struct log *under_way(struct log_fetch *f, int agent)
 {
     for (int i = 0; i < f->n; i++)
@@ -170,7 +173,7 @@ bool log_fetch_is_done(const struct log_fetch *f)
 /* ---- the end ---- */
 
 /* Return the final path of a log's file, for the caller to free: rank-NNNN.log, agent-HOST.log or
- * mpirun-HOST.log.  Several logs of a rank share one file.
+ * mpirun-HOST.log; NULL: no memory.  Several logs of a rank share one file.
  */
 static char *name_of(const struct log_fetch *f, const struct log *l, const char *host)
 {
@@ -185,7 +188,7 @@ static char *name_of(const struct log_fetch *f, const struct log *l, const char 
     return file_join(f->dir, "%s-%s.log", l->id.rank == -1 ? "agent" : "mpirun", host);
 }
 
-/* Check whether the list has more than one log of the same rank. */
+/* Check whether the list has another log of the same rank. */
 static bool is_one_of_several(const struct log_fetch *f, const struct log *l)
 {
     for (int i = 0; i < f->n; i++)
@@ -194,7 +197,7 @@ static bool is_one_of_several(const struct log_fetch *f, const struct log *l)
     return false;
 }
 
-/* Append the contents of a file to the descriptor `to`. */
+/* Append the contents of a file to the descriptor `to`.  Return 0 or a negative error. */
 static int copy(const char *from, int to, struct eddis_error *err)
 {
     cleanup_free char *text = NULL;
@@ -204,8 +207,8 @@ static int copy(const char *from, int to, struct eddis_error *err)
     return rc < 0 ? rc : file_write_all(to, text, n, err);
 }
 
-/* Append a log to a file, after a line that names its generation and node.  On failure restore the
- * file's old size.
+/* Append a log to the file at path, after a line that names the log's generation and node.  Return
+ * 0, or a negative error with the file's old size restored.
  */
 static int append_to(const char *path, const struct log *l, const char *host,
                      struct eddis_error *err)
@@ -236,9 +239,10 @@ static void drop(char **text)
     *text = NULL;
 }
 
-/* Move a fetched log to its final name.  Append it instead if the rank has several logs or the file
- * exists (ranks may have written it).  If there is no room for a copy, rename it to a file of its
- * own.  Mark a truncated log at its end.
+/* Move a fetched log to its final name, and delete its temporary file.  Append it instead if the
+ * rank has several logs or the file exists (ranks may have written it); if there is no room for a
+ * copy, rename it to a file of its own.  Mark a truncated log at its end.  Return 0 or a negative
+ * error.
  */
 static int place(const struct log_fetch *f, struct log *l, const char *host,
                  struct eddis_error *err)
@@ -269,7 +273,8 @@ static int place(const struct log_fetch *f, struct log *l, const char *host,
     return file_mark_end(own ? own : path, line, err);
 }
 
-/* Check whether the log of a rank is missing or incomplete. */
+/* Check whether the log of a rank is missing or incomplete; false for a log of an agent or mpirun.
+ */
 static bool is_missing(const struct log *l)
 {
     return l->id.rank >= 0 && (l->state == LOG_PART || l->state == LOG_CUT);

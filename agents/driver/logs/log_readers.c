@@ -13,18 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t look_ns = 4 * CLOCK_S; /* time limit for a node or a file */
+static const int64_t look_ns = 4 * CLOCK_S; /* time limit of a request */
 
-enum { LOOKERS = 16 }; /* requests at a time */
+enum { LOOKERS = 16 }; /* most pending requests */
 
 /* A pending request for a part of a rank's log. */
 struct log_reader {
     struct http_exchange *x; /* NULL: unused slot */
     int agent, rank;
-    /* offset asked for (negative: from the end); offset of the first byte received, -1: none yet */
-    int64_t offset, begin, deadline_ns;
-    bool ordered;   /* the log was ordered from its node */
-    int64_t number; /* number of the file reading; 0: none */
+    int64_t offset,  /* offset asked for; negative: from the end */
+        begin,       /* offset of the first byte received; -1: none yet */
+        deadline_ns; /* when the request is refused */
+    bool ordered;    /* the log was ordered from its node */
+    int64_t number;  /* number of the file reading; 0: none */
     struct strbuf text;
 };
 
@@ -44,8 +45,8 @@ struct log_readers *log_readers_new(struct job_run *run)
     return s;
 }
 
-/* Reply to a person's request with the collected part of a log, which ends at offset `end`;
- * negative: the rank has no log.
+/* Reply to a person's request with the collected part of a log, and free its slot.  The part ends
+ * at offset `end` of the log; negative: the rank has no log.
  */
 static void answer(struct log_reader *k, int64_t end)
 {
@@ -63,7 +64,7 @@ static void answer(struct log_reader *k, int64_t end)
     k->x = NULL;
 }
 
-/* Reply to a person's request for a log with an error, and free its slot. */
+/* Reply to a person's request for a log with an HTTP error, and free its slot. */
 static void refuse(struct log_reader *k, int status, const char *why)
 {
     http_reply_error(k->x, status, why);
@@ -78,7 +79,7 @@ void log_readers_shut(struct log_readers *s)
             refuse(&s->log_reader[i], 503, "the job has ended");
 }
 
-/* Return the request that waits for this rank's log from this agent; NULL: none. */
+/* Return the request that waits for this rank's log from this agent, borrowed; NULL: none. */
 static struct log_reader *log_reader_of(struct log_readers *s, int agent, int rank)
 {
     for (int i = 0; i < LOOKERS; i++) {
@@ -101,7 +102,7 @@ struct reading {
     struct log_answer a; /* the result; text NULL: no log */
 };
 
-/* Read a part of a rank's log from its file (on the file thread). */
+/* Read a part of a rank's log from its file (file_task.run, on the file thread). */
 static void read_log(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
@@ -109,7 +110,9 @@ static void read_log(struct file_task *t)
     (void)log_answer_read(r->path, &r->a, NULL);
 }
 
-/* Answer the request that the log was read for, if it still waits (on the driver's thread). */
+/* Answer the request that the log was read for, if it still waits (file_task.done, on the driver's
+ * thread).
+ */
 static void was_read(struct file_task *t)
 {
     const struct reading *r = (const struct reading *)t;
@@ -126,7 +129,7 @@ static void was_read(struct file_task *t)
     }
 }
 
-/* Free a reading task. */
+/* Free a reading task (file_task.free). */
 static void free_reading(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
@@ -136,7 +139,8 @@ static void free_reading(struct file_task *t)
     free(r);
 }
 
-/* Begin to read a log in this machine's folder for a request. */
+/* Begin to read a log in this machine's folder for a request, or refuse the request without memory.
+ */
 static void answer_here(struct log_readers *s, struct log_reader *k)
 {
     struct reading *r = calloc(1, sizeof *r);

@@ -19,7 +19,7 @@
 /* Time limits for all logs together: for fetching and for moving them to their final names. */
 static const int64_t fetch_ns = 30 * CLOCK_S, place_ns = 10 * CLOCK_S;
 
-enum { PLACES = 3 }; /* logs named in a report of missing logs */
+enum { PLACES = 3 }; /* most logs named in a report of missing logs */
 
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
 {
@@ -53,7 +53,9 @@ struct closing {
     char *marker;
 };
 
-/* Delete the temporary files of fetched logs and the marker file (on the file thread). */
+/* Delete the temporary files of fetched logs and the marker file (file_task.run, on the file
+ * thread).
+ */
 static void close_files(struct file_task *k)
 {
     struct closing *c = (struct closing *)k;
@@ -64,7 +66,7 @@ static void close_files(struct file_task *k)
         (void)unlink(c->marker);
 }
 
-/* Free a closing task. */
+/* Free a closing task (file_task.free). */
 static void free_closing(struct file_task *k)
 {
     struct closing *c = (struct closing *)k;
@@ -97,8 +99,8 @@ void logs_fini(struct logs *l)
 
 /* ---- fetching all logs at the end ---- */
 
-/* Remember to fetch the log of a rank that has begun or ended, unless the node writes into this
- * folder.
+/* Add the log of a rank that has begun or ended to the list of logs to fetch, unless the node
+ * writes its logs into this job's folder.
  */
 static void note_rank(struct logs *l, int agent, const struct event *e)
 {
@@ -112,7 +114,9 @@ static void note_rank(struct logs *l, int agent, const struct event *e)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, err.text);
 }
 
-/* Order the agent's next log, unless one is being transferred. */
+/* Order the agent's next log, unless one is being transferred.  If that fails, give up all logs of
+ * the agent.
+ */
 static void order_next(struct logs *l, int agent)
 {
     struct log_fetch_log g;
@@ -127,7 +131,7 @@ static void order_next(struct logs *l, int agent)
         log_fetch_give_up(l->log_fetch, agent);
 }
 
-/* Append where a log is: "node2:/home/me/job/logs/g1/rank-0001.log". */
+/* Append where a log is to b: "node2:/home/me/job/logs/g1/rank-0001.log", or the node alone. */
 static void add_place(const struct logs *l, const struct log_fetch_log *g, struct strbuf *b)
 {
     const char *dir = l->run->agent[g->agent].log_dir;
@@ -137,7 +141,7 @@ static void add_place(const struct logs *l, const struct log_fetch_log *g, struc
         strbuf_addf(b, ":%s/g%" PRId64 "/rank-%04d.log", dir, g->generation, g->rank);
 }
 
-/* Report which logs could not be fetched, why, and where they are: agents delete only logs that
+/* Report how many logs could not be fetched, why, and where they are: agents delete only logs that
  * have arrived completely.
  */
 static void say_missing(struct logs *l, int missing, const struct eddis_error *why)
@@ -180,7 +184,9 @@ static void place(struct file_task *k)
     p->missing = log_fetch_finish(p->log_fetch, p->host, &p->err);
 }
 
-/* End fetching logs, so that the agents may leave. */
+/* Record that fetching logs has ended: logs_fetched returns true next, and the agents' time to
+ * leave begins.
+ */
 static void let_leave(struct logs *l)
 {
     l->place_ns = 0;
@@ -188,13 +194,15 @@ static void let_leave(struct logs *l)
     state_bye_from(&l->run->state, clock_now_ns());
 }
 
-/* Report missing logs and end fetching, after the logs have been moved (on the driver's thread). */
+/* Report missing logs and end fetching, after the logs have been moved (file_task.done, on the
+ * driver's thread).  Do nothing if moving was given up.
+ */
 static void placed(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
     struct logs *l = p->logs;
 
-    if (!l->place_ns) /* it was given up */
+    if (!l->place_ns) /* moving the logs was given up */
         return;
     l->log_fetch = cleanup_keep(p->log_fetch);
     if (p->missing)
@@ -202,17 +210,19 @@ static void placed(struct file_task *k)
     let_leave(l);
 }
 
-/* Free a moving task. */
+/* Free a moving task (file_task.free). */
 static void free_placing(struct file_task *k)
 {
     struct placing *p = (struct placing *)k;
 
-    log_fetch_free(p->log_fetch); /* NULL unless it was given up: then the files stay as they are */
+    log_fetch_free(p->log_fetch); /* not NULL if moving was given up: files stay as they are */
     free(p->host);
     free(p);
 }
 
-/* End the transfers and begin to move the files to their final names. */
+/* End the transfers and begin to move the files to their final names on the file thread.  Without
+ * memory report that and end fetching.
+ */
 static void end_fetching(struct logs *l)
 {
     struct placing *p = calloc(1, sizeof *p);
@@ -248,8 +258,8 @@ static void give_up_placing(struct logs *l)
     let_leave(l);
 }
 
-/* Add the logs of the agent itself and of mpirun to the list and order the agent's first log.  Give
- * up the logs of a lost or ended agent.
+/* Add the logs of the agent itself and of mpirun to the list, and order the agent's first log.
+ * Give up the logs of a lost or ended agent.  Do nothing if the agent's logs need no fetching.
  */
 static void begin_fetching_from(struct logs *l, int agent)
 {
@@ -268,7 +278,7 @@ static void begin_fetching_from(struct logs *l, int agent)
     order_next(l, agent);
 }
 
-/* Begin to fetch all logs.  Return true if there are any, so that agents must stay. */
+/* Begin to fetch all logs.  Return true if there are any, so that the agents must stay. */
 static bool begin_fetching(struct logs *l)
 {
     if (!l->log_fetch || log_fetch_is_done(l->log_fetch)) /* NULL: the job could not begin */
@@ -283,7 +293,9 @@ static bool begin_fetching(struct logs *l)
     return true;
 }
 
-/* Begin to fetch logs on ACTION_BYE; return true if the agents must stay for that. */
+/* Begin to fetch logs on ACTION_BYE.  Return true if the agents must stay for that
+ * (subject_ops.on_action).
+ */
 static bool on_action(void *self, const struct action *a)
 {
     return a->type == ACTION_BYE && begin_fetching(self);
@@ -337,8 +349,8 @@ void logs_look(struct logs *l, const struct request_item *i, int64_t now_ns)
     log_readers_add(l->log_readers, i, l->end_ns || l->place_ns, now_ns);
 }
 
-/* Handle that an agent has sent a log to its end: pass it to a person's request, or order the next
- * log.
+/* Handle that an agent has sent a log to its end.  While all logs are fetched, order the next log,
+ * and end fetching after the last; otherwise answer the person's request for the log.
  */
 static void take_end(struct logs *l, int agent, const struct event *e)
 {
@@ -354,7 +366,9 @@ static void take_end(struct logs *l, int agent, const struct event *e)
         end_fetching(l);
 }
 
-/* Handle a log that was sent to its end, or record that a rank has a log to fetch. */
+/* Handle a log that was sent to its end, or record that a rank has a log to fetch
+ * (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     (void)now_ns;
@@ -365,7 +379,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
-/* End fetching and moving logs at their deadlines, and give up the logs of agents that have gone.
+/* End fetching and moving logs at their deadlines, give up the logs of agents that have gone, and
+ * refuse late requests of people (subject_ops.tick).
  */
 static void tick(void *self, int64_t now_ns)
 {

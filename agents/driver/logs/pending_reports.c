@@ -20,7 +20,7 @@ struct pending_report {
     struct eddis_error err;
 };
 
-/* Write the log chunks of a report up to the first error (on the file thread). */
+/* Write the log chunks of a report up to the first error (file_task.run, on the file thread). */
 static void write_pieces(struct file_task *k)
 {
     struct pending_report *r = (struct pending_report *)k;
@@ -29,7 +29,7 @@ static void write_pieces(struct file_task *k)
         (void)log_fetch_write(&r->piece[i], &r->err);
 }
 
-/* Free a pending report, unless pending_reports_take still needs it. */
+/* Free a pending report, unless pending_reports_take still needs it (file_task.free). */
 static void free_report(struct file_task *k)
 {
     struct pending_report *r = (struct pending_report *)k;
@@ -43,8 +43,8 @@ static void free_report(struct file_task *k)
     free(r);
 }
 
-/* Move a pending report to those with written chunks; on error give up fetching its log (on the
- * driver's thread).
+/* Move a pending report to the list of those whose chunks are written; on error give up fetching
+ * the log (file_task.done, on the driver's thread).
  */
 static void pieces_written(struct file_task *k)
 {
@@ -76,7 +76,9 @@ bool pending_reports_again(struct pending_reports *h, struct request_item *i)
     return true;
 }
 
-/* Accept all log chunks of a report.  If a later one is rejected, give up fetching the log. */
+/* Accept all log chunks of a report, and count them in r->n.  Return 0 or a negative error.  If a
+ * chunk is rejected after others were accepted, give up fetching the log.
+ */
 static int take_pieces(struct pending_report *r, struct log_fetch *f, const struct request_item *i,
                        struct eddis_error *err)
 {

@@ -39,7 +39,7 @@ void metrics_fini(struct metrics *f)
 }
 
 /* Begin a new window of a worker's steps if the present one has METRICS_WINDOW steps.  The previous
- * window remains usable until the new one has enough.
+ * window remains usable until the new one has as many.
  */
 static void move_window(struct metrics_worker *w)
 {
@@ -62,8 +62,9 @@ static int64_t with_all(const struct metrics *f, int64_t samples)
     return samples;
 }
 
-/* Correct the totals of earlier generations if the present one began at an earlier step than
- * assumed: the newest checkpoint was damaged or missing, or the program chose an older one.
+/* Correct the totals of earlier generations, since the present one began at this step, which is
+ * earlier than assumed: the newest checkpoint was damaged or missing, or the program chose an older
+ * one.
  */
 static void went_back(struct metrics *f, int64_t step)
 {
@@ -93,7 +94,8 @@ void metrics_progress(struct metrics *f, const struct progress *p, int64_t now_n
         w->warm = metrics_spans_mark(p);
     if (!w->real_begun && p->step_plan >= f->real_version) {
         w->real_begun = true;
-        /* If it skipped to a later plan, the steps before are not of the equal split alone. */
+        /* If the worker skipped to a later plan, its steps before are not of the equal split alone.
+         */
         if (f->real_version > 1 && p->step_plan == f->real_version)
             w->real_first =
                 (struct metrics_mark){ p->steps_before, p->samples_before, p->sum_before };
@@ -145,15 +147,17 @@ static int64_t restored_samples(const struct metrics *f)
     return most;
 }
 
-/* Check whether progress is counted in samples: workers advance at their own speed, or do together
- * what such workers left over.
+/* Check whether progress is counted in samples: either workers advance at their own speed now, or
+ * such workers did before the checkpoint, and the present ones do the rest together.
  */
 static bool counts_samples(const struct metrics *f)
 {
     return f->plan && (algorithm_has(f->plan->algorithm, ALGORITHM_SEVERAL) || restored_samples(f));
 }
 
-/* Return how many sync-mode steps correspond to the samples done so far. */
+/* Return how many sync-mode steps correspond to the samples done so far, at least the step resumed
+ * from.
+ */
 static int64_t steps_of_samples(const struct metrics *f)
 {
     const struct progress *p = &f->worker[0].last;
@@ -166,10 +170,12 @@ static int64_t steps_of_samples(const struct metrics *f)
         samples %= epoch;
     }
     steps += samples / f->plan->global_batch;
-    return steps > f->past.steps ? steps : f->past.steps; /* some have not read a checkpoint yet */
+    return steps > f->past.steps ? steps : f->past.steps; /* a worker may not have resumed yet */
 }
 
-/* Return the worker that has reported the most steps; NULL: none has reported. */
+/* Return the worker that has reported the most steps, the first of equals; NULL: no worker has
+ * reported.
+ */
 static const struct metrics_worker *furthest(const struct metrics *f)
 {
     const struct metrics_worker *best = NULL;
@@ -208,7 +214,9 @@ int64_t metrics_steps_here(const struct metrics *f)
     return f->n_workers ? n : 0;
 }
 
-/* Return worker i's batch: of the equal split until it has done a step of the real plan. */
+/* Return worker i's present batch: of the equal split until the worker has done a step of the real
+ * plan.
+ */
 static int64_t batch_in_force(const struct metrics *f, int i)
 {
     const struct plan_worker *pw = &f->plan->worker[i];
@@ -222,14 +230,16 @@ double metrics_modelled_speed(const struct plan_worker *w, int64_t batch)
     return batch > 0 ? (double)batch / (w->fixed_s + w->sample_s * (double)batch) : 0;
 }
 
-/* Return the plan's samples per second of worker i, which has not been measured; NAN: unknown. */
+/* Return the samples per second that the plan expects of worker i, which has not been measured;
+ * NAN: unknown.
+ */
 static double expected_speed(const struct metrics *f, int i)
 {
     return f->plan->relative ? NAN : f->plan->worker[i].samples_per_s;
 }
 
 /* Return worker i's samples per second without communication.  An emulated device has the plan's
- * model b / (a + c b); another one is measured over the same steps as the rate.
+ * model b / (a + c b); another device is measured over the same steps as the job's rate.
  */
 static double own_speed(const struct metrics *f, int i)
 {
@@ -247,8 +257,8 @@ static double own_speed(const struct metrics *f, int i)
     return isnan(speed) ? expected_speed(f, i) : speed;
 }
 
-/* Return worker i's samples per second without communication over the steps of the last report; if
- * it has none, from its latest medians or as own_speed.
+/* Return worker i's samples per second without communication over the steps since the report before
+ * the last.  If there are none, use the latest medians, or else own_speed.
  */
 static double recent_speed(const struct metrics *f, int i)
 {
@@ -266,7 +276,8 @@ static double recent_speed(const struct metrics *f, int i)
     return own_speed(f, i);
 }
 
-/* Return the sum of all workers' samples per second, as speed(f, i) gives them. */
+/* Return the sum over all workers of speed(f, i), their samples per second; NAN if one is unknown.
+ */
 static double ideal_rate(const struct metrics *f, double (*speed)(const struct metrics *f, int i))
 {
     double sum = 0;
@@ -291,8 +302,8 @@ static double equal_rate(const struct metrics *f)
                                  : metrics_spans_rate(f, metrics_spans_equal);
 }
 
-/* End a generation whose program resumes by itself: count all its samples.  They are corrected once
- * the program reports the step it resumed at.
+/* End a generation whose program resumes by itself: count all its samples in the totals.  They are
+ * corrected once the program reports the step at which it resumed.
  */
 static void end_told(struct metrics *f)
 {
@@ -304,7 +315,9 @@ static void end_told(struct metrics *f)
     f->past.steps = metrics_steps(f);
 }
 
-/* End a generation that resumes from resume_step: subtract the samples after that step. */
+/* End a generation after which the job resumes from resume_step: count its samples in the totals,
+ * without those after that step.
+ */
 static void end_counted(struct metrics *f, int64_t resume_step)
 {
     struct metrics_past *past = &f->past;
@@ -363,8 +376,8 @@ static double job_rate(const struct metrics *f)
     return metrics_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
 }
 
-/* Return the mean of a rate over all generations, weighted by step time.  past_samples: what the
- * plans of earlier generations could have done; here_per_s: the present rate.
+/* Return the mean of a rate over all generations, weighted by step time. past_samples: what that
+ * rate gives in the step time of earlier generations; here_per_s: the present rate.
  */
 static double over_generations(const struct metrics *f, double past_samples, double here_per_s)
 {
@@ -377,8 +390,8 @@ static double over_generations(const struct metrics *f, double past_samples, dou
     return past_samples * CLOCK_S / (double)(f->past.all_ns + ns);
 }
 
-/* Return the samples per second over the latest reports, without stalled workers, whose last report
- * says nothing about now; NAN: unknown.
+/* Return the samples per second of all workers over the steps since the report before the last;
+ * NAN: unknown.  Leave out stalled workers, whose last report says nothing about the present.
  */
 static double recent_rate(const struct metrics *f, const struct job_status *s)
 {
@@ -409,8 +422,8 @@ static double mean_ms(int64_t ns, int64_t steps)
     return steps > 0 ? (double)ns / CLOCK_MS / (double)steps : NAN;
 }
 
-/* Fill a worker's mean times per step and its rate: over the steps since the report before; without
- * such, and at the job's end, over all steps under the plan in force.
+/* Fill a worker's mean times per step and its rate: over the steps since the report before the
+ * last; if there are none, or the job has ended, over all steps under the plan in force.
  */
 static void fill_means(const struct metrics_worker *w, bool ended, struct worker_status *s)
 {
@@ -430,8 +443,8 @@ static void fill_means(const struct metrics_worker *w, bool ended, struct worker
         s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
 }
 
-/* Fill a worker's median times, of one plan and one speed.  Medians need not add up, so waiting is
- * what the other parts leave of the step.
+/* Fill a worker's times per step with its medians, which are of one plan and one speed.  Medians
+ * need not add up, so waiting is what the other parts leave of the step.
  */
 static void fill_medians(const struct step_metrics *f, struct worker_status *s)
 {
@@ -442,7 +455,7 @@ static void fill_medians(const struct step_metrics *f, struct worker_status *s)
     s->wait_ms = fmax(s->step_ms - (s->compute_ms + s->input_ms + s->exposed_ms), 0);
 }
 
-/* Fill the step times, memory and overrun in a worker's status. */
+/* Fill the step times, memory and overrun in a worker's status. ended: the job has ended. */
 static void fill_times(const struct metrics_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
@@ -458,8 +471,8 @@ static void fill_times(const struct metrics_worker *w, bool ended, struct worker
     s->piece = p->at_once;
 }
 
-/* Return a worker's speed relative to the time model (1: as modelled); NAN: too few steps.  It uses
- * the samples done, not steps times batch, because an epoch's last step is shorter.
+/* Return a worker's speed relative to the time model (1: as modelled); NAN: too few steps.  It is
+ * computed from the samples done, not steps times batch, because an epoch's last step is shorter.
  */
 static double relative_speed(const struct metrics_worker *w, const struct plan_worker *pw,
                              bool ended)
@@ -475,7 +488,8 @@ static double relative_speed(const struct metrics_worker *w, const struct plan_w
     return (pw->fixed_s * (double)n + pw->sample_s * (double)(to.samples - from.samples)) / own_s;
 }
 
-/* Return the name of a worker's phase, as it appears in the status. */
+/* Return the name of a worker's phase, as it appears in the status; "start" for an unknown phase.
+ */
 static const char *phase_name(int phase)
 {
     static const char *const names[] = { "start",    "input",      "compute", "wait",
@@ -484,7 +498,9 @@ static const char *phase_name(int phase)
     return phase >= 0 && phase < (int)(sizeof names / sizeof *names) ? names[phase] : "start";
 }
 
-/* Fill the status of worker i; only the plan's part if it has not reported. */
+/* Fill the status of worker i; if the worker has not reported, only the plan's part. ended: the job
+ * has ended.
+ */
 static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_ns,
                         struct worker_status *s)
 {
@@ -516,7 +532,7 @@ static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_
         s->relative_speed = relative_speed(w, pw, ended);
 }
 
-/* Return the mean of the workers' latest finite losses, weighted by batch; NAN: none. */
+/* Return the mean of the workers' latest finite losses, weighted by batch; NAN: there are none. */
 static double mean_loss(const struct metrics *f)
 {
     double sum = 0, weight = 0;
@@ -533,7 +549,7 @@ static double mean_loss(const struct metrics *f)
     return weight > 0 ? sum / weight : NAN;
 }
 
-/* Return a metric of this name that rank 0 has reported; NAN: none. */
+/* Return the metric of this name that rank 0 has reported; NAN: it has reported none. */
 static double metric(const struct metrics *f, const char *name)
 {
     const struct progress *p = &f->worker[0].last;
@@ -544,9 +560,9 @@ static double metric(const struct metrics *f, const char *name)
     return NAN;
 }
 
-/* Return the job's total number of steps; 0: unknown.  The job's setting wins if the program
- * divides its samples itself: a number printed beside a step may count one epoch only, which the
- * next epoch shows.
+/* Return the job's total number of steps; 0: unknown. done: the steps done.  The job's setting wins
+ * if the program divides its samples itself: a number printed beside a step may count one epoch
+ * only, which shows in the next epoch.
  */
 static int64_t all_steps(const struct metrics *f, const struct progress *p, int64_t done)
 {

@@ -10,8 +10,8 @@
 
 /* ---- the list ---- */
 
-/* Return a new entry at the end of the list of plans.  If the list is full, remove its second
- * entry: the first plan and the newest ones are kept.
+/* Return a new entry at the end of the list of plans, borrowed.  If the list is full, remove its
+ * second entry: the first plan and the newest plans are kept.
  */
 static struct metrics_plan *next_place(struct metrics_plans *l)
 {
@@ -22,7 +22,7 @@ static struct metrics_plan *next_place(struct metrics_plans *l)
     return &l->plan[l->n++];
 }
 
-/* Copy the plan's own predictions into its entry of the list, and the ideal of its emulated
+/* Copy the predictions of plan p into its entry of the list, and compute the ideal of its emulated
  * devices, which is not measured.
  */
 static void expect(struct metrics_plan *e, const struct plan *p)
@@ -69,8 +69,8 @@ static bool is_present(const struct metrics *f, const struct metrics_plan *e)
     return f->plan && e->s.generation == f->plan->generation;
 }
 
-/* Return the newest listed plan of the present generation whose version is not above this one;
- * NULL: none.
+/* Return the entry of the newest plan of the present generation whose version is not above this
+ * one, borrowed; NULL: none.
  */
 static struct metrics_plan *plan_of(struct metrics *f, int64_t version)
 {
@@ -82,7 +82,9 @@ static struct metrics_plan *plan_of(struct metrics *f, int64_t version)
 
 /* ---- a worker's steps ---- */
 
-/* Add worker i's steps between two marks to a listed plan of the present generation. */
+/* Add worker i's steps between two marks to the entry of a plan of the present generation; add
+ * nothing if no time has passed.
+ */
 static void add_span(const struct metrics *f, struct metrics_plan *e, int i,
                      const struct metrics_mark *from, const struct metrics_mark *to)
 {
@@ -99,7 +101,9 @@ static void add_span(const struct metrics *f, struct metrics_plan *e, int i,
         e->s.steps = to->steps - from->steps;
 }
 
-/* Add the steps of a worker, up to a mark, to the listed plan that it leaves. */
+/* Add the steps of a worker, up to mark `end`, to the entry of the plan that the worker used, and
+ * record that it uses none.
+ */
 static void leave(struct metrics *f, struct metrics_worker *w, const struct metrics_mark *end)
 {
     struct metrics_plan *e = w->plan ? plan_of(f, w->plan) : NULL;
@@ -109,8 +113,8 @@ static void leave(struct metrics *f, struct metrics_worker *w, const struct metr
     w->plan = 0;
 }
 
-/* Record the first step of the plan that a worker reports.  It is agreed on before any worker takes
- * that step; the first version begins at the start.
+/* Record in the plan's entry the first step of the plan version that a worker reports.  The workers
+ * agree on it before any of them takes that step; the first version begins at the start.
  */
 static void know_since(struct metrics *f, const struct progress *p)
 {
@@ -153,7 +157,9 @@ void metrics_plans_end(struct metrics *f)
 
 /* ---- the status ---- */
 
-/* Return the status of a listed plan, including the workers that still use it. */
+/* Return the status of a listed plan.  It includes the steps so far of workers that still use the
+ * plan.
+ */
 static struct plan_status status_of(const struct metrics *f, const struct metrics_plan *plan)
 {
     struct metrics_plan e = *plan;

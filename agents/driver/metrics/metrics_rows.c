@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* Forget all rows of metrics if the number of workers has changed, as it may with a generation.
- * Without memory no rows are chosen.
+/* If the number of workers has changed, as it may with a generation, forget all rows and make room
+ * for n.  Without memory there is room for none.
  */
 static void resize(struct metrics_rows *m, int n)
 {
@@ -18,8 +18,8 @@ static void resize(struct metrics_rows *m, int n)
     m->n = m->row ? n : 0;
 }
 
-/* Check whether to write a row of a worker's metrics: the plan or the speed is new, or the last row
- * is METRICS_ROW_S old.
+/* Check whether to write a row of a worker's metrics: the worker has metrics, and their plan or
+ * speed is new or the last row is METRICS_ROW_S old.
  */
 static bool is_due(const struct metrics_row *row, const struct worker_status *w, int64_t now_ns)
 {

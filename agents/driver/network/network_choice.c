@@ -70,7 +70,7 @@ static const char *why_unfit(const struct run_agent *a, const struct node_addres
     return NULL;
 }
 
-/* Write the node's addresses that the user allows to ret, and return their number. */
+/* Write the node's addresses that the user allows to ret, borrowed, and return their number. */
 static int add_addresses(const struct job_run *r, int agent, struct network_address *ret)
 {
     const struct run_agent *a = &r->agent[agent];
@@ -91,7 +91,9 @@ static int add_addresses(const struct job_run *r, int agent, struct network_addr
     return n;
 }
 
-/* Collect the usable nodes and their addresses.  view_fini is needed even on failure. */
+/* Collect the usable nodes and their addresses.  Return 0, -EADDRNOTAVAIL if a node lacks the
+ * address that the user has set, or -ENOMEM; view_fini is needed in each case.
+ */
 static int view_init(const struct job_run *r, struct view *v, struct eddis_error *err)
 {
     size_t all = 1, most = r->n_agents > 0 ? (size_t)r->n_agents : 1;
@@ -123,7 +125,9 @@ static int view_init(const struct job_run *r, struct view *v, struct eddis_error
     return 0;
 }
 
-/* Find the candidate networks of the nodes, best first, and record those that were rejected. */
+/* Find the candidate networks of the nodes, best first, in c->candidates, and report those that
+ * were rejected.  Return 0 or a negative error.
+ */
 static int find(struct network_choice *c, const struct view *v, struct eddis_error *err)
 {
     int rc;
@@ -151,7 +155,7 @@ static char *key_of(const struct view *v, const struct network_candidate *w)
     return strbuf_steal(&b);
 }
 
-/* Make the nodes use a candidate network, and record it. */
+/* Set the addresses of all nodes in this candidate network, and report it as the network in use. */
 static void choose(struct network_choice *c, const struct view *v,
                    const struct network_candidate *w)
 {
@@ -182,7 +186,7 @@ static const struct network_candidate *find_cached(struct network_choice *c, con
     return NULL;
 }
 
-/* Record that the probe of the last candidate failed, and why. */
+/* Report why the probe of the last candidate failed, and append that to c->why. */
 static void note_failed(struct network_choice *c)
 {
     size_t n = strlen(c->why);
@@ -192,7 +196,9 @@ static void note_failed(struct network_choice *c)
     job_run_say(c->run, JOB_EVENT_NETWORK_FAILED, -1, -1, c->run->state.probe_trouble);
 }
 
-/* Start the probe of the next candidate.  Fail if there is none left. */
+/* Start the probe of the next candidate, after a report why the previous one failed.  Return 0 or a
+ * negative error, -ENETUNREACH if no candidate is left.
+ */
 static int try_next(struct network_choice *c, const struct view *v, struct eddis_error *err)
 {
     if (c->next > 0)
@@ -204,7 +210,9 @@ static int try_next(struct network_choice *c, const struct view *v, struct eddis
     return state_network_try(&c->run->state, clock_now_ns(), err);
 }
 
-/* Choose a network from the cache, or probe the next candidate.  A failure ends the job. */
+/* Choose a network from the cache, or probe the next candidate, and tell the state machine.  A
+ * failure ends the job.
+ */
 static void choose_next(struct network_choice *c)
 {
     bool first = c->candidates.n == 0;
@@ -245,7 +253,9 @@ static void keep(struct network_choice *c)
         job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
-/* Delete the measurement of the network in use and everything derived from it. */
+/* Delete the measurement of the network in use, also from the cache, and everything derived from
+ * it.
+ */
 static void forget(struct network_choice *c)
 {
     if (c->key)
@@ -258,7 +268,9 @@ static void forget(struct network_choice *c)
     network_result_describe(&c->used);
 }
 
-/* Record the ranks' revalidation of a cached network measurement. */
+/* Record the ranks' revalidation of a cached network measurement.  Return HEARD_TAKEN for a result
+ * that is not wanted or cannot be read.
+ */
 static enum heard take_check(struct network_choice *c, const struct event *e)
 {
     const struct state *s = &c->run->state;
@@ -294,7 +306,9 @@ static bool take_measured(struct network_choice *c, const struct event *e)
 
 /* ---- entry points ---- */
 
-/* Handle results of the probe (generation 0) or a revalidation by the ranks. */
+/* Handle results of the probe (generation 0) or a revalidation by the ranks; withhold partial and
+ * unusable results from other modules (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct network_choice *c = self;
@@ -306,7 +320,9 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return take_measured(c, e) ? HEARD : HEARD_TAKEN;
 }
 
-/* Choose a network, forget it, or store its measurement, as an action requires. */
+/* Choose a network, forget it, or store its measurement, as an action requires
+ * (subject_ops.on_action).
+ */
 static bool on_action(void *self, const struct action *a)
 {
     struct network_choice *c = self;
@@ -321,7 +337,9 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
-/* Delete the cache entry of a network that has changed, so that the next job measures again. */
+/* Delete the cache entry of a network that has changed, so that the next job measures again
+ * (subject_ops.tick).
+ */
 static void tick(void *self, int64_t now_ns)
 {
     struct network_choice *c = self;

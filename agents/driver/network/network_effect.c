@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SENTENCE = 640 };
+enum { SENTENCE = 640 }; /* size of a sentence for the user */
 
-/* Return a copy of p, predicted with the present history, for the caller to free; NULL: not
- * possible.  under_way: keep p's algorithm, period and wire format; otherwise choose them as for a
- * new job.
+/* Return a copy of p, predicted with the present history, for the caller to free; NULL, with the
+ * reason in err: this is not possible. under_way: keep p's algorithm, period and wire format;
+ * otherwise choose them as for a new job.
  */
 static struct plan *predict_anew(const struct job_run *r, const struct planner_history *history,
                                  const struct plan *p, bool under_way, struct eddis_error *err)
@@ -51,7 +51,7 @@ static void take_prediction(struct plan *p, const struct plan *now)
     memcpy(p->candidate, now->candidate, sizeof p->candidate);
 }
 
-/* Append the old and the new predicted rate to the sentence, if both are known. */
+/* Append the rates that `now` and `was` predict to the sentence, if both are known. */
 static void add_rates(const struct plan *was, const struct plan *now, char text[SENTENCE])
 {
     char a[48], b[48];
@@ -62,7 +62,7 @@ static void add_rates(const struct plan *was, const struct plan *now, char text[
                     text_grouped(round(was->predicted_samples_per_s), b, sizeof b));
 }
 
-/* Append the mode that a new job would get to the sentence, if it is another one. */
+/* Append the mode that a new job would get to the sentence, if it differs from that of p. */
 static void add_mode(const struct job_run *r, const struct planner_history *history,
                      const struct plan *p, char text[SENTENCE])
 {
@@ -74,8 +74,8 @@ static void add_mode(const struct job_run *r, const struct planner_history *hist
     plan_free(begun);
 }
 
-/* Predict p again and append the effect to the sentence.  Return the relative change of the
- * predicted rate; 0: no prediction.
+/* Predict p again, set its predictions to the result, and append the effect to the sentence.
+ * Return the relative change of the predicted rate; 0: no prediction, and p is unchanged.
  */
 static double report_effect(struct job_run *r, const struct planner_history *history,
                             struct plan *p, char text[SENTENCE])

@@ -18,7 +18,7 @@ const char *network_result_node(const struct job_run *r, int rank)
     return rank >= 0 && rank < s->n_ranks ? s->agent[s->rank[rank].agent].host : "a node";
 }
 
-/* Report to the state machine that the probe failed, and between which nodes. */
+/* Report to the state machine that the probe failed, and between which nodes if that is known. */
 static void failed(struct job_run *r, const struct network *n)
 {
     char text[600];
@@ -32,7 +32,9 @@ static void failed(struct job_run *r, const struct network *n)
     state_network_failed(&r->state, text, clock_now_ns());
 }
 
-/* Write "slowest from c01 to c03: 112 MB/s, 0.11 ms" to used->reason. */
+/* Write the slowest link to used->reason, "slowest from c01 to c03: 112 MB/s, 0.11 ms"; leave it if
+ * no link or name is known.
+ */
 static void describe(const struct network *n, struct run_network *used)
 {
     const struct network_link *l = network_slowest(n);
@@ -43,8 +45,8 @@ static void describe(const struct network *n, struct run_network *used)
                        n->host[l->to], l->bytes_per_s / 1e6, 1e3 * l->latency_s);
 }
 
-/* Add the nodes' names to the network probe's results, which only number them.  Return 0; negative:
- * no memory.
+/* Add the nodes' names to the network probe's results, which have only their numbers.  Return 0, or
+ * -1 without memory.
  */
 static int name_nodes(const struct job_run *r, struct network *n)
 {
@@ -69,7 +71,9 @@ void network_result_describe(struct run_network *used)
     network_free(n);
 }
 
-/* Add the network and the nodes' names to the network probe's results, and store them in *used. */
+/* Add the network and the nodes' names to the network probe's results, and store them in *used;
+ * without memory for the names *used is unchanged.
+ */
 static void measured(const struct job_run *r, struct network *n, struct run_network *used)
 {
     (void)snprintf(n->network, sizeof n->network, "%s", used->subnet);

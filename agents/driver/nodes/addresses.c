@@ -19,9 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* DISCARD_PORT: port to which a socket is connected to find a route; nothing is sent to it. */
 enum { MAX_INTERFACES = 256, DISCARD_PORT = 9 };
 
-static const int64_t resolve_ns = 3 * CLOCK_S; /* for all names together */
+static const int64_t resolve_ns = 3 * CLOCK_S; /* time limit for resolving all names */
 
 /* The addresses found so far, without duplicates. */
 struct found {
@@ -39,9 +40,9 @@ static void add(struct found *f, const char *address)
         (void)snprintf(f->ret[f->n++], LISTENERS_ADDRESS, "%s", address);
 }
 
-/* Add the source address that the kernel would use for packets to `to`, and return whether there is
- * a usable one.  Nothing is sent.  For IPv6, prefer a public to a temporary address, which lasts
- * only a few days (RFC 8981): a job may last longer.
+/* Add the source address that the kernel would use for packets to `to`.  Return whether there is a
+ * usable one.  Nothing is sent.  For IPv6, prefer a public to a temporary address, which lasts only
+ * a few days (RFC 8981): a job may last longer.
  */
 static bool add_route(struct found *f, const struct ip *to)
 {
@@ -147,8 +148,8 @@ static void wait_for_names(const struct lookup *l, int64_t deadline_ns)
         }
 }
 
-/* Add the routes to the names that were resolved.  Move the other names to the front of name[], and
- * return their number.
+/* Add the routes to the names that were resolved.  Move the names that gave no route to the front
+ * of name[], and return their number.
  */
 static size_t add_found(struct found *f, const struct lookup *l, const char **name)
 {
@@ -162,8 +163,9 @@ static size_t add_found(struct found *f, const struct lookup *l, const char **na
     return lost;
 }
 
-/* Resolve n names at the same time and add the routes of one address family to them.  Move the
- * names that gave no route to the front of name[], and return their number.
+/* Resolve n names at the same time and add the routes of one address family to them, IPv4 if v4,
+ * else IPv6.  Move the names that gave no route to the front of name[], and return their number.
+ * Blocks until the deadline at most.
  */
 static size_t add_family(struct found *f, const char **name, size_t n, bool v4, int64_t deadline_ns)
 {
@@ -178,9 +180,9 @@ static size_t add_family(struct found *f, const char **name, size_t n, bool v4, 
     return n;
 }
 
-/* Resolve n names and add the routes to them; return how many gave no route.  IPv6 is looked up
- * only for names without an IPv4 route, so that a name server that does not answer IPv6 queries
- * delays no other name.
+/* Resolve n names and add the routes to them.  Return how many names gave no route.  IPv6 is looked
+ * up only for names without an IPv4 route, so that a name server that does not answer IPv6 queries
+ * delays no other name.  Blocks for resolve_ns at most.
  */
 static int add_names(struct found *f, const char **name, size_t n)
 {

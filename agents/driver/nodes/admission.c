@@ -54,14 +54,14 @@ void admission_close(struct admission *a)
 
 /* ---- join secrets ---- */
 
-/* Return the number of a join secret in listeners->agent_tokens. */
+/* Return the index of a join secret's token in listeners->agent_tokens. */
 static int token_of(const struct admission *a, int secret)
 {
     return a->run->n_agents + secret;
 }
 
-/* Invalidate a join secret: replace it with a random one that nobody knows.  If none can be drawn,
- * it is still marked as not valid.
+/* Invalidate a join secret: replace its token by a random one that nobody knows.  If no random
+ * number can be drawn, the secret is still marked as not valid.
  */
 static void shut(struct admission *a, int secret)
 {
@@ -69,8 +69,8 @@ static void shut(struct admission *a, int secret)
     (void)http_tokens_renew(a->listeners->agent_tokens, token_of(a, secret), NULL);
 }
 
-/* Remove a node from its join secret, if it has one, and invalidate the secret if no other node
- * needs it.
+/* Cancel the invitation of a node, if it has one, and invalidate its join secret if no other node
+ * needs that secret.
  */
 static void leave_door(struct admission *a, int agent)
 {
@@ -81,7 +81,9 @@ static void leave_door(struct admission *a, int agent)
         shut(a, secret);
 }
 
-/* Draw a new join secret, valid until until_ns.  Does nothing if the present one is valid. */
+/* Draw a new join secret, valid until until_ns.  Do nothing if the present secret is valid.  Return
+ * 0 or a negative error.
+ */
 static int open_door(struct admission *a, int secret, int64_t until_ns, struct eddis_error *err)
 {
     int rc;
@@ -155,7 +157,9 @@ int admission_invite(struct admission *a, int agent, int group, int64_t until_ns
 
 /* ---- joining ---- */
 
-/* Return the node with this name (case is ignored) that may join with this secret; -1: none. */
+/* Return the agent of the node with this name (case is ignored) that may join with this secret; -1:
+ * none.
+ */
 static int find_seat(const struct admission *a, int secret, const char *name)
 {
     const struct job *job = a->run->o->job;

@@ -45,9 +45,9 @@ static void fill_emulate(const struct job *job, int agent, struct agent_config *
     memcpy(b->emulate, list, (size_t)b->n_emulate * sizeof *list);
 }
 
-/* Set in an agent's configuration how long a program may print nothing before it counts as hung, if
- * the user set timeouts.hang.  A program that is to open libeddis first has as long as its first
- * step: it may wait for data.
+/* Set in an agent's configuration how long a program may neither print nor compute before that is
+ * reported, if the user set timeouts.hang.  A program that has loaded libeddis but not called it
+ * yet has as long as its first step may take, if that is longer: it may wait for data.
  */
 static void fill_quiet(const struct job *job, struct agent_config *b)
 {

@@ -60,8 +60,8 @@ void check_report(struct job_run *r)
     free(row);
 }
 
-/* In a check, store the text of a node's failure event, unless it only follows from an earlier
- * failure.
+/* In a check, store the text of a node's failure event, unless the event only follows from an
+ * earlier failure (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {

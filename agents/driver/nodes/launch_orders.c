@@ -27,8 +27,8 @@ static bool is_taken(const struct order_node *node, int n, const char *host)
     return false;
 }
 
-/* Name node i of a generation.  mpirun would merge two nodes of the same name, so a second "c07"
- * becomes "c07-2".
+/* Set the name of node i of a generation. mpirun would merge two nodes of the same name, so a
+ * second "c07" becomes "c07-2".
  */
 static void name_node(struct order_node *node, int i, const char *host)
 {
@@ -37,8 +37,9 @@ static void name_node(struct order_node *node, int i, const char *host)
         (void)snprintf(node[i].host, sizeof node[i].host, "%.240s-%d", host, k);
 }
 
-/* List the nodes that have ranks, ordered by their first rank, and return their number.  node[] has
- * room for all agents.
+/* List the nodes that have ranks, ordered by their first rank, and return their number.  Several
+ * nodes get their addresses; a single one is named "localhost". node[] has room for all agents and
+ * is zeroed.
  */
 static int list_nodes(const struct launch_orders *l, struct order_node *node)
 {
@@ -65,7 +66,8 @@ static int list_nodes(const struct launch_orders *l, struct order_node *node)
 
 /* ---- the ranks ---- */
 
-/* Fill the order of a rank from its worker in the plan. */
+/* Fill the order of a rank from the rank's worker in the plan.  Only an emulated device gets times.
+ */
 static void fill_rank(struct order_rank *r, const struct plan_worker *w)
 {
     *r = (struct order_rank){
@@ -79,8 +81,8 @@ static void fill_rank(struct order_rank *r, const struct plan_worker *w)
     }
 }
 
-/* Check whether the generation resumes from a checkpoint.  Later generations resume from the newest
- * one, unless it is known that there is none.
+/* Check whether the generation resumes from a checkpoint.  A later generation resumes from the
+ * newest checkpoint, unless it is known that there is none.
  */
 static bool resumes(const struct state *s)
 {
@@ -93,7 +95,9 @@ static int64_t check_models(const struct job *job)
     return job->check_models < 0 ? 0 : job->check_models ? job->check_models : MODEL_CHECK_EVERY;
 }
 
-/* Make the part of a training order that is the same for all nodes.  The caller frees o.plan. */
+/* Return the part of a prepare order for training that is the same for all nodes.  The caller frees
+ * its plan, which is NULL without memory.
+ */
 static struct order training(const struct launch_orders *l)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
@@ -109,7 +113,7 @@ static struct order training(const struct launch_orders *l)
         .check_models = check_models(job),
         .resume = resumes(s),
         .resume_begun = s->o.resumes && s->resume_step < 0,
-        /* Report the first step at once: a failure after it is recovered from. */
+        /* Report the first step immediately: the job recovers from a failure after it. */
         .report_at_step = l->plans->equal_until ? l->plans->equal_until : 1,
         .options = p->options,
         .choice = p->choice,
@@ -123,8 +127,8 @@ static struct order training(const struct launch_orders *l)
     return o;
 }
 
-/* Make the part of a network probe's order that is the same for all nodes: one rank per node, no
- * training.  The caller frees o.plan, which is NULL without memory.
+/* Return the part of a prepare order for a network probe that is the same for all nodes: one rank
+ * per node, no training.  The caller frees its plan, which is NULL without memory.
  */
 static struct order probing(const struct launch_orders *l)
 {
@@ -144,7 +148,7 @@ static struct order probing(const struct launch_orders *l)
     return o;
 }
 
-/* Fill a prepare order with the ranks of one node. */
+/* Fill the ranks of a prepare order, o->rank [o->n_local], with the ranks of one agent's node. */
 static void list_ranks(const struct launch_orders *l, int agent, struct order *o)
 {
     const struct plan *p = l->plans->equal ? l->plans->equal : l->plans->plan;
@@ -201,7 +205,8 @@ static int choose_checks(const struct launch_orders *l, const struct order *o,
 
 /* ---- orders ---- */
 
-/* Check whether the mpirun daemons of all nodes support a shared secret; false for a single node.
+/* Check whether mpirun and its daemons on all nodes support a shared secret; false for a single
+ * node.
  */
 static bool are_guarded(const struct launch_orders *l, const struct order *o)
 {
@@ -211,7 +216,9 @@ static bool are_guarded(const struct launch_orders *l, const struct order *o)
     return o->n_nodes > 1;
 }
 
-/* Complete the order for each node of the generation and queue it for its agent. */
+/* Complete the prepare order for each node of the generation, and queue it for the node's agent.
+ * Return 0 or a negative error.
+ */
 static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_error *err)
 {
     cleanup_free struct network_checks *checks = calloc((size_t)l->run->n_agents, sizeof *checks);
@@ -261,7 +268,7 @@ static void prepare(struct launch_orders *l)
         state_fail(&l->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-/* Return the agent of the generation's node with this name; -1: none. */
+/* Return the agent of the generation's node with this name; -1: there is none, or no memory. */
 static int node_of(const struct launch_orders *l, const char *host)
 {
     cleanup_free struct order_node *node = calloc((size_t)l->run->n_agents, sizeof *node);
@@ -273,8 +280,8 @@ static int node_of(const struct launch_orders *l, const char *host)
     return -1;
 }
 
-/* Order a node's agent to start the daemon that mpirun wants there.  Ignore requests of other
- * generations and agents.
+/* Order a node's agent to start the daemon that mpirun wants on the node, or report why that is
+ * impossible.  Ignore a request of another generation or from another agent than mpirun's.
  */
 static void relay(struct launch_orders *l, int agent, const struct event *e)
 {
@@ -294,15 +301,15 @@ static void relay(struct launch_orders *l, int agent, const struct event *e)
     job_run_say(l->run, JOB_EVENT_SAY, -1, -1, err.text);
 }
 
-/* Queue an order without arguments for every agent of the generation. */
+/* Queue an order without arguments for every part of the generation. */
 static void order_generation(struct launch_orders *l, enum order_type type)
 {
     job_run_order_parts(l->run,
                         &(struct order){ .type = type, .generation = l->run->state.generation });
 }
 
-/* Order an agent (-1: all) to profile its node.  turn: the agent's time slot, in which it alone
- * measures.
+/* Order an agent (-1: all) to report its node's profile. turn: the agent's time slot has come, in
+ * which it alone measures.
  */
 static void profile(struct launch_orders *l, int agent, bool turn)
 {
@@ -316,8 +323,8 @@ static void profile(struct launch_orders *l, int agent, bool turn)
         job_run_order_all(l->run, &o);
 }
 
-/* Fail the job because a node did not learn the sync mode in time.  All nodes must stop: ranks that
- * know their mode would wait in vain for those that do not.
+/* End the job because a node did not learn the sync mode in time.  All nodes must stop: ranks that
+ * know their mode would wait in vain for ranks that do not.  Ignore an event of another generation.
  */
 static void unsettled(const struct launch_orders *l, int agent, const struct event *e,
                       int64_t now_ns)
@@ -334,7 +341,9 @@ static void unsettled(const struct launch_orders *l, int agent, const struct eve
 
 /* ---- entry points ---- */
 
-/* Handle an undecided sync mode, or mpirun's request for a daemon. */
+/* Handle a node that did not learn the sync mode, or mpirun's request for a daemon
+ * (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     if (e->type == EVENT_UNSETTLED)
@@ -353,7 +362,7 @@ static void start_mpirun(struct launch_orders *l)
                   &(struct order){ .type = ORDER_START, .generation = s->generation });
 }
 
-/* Order every agent of the generation to stop its ranks by the escalation `ladder`. */
+/* Order every part of the generation to stop its ranks by the ladder. */
 static void stop_ranks(struct launch_orders *l, enum stop_ladder ladder)
 {
     job_run_order_parts(l->run, &(struct order){ .type = ORDER_STOP,
@@ -363,7 +372,7 @@ static void stop_ranks(struct launch_orders *l, enum stop_ladder ladder)
 }
 
 /* Send the orders of an action to the agents: profile, prepare, check, start, signal, inspect or
- * stop.
+ * stop (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

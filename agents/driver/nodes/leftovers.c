@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time limit for all nodes together. */
+/* Time limit for the cleanup of all nodes together. */
 static const int64_t most_ns = 5 * CLOCK_S;
 
-enum { NAMED = 4 }; /* nodes named in a report */
+enum { NAMED = 4 }; /* most nodes named in a report */
 
 /* The nodes to be cleaned up. */
 struct round {
@@ -38,7 +38,9 @@ static void round_fini(struct round *o)
     strbuf_fini(&o->missed);
 }
 
-/* Collect the lost nodes on which processes may remain; round_fini is needed even on failure. */
+/* Collect the lost nodes on which processes may remain.  Return 0 or -ENOMEM; round_fini is needed
+ * in both cases.
+ */
 static int round_init(struct round *o, struct job_run *r, struct eddis_error *err)
 {
     const struct job *job = r->o->job;
@@ -64,7 +66,9 @@ static int round_init(struct round *o, struct job_run *r, struct eddis_error *er
     return 0;
 }
 
-/* Report the result of the cleanup of one node, and count it if it could not be cleaned. */
+/* Report the result of the cleanup of node i of the round ctx.  If the node could not be cleaned,
+ * add it to the missed ones (host_cleanup_say_fn, on the thread of leftovers_end).
+ */
 static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
                     const char *text)
 {
@@ -92,7 +96,9 @@ static const char *word_of(const struct job_folder *f)
     return strcmp(strrchr(f->path, '/') + 1, f->id) == 0 ? f->id : f->path;
 }
 
-/* Report the nodes that could not be cleaned, and the command that cleans them later. */
+/* Report the nodes that could not be cleaned and the command that cleans them later, and record in
+ * the status that something may be left.
+ */
 static void say_missed(struct round *o)
 {
     const struct job_folder *f = o->run->o->folder;

@@ -9,11 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An agent has two connections, and connections that it has given up may still be open. */
+/* For the limits of connections: an agent has PER_AGENT, and connections that it has given up may
+ * still be open.
+ */
 enum { PER_AGENT = 2, SPARE_CONNECTIONS = 256, PEOPLE_CONNECTIONS = 256 };
 
-/* Open a server for agents on each address.  Fail only if none can be opened, or for another reason
- * than a missing address.
+/* Open a server for agents on each address, and write its URL to d->url.  Return 0 if any was
+ * opened; a negative error if none was, or for another reason than a missing address.
  */
 static int open_agents(struct listeners *d, const struct listeners_options *o,
                        const struct http_key *key, struct eddis_error *err)
@@ -53,7 +55,9 @@ static int open_agents(struct listeners *d, const struct listeners_options *o,
     return d->n_agent_listeners ? 0 : rc;
 }
 
-/* Open the server for people on 127.0.0.1 and, if possible, the Unix socket. */
+/* Open the server for people on 127.0.0.1 and, if possible, the one on the Unix socket.  Return 0
+ * or a negative error; without the socket people use the port.
+ */
 static int open_people(struct listeners *d, const struct listeners_options *o,
                        struct eddis_error *err)
 {
@@ -69,7 +73,7 @@ static int open_people(struct listeners *d, const struct listeners_options *o,
 
     so.path = o->path;
     so.local_who = REQUEST_OWNER;
-    if (rc == 0 && o->path && *o->path) /* without it people use the port */
+    if (rc == 0 && o->path && *o->path) /* without the socket people use the port */
         (void)http_server_start(&so, &d->local, NULL);
     if (rc == 0)
         (void)snprintf(d->people_url, LISTENERS_URL, "http://127.0.0.1:%d",

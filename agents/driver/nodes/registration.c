@@ -20,7 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time limits for ending remaining processes: at the job's end, and during the job. */
+/* Time limits for ending processes that remain: at the job's end, besides the lease, and when
+ * agents are killed.
+ */
 static const int64_t clean_ns = 10 * CLOCK_S, kill_ns = 5 * CLOCK_S;
 
 /* ---- starting ---- */
@@ -33,7 +35,7 @@ struct start_words {
 };
 
 /* Make the identity of an agent's next start.  Nodes that are started together share a mark, and
- * their names are part of their identities.
+ * their names are part of their identities.  Return 0 or a negative error.
  */
 static int make_identity(struct registration *r, int agent, struct eddis_error *err)
 {
@@ -56,8 +58,8 @@ static int make_identity(struct registration *r, int agent, struct eddis_error *
     return 0;
 }
 
-/* Make the supervisor's arguments and input, which holds a secret.  first: all nodes are being
- * started together.
+/* Make the supervisor's arguments and input, which holds a secret and which the caller wipes and
+ * frees. first: all nodes are being started together.  Return 0 or a negative error.
  */
 static int make_words(struct registration *r, int agent, int64_t deadline_ns, bool first,
                       struct start_words *w, struct eddis_error *err)
@@ -83,8 +85,8 @@ static int make_words(struct registration *r, int agent, int64_t deadline_ns, bo
     return admission_invite(&r->admission, agent, first ? group : -1, deadline_ns, &w->input, err);
 }
 
-/* Start the agent of a host, for the first time or again; it must register by deadline_ns.  An
- * earlier agent there loses its token and its orders.
+/* Start the agent of a host, for the first time (first) or again; it must register by deadline_ns.
+ * An earlier agent of the host loses its token and its orders.  Return 0 or a negative error.
  */
 static int start_agent(struct registration *r, int agent, int64_t deadline_ns, bool first,
                        struct eddis_error *err)
@@ -139,7 +141,9 @@ int registration_open(struct registration *r, struct eddis_error *err)
     return rc;
 }
 
-/* Start a node again that was given up or has ended. */
+/* Start the agent of a node again that was given up or has ended.  Pass a failure to the state
+ * machine.
+ */
 static void revive(struct registration *r, int agent)
 {
     int64_t deadline_ns = clock_after_ns(clock_now_ns(), r->run->o->job->timeouts.launch_ns);
@@ -152,7 +156,9 @@ static void revive(struct registration *r, int agent)
 
 /* ---- registering ---- */
 
-/* Check that a new agent has the versions of this program and of the nodes before it. */
+/* Check that a new agent has the versions of this program, and the MPI version of a node that has
+ * registered.  Return 0, or -EPROTO with both versions in err.
+ */
 static int check_versions(const struct job_run *r, const struct request_item *i, const char *host,
                           struct eddis_error *err)
 {
@@ -173,7 +179,9 @@ static int check_versions(const struct job_run *r, const struct request_item *i,
     return rc;
 }
 
-/* Store a node's addresses and its MPI library's traits, for the choice of a network. */
+/* Store a node's addresses and its MPI library's traits, for the choice of a network.  Return 0 or
+ * -ENOMEM.
+ */
 static int keep_addresses(struct run_agent *a, const struct request_item *i,
                           struct eddis_error *err)
 {
@@ -217,7 +225,7 @@ int registration_hello(struct registration *r, const struct request_item *i, int
         return rc;
     }
     a->pid = h->pid;
-    a->may_have_left = true; /* its supervisor has ended what was there before */
+    a->may_have_left = true; /* from now on; what was there its supervisor has ended */
     a->shared_logs = h->shared_logs;
     (void)snprintf(a->log_dir, sizeof a->log_dir, "%s", h->log_dir);
     memcpy(run->state.agent[i->agent].machine, h->machine, sizeof h->machine);
@@ -231,7 +239,7 @@ int registration_hello(struct registration *r, const struct request_item *i, int
 
 /* ---- results of starts ---- */
 
-/* Describe a failed or late start in *ret, and record it as an event. */
+/* Describe a start that failed or is late in *ret, and report it as an event. */
 static void fill_failure(struct registration *r, const struct start_event *e,
                          struct registration_start *ret)
 {
@@ -286,8 +294,8 @@ void registration_say_waiting(struct registration *r)
     r->run->o->view.waiting(r->run->o->view.ctx, text);
 }
 
-/* Check whether a peer may be an old agent of a node that was given up and started again: it still
- * connects, with an old token.
+/* Check whether a peer may be an old agent of a node that was given up and started again: such an
+ * agent still connects, with an old token.
  */
 static bool is_given_up(const struct job_run *r, const char *peer)
 {
@@ -316,8 +324,8 @@ void registration_bye(struct registration *r)
         starter_abandon(r->starter);
 }
 
-/* End all processes that the starts of agents have begun.  Return true if nothing is left.  On
- * failure err names what is left, which has been reported.
+/* End all processes that the starts of agents have begun.  Return true if no process is left.
+ * Otherwise report what is left, return false, and name it in err.  Blocks for wait_ns at most.
  */
 static bool clean(struct registration *r, int64_t patience_ns, int64_t wait_ns,
                   struct eddis_error *err)
@@ -330,7 +338,9 @@ static bool clean(struct registration *r, int64_t patience_ns, int64_t wait_ns,
     return gone;
 }
 
-/* Kill all processes that the starts of agents have begun, at once. */
+/* Kill all processes that the starts of agents have begun, without patience, and report what is
+ * left.  Blocks for kill_ns at most.
+ */
 static void kill_left_over(struct registration *r)
 {
     struct eddis_error err = { 0 };
@@ -352,7 +362,7 @@ void registration_clean(struct registration *r, int stop)
     state_left_behind(&r->run->state, err.text);
 }
 
-/* Parse and store an agent's profile. */
+/* Parse and store an agent's profile.  Return 0 or a negative error. */
 static int keep_profile(struct job_run *r, int agent, const struct event *e,
                         struct eddis_error *err)
 {
@@ -363,7 +373,9 @@ static int keep_profile(struct job_run *r, int agent, const struct event *e,
 
 /* ---- entry points ---- */
 
-/* Store an agent's profile, or change the event into a failure if it cannot be read. */
+/* Store an agent's profile and return HEARD.  If the profile cannot be read, change *e into a
+ * failure and return HEARD_FAILED.
+ */
 static enum heard take_profile(struct registration *r, int agent, struct event *e)
 {
     r->unreadable = (struct eddis_error){ 0 };
@@ -388,7 +400,7 @@ static void take_refused(struct registration *r, int agent, const struct event *
                      peer, r->run->state.agent[agent].host);
 }
 
-/* Handle a profile, a rejected connection, or an agent that leaves. */
+/* Handle a profile, a rejected connection, or an agent that leaves (subject_ops.on_event). */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct registration *r = self;
@@ -405,7 +417,7 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 }
 
 /* Start a node again, order all agents to leave, invalidate the groups' join secrets, or kill what
- * is left.
+ * is left (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {
@@ -421,7 +433,7 @@ static bool on_action(void *self, const struct action *a)
 }
 
 /* Report unauthenticated peers, invalidate old join secrets, and answer polls that have waited long
- * enough.
+ * enough (subject_ops.tick).
  */
 static void tick(void *self, int64_t now_ns)
 {

@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* The queue.  The lock protects its list and shut. */
+/* The queue.  The lock protects the list, first and last, and shut. */
 struct request_queue {
     pthread_mutex_t lock;
     struct request_item *first, **last;
@@ -124,7 +124,8 @@ void request_queue_close(struct request_queue *b)
 
 /* ---- the server's side ---- */
 
-/* Parse a whole number from 0, of at most 18 digits; -1: it is none. */
+/* Return the whole number in s, from 0 and of at most 18 digits; -1: s is NULL or no such number.
+ */
 static int64_t number(const char *s)
 {
     char *end;
@@ -136,7 +137,9 @@ static int64_t number(const char *s)
     return *end ? -1 : n;
 }
 
-/* Split "/v1/agents/12/orders" into 12, the result, and "orders" in *ret_rest; -1: another path. */
+/* Return the agent's number in a path such as "/v1/agents/12/orders", and store a pointer to the
+ * part after it, "orders", in *ret_rest; -1: another path, *ret_rest is unchanged.
+ */
 static int agent_path(const char *path, const char **ret_rest)
 {
     static const char before[] = "/v1/agents/";
@@ -171,7 +174,7 @@ static int not_itself(struct eddis_error *err)
     return reject(err, 403, "an agent may send requests only for itself");
 }
 
-/* Parse an agent's registration.  Return 0, or an HTTP status with the reason in err. */
+/* Parse an agent's registration into i.  Return 0, or an HTTP status with the reason in err. */
 static int hello_request(const struct http_request *q, struct request_item *i,
                          struct eddis_error *err)
 {
@@ -182,8 +185,8 @@ static int hello_request(const struct http_request *q, struct request_item *i,
     return i->agent == q->who ? 0 : not_itself(err);
 }
 
-/* Parse a request of an agent.  Return 0, or an HTTP status with the reason in err.  The sender's
- * rights are checked before the contents.
+/* Parse a request of an agent into i.  Return 0, or an HTTP status with the reason in err.  The
+ * sender's rights are checked before the contents.
  */
 static int agent_request(const struct http_request *q, struct request_item *i,
                          struct eddis_error *err)
@@ -212,8 +215,8 @@ static int agent_request(const struct http_request *q, struct request_item *i,
     return reject(err, 404, "agents have no such request");
 }
 
-/* Parse a request of a node that is about to join: it may ask for its configuration and nothing
- * else.  Return 0, or an HTTP status with the reason in err.
+/* Parse a request of a node that is about to join, into i: the node may ask for its configuration
+ * and nothing else.  Return 0, or an HTTP status with the reason in err.
  */
 static int join_request(const struct http_request *q, struct request_item *i,
                         struct eddis_error *err)
@@ -225,8 +228,8 @@ static int join_request(const struct http_request *q, struct request_item *i,
     return join_parse(q->body, q->body_n, &i->join, err) < 0 ? 400 : 0;
 }
 
-/* Check a POST of a person: the owner may stop the job.  Return 0, or an HTTP status with the
- * reason in err.
+/* Check a person's POST request and store its type in i: the owner may stop the job.  Return 0, or
+ * an HTTP status with the reason in err.
  */
 static int person_post(const struct http_request *q, struct request_item *i,
                        struct eddis_error *err)
@@ -241,8 +244,8 @@ static int person_post(const struct http_request *q, struct request_item *i,
     return reject(err, 405, "only /v1/job/stop accepts a POST request");
 }
 
-/* Parse a person's request for a part of a rank's log.  Return 0, or an HTTP status with the reason
- * in err.
+/* Parse a person's request for a part of a rank's log into i.  Return 0, or an HTTP status with the
+ * reason in err.
  */
 static int log_request(const struct http_request *q, struct request_item *i,
                        struct eddis_error *err)
@@ -257,7 +260,7 @@ static int log_request(const struct http_request *q, struct request_item *i,
     return reject(err, 400, "the path of a log is /v1/logs/RANK?after=OFFSET");
 }
 
-/* Parse a request of a person.  Return 0, or an HTTP status with the reason in err. */
+/* Parse a request of a person into i.  Return 0, or an HTTP status with the reason in err. */
 static int person_request(const struct http_request *q, struct request_item *i,
                           struct eddis_error *err)
 {
@@ -286,7 +289,9 @@ static int person_request(const struct http_request *q, struct request_item *i,
     return reject(err, 404, "there is nothing at this path");
 }
 
-/* Parse a request with read() and queue it, or reply with the error. */
+/* Parse a request with read(), which returns 0 or an HTTP status, and queue it; or reply with the
+ * error.
+ */
 static void take(struct request_queue *b, const struct http_request *q, struct http_exchange *x,
                  int (*read)(const struct http_request *q, struct request_item *i,
                              struct eddis_error *err))

@@ -11,9 +11,9 @@ static bool lacked(const struct state_rank *r)
     return r->oom && r->at_once > 1;
 }
 
-/* Check whether a rank must hold fewer samples.  A rank that exited with EDDIS_EXIT_MEMORY reports
- * about itself.  If the kernel killed several ranks of a machine before it had enough memory, only
- * the one that held the most must.
+/* Check whether a rank must hold fewer samples: it ran out of memory with more than one.  A rank
+ * that exited with EDDIS_EXIT_MEMORY reports about itself.  If the kernel killed several ranks of a
+ * node before it had enough memory, only the rank that held the most must hold fewer.
  */
 static bool held_too_much(const struct state *s, int rank)
 {
@@ -31,8 +31,8 @@ static bool held_too_much(const struct state *s, int rank)
     return true;
 }
 
-/* Record and report that a rank may hold half the samples it held; now: from the next generation
- * on, else from the next job on.
+/* Record in the history k, and print, that a rank may hold half the samples it held. now: the limit
+ * holds from the next generation on, else from the next job on.
  */
 static void halve(struct history *k, int rank, const struct plan *p, const int *agent, bool now)
 {

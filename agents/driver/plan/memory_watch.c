@@ -17,7 +17,7 @@ static int64_t device_bytes(const struct node_profile *node, const struct plan_w
     return 0;
 }
 
-/* Return the first worker that uses the same device as worker i, maybe i itself. */
+/* Return the first worker that uses the same device as worker i; i itself if it is the first. */
 static int first_beside(const struct plan *p, int i)
 {
     const struct plan_worker *w = &p->worker[i];
@@ -28,8 +28,8 @@ static int first_beside(const struct plan *p, int i)
     return i;
 }
 
-/* Initialise the watched memory of worker i.  The history is used only for a worker whose
- * micro-batch the plan limits.
+/* Initialise the records of worker i. node: its profile.  A limit in the history counts only for a
+ * worker whose micro-batch the plan limits.
  */
 static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
                          const struct node_profile *node, const struct past_memory *history)
@@ -94,8 +94,8 @@ static void take_limit(struct memory_watch *m, const struct progress *p, struct 
     x->pool = x->on_device ? x->beside : p->memory_pool < m->n ? p->memory_pool : -1;
 }
 
-/* Number each shared memory limit (pool) by its first member.  A pool is named by a worker that may
- * itself be in another pool.
+/* Set the pool of each worker to the first worker that is under the same memory limit.  Reports
+ * name a pool by one of its workers, which may itself be in another pool.
  */
 static void number_pools(struct memory_watch *m)
 {
@@ -112,8 +112,8 @@ static void number_pools(struct memory_watch *m)
 }
 
 /* Check whether a reported peak belongs to the newest plan.  The plan's first step does not count,
- * as in the time window, and nothing counts once a next version is seen, whose first step may be
- * running.
+ * as in the window of step times; and nothing counts once the worker has seen a next version, whose
+ * first step may be running.
  */
 static bool is_of(const struct plan *plan, const struct progress *p)
 {
@@ -121,8 +121,8 @@ static bool is_of(const struct plan *plan, const struct progress *p)
            p->metrics.plan == p->step_plan && p->plan_version == p->step_plan;
 }
 
-/* Return how many samples a worker held at once in a whole step, as at the peak.  The present step
- * may be an epoch's last, which is shorter.
+/* Return how many samples a worker holds at its peak, in a step of the whole batch: its
+ * micro-batch, or the batch.  The present step may be an epoch's last, which is shorter.
  */
 static int64_t at_once(const struct plan_worker *w, const struct progress *p)
 {
@@ -146,8 +146,8 @@ void memory_watch_progress(struct memory_watch *m, const struct plan *plan,
     m->fresh = true;
 }
 
-/* Return worker i's limit by its peaks.  A line through several peaks replaces the earlier limit;
- * fewer peaks can only raise it.
+/* Return worker i's limit by its peaks, without regard to failures.  A line through several peaks
+ * replaces the earlier limit; fewer peaks can only raise it.
  */
 static int64_t without_failure(const struct memory_watch *m, int i)
 {

@@ -20,8 +20,8 @@ static const char *rank_text(const struct job_run *r, int64_t rank, char *ret, s
     return ret;
 }
 
-/* Return a worker's result of a failed model comparison; NULL: none failed.  All workers find the
- * same.
+/* Return the result of a failed model comparison, borrowed from the first worker that reported one,
+ * since all workers find the same; NULL: none failed.
  */
 static const struct model_check *found(const struct metrics *f)
 {
@@ -31,7 +31,7 @@ static const struct model_check *found(const struct metrics *f)
     return NULL;
 }
 
-/* Describe a failed model comparison in a sentence. */
+/* Describe a failed model comparison in a sentence, in ret. */
 static void describe(const struct job_run *r, const struct model_check *m, char *ret, size_t size)
 {
     char one[88], other[88], before[64] = "";
@@ -54,7 +54,7 @@ static void describe(const struct job_run *r, const struct model_check *m, char 
                        m->step, rank_text(r, m->rank, one, sizeof one), before);
 }
 
-/* Report a failed model comparison, once per generation. */
+/* Report a failed model comparison, once per generation, and store the sentence in the status. */
 static void look_at_models(struct model_watch *w, struct job_run *r)
 {
     const struct model_check *m = found(&r->metrics);
@@ -67,7 +67,9 @@ static void look_at_models(struct model_watch *w, struct job_run *r)
     job_run_say(r, JOB_EVENT_SAY, -1, -1, s->models_say);
 }
 
-/* Return the worker whose loss was not finite first; NULL: none. */
+/* Return the last report of the worker whose loss became NaN or infinite at the earliest step;
+ * NULL: none.
+ */
 static const struct progress *first_loss(const struct metrics *f)
 {
     const struct progress *first = NULL;
@@ -81,8 +83,8 @@ static const struct progress *first_loss(const struct metrics *f)
     return first;
 }
 
-/* Report the first loss that is not finite, once per job, after a delay of two heartbeats; end: at
- * once.
+/* Report the first loss that is not finite, once per job, and store the sentence in the status.
+ * Wait two heartbeats for reports of other workers, unless end is true.
  */
 static void look_at_losses(struct model_watch *w, struct job_run *r, int64_t now_ns, bool end)
 {

@@ -7,10 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* Longest wait for the agents: somebody waits at the terminal. */
+/* Longest wait for agents to pause their workers: the user waits at the terminal. */
 static const int64_t most_ns = 2 * CLOCK_S;
 
-/* A shorter pause is not reported: nothing has stopped. */
+/* Shortest pause that is reported: in a shorter one this process did not stop. */
 static const int64_t least_ns = CLOCK_S / 10;
 
 /* Check whether an agent has registered and is neither lost nor ended. */
@@ -21,7 +21,7 @@ static bool is_there(const struct job_run *r, int agent)
     return a->registered && !a->lost && !a->ended;
 }
 
-/* Order an agent to pause or continue its workers. */
+/* Order an agent to pause its workers or to let them continue, and record which. */
 static void order(struct job_run *r, int agent, bool pause)
 {
     r->agent[agent].paused = pause;
@@ -30,7 +30,7 @@ static void order(struct job_run *r, int agent, bool pause)
                                    .generation = r->state.generation });
 }
 
-/* Order all agents to pause that have not been ordered yet, including those registered since. */
+/* Order all agents that are there and not paused to pause their workers. */
 static void pause_all(struct job_run *r)
 {
     for (int i = 0; i < r->n_agents; i++)
@@ -69,7 +69,8 @@ void pausing_cancel(struct pausing *p, struct job_run *r)
     continue_all(r);
 }
 
-/* Check whether an agent has carried out the order to pause: it asks for the next order only then.
+/* Check whether an agent has paused its workers as ordered: its list of orders is empty only then,
+ * because it asks for the next order after it has carried out one.
  */
 static bool took(const struct job_run *r, int agent)
 {
@@ -97,8 +98,9 @@ int64_t pausing_next_ns(const struct pausing *p)
     return p->wanted ? p->until_ns : CLOCK_NEVER;
 }
 
-/* Take the default action of SIGTSTP.  Nothing happens in a process group without a controlling
- * shell, or if a SIGCONT is pending, which raise() would discard.
+/* Stop this process by the default action of SIGTSTP, and restore the signal mask after SIGCONT.
+ * Nothing stops in a process group without a controlling shell, or if a SIGCONT is pending, which
+ * raise() would discard.
  */
 static void stop_here(void)
 {
@@ -108,13 +110,13 @@ static void stop_here(void)
         return;
     sigemptyset(&set);
     sigaddset(&set, SIGTSTP);
-    (void)raise(SIGTSTP); /* still blocked */
+    (void)raise(SIGTSTP); /* SIGTSTP is still blocked */
     (void)sigprocmask(SIG_UNBLOCK, &set, &before);
     (void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Account for a pause that is over: extend the deadlines, and do not blame an agent that paused or
- * was silent before.
+/* Account for a pause that is over: extend the deadlines by its length, and have the end of an
+ * agent that paused its workers not blamed on it.
  */
 static void put_down(struct job_run *r, int64_t began_ns, int64_t now_ns)
 {

@@ -19,7 +19,7 @@
  */
 enum { STEPS_TO_TAKE_UP = 3 };
 
-/* Return the first worker whose limit is below its equal share; -1: none. */
+/* Return the first worker whose largest allowed batch is below its equal share; -1: none. */
 static int too_small(const struct plan *p)
 {
     for (int i = 0; i < p->n_workers; i++)
@@ -43,7 +43,7 @@ static int64_t asked_equal(const struct plan_versions *s)
     return s->run->state.generation > 1 ? 0 : s->run->o->measure_equal;
 }
 
-/* Return after how many steps of the equal split the plan is published; 0: no equal split is
+/* Return after how many steps of the equal split the plan is to be published; 0: no equal split is
  * measured.
  */
 static int64_t equal_until(const struct plan_versions *s)
@@ -55,8 +55,8 @@ static int64_t equal_until(const struct plan_versions *s)
     return n > STEPS_TO_TAKE_UP ? n - STEPS_TO_TAKE_UP : 0;
 }
 
-/* Return a copy of plan p with an equal split of the same global batch, for the caller to free.
- * NULL: no memory.
+/* Return a copy of plan p with an equal split of the same global batch, and predictions for it, for
+ * the caller to free.  NULL: no memory.
  */
 static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
 {
@@ -79,8 +79,8 @@ static struct plan *equal_of(const struct plan *p, struct eddis_error *err)
     return e;
 }
 
-/* Number the plan as version 1, or as version 2 after an equal split, and write both to the job's
- * folder.
+/* Set the version of the plan: 1, or 2 after an equal split, which is made here and gets 1.  Set
+ * plans.equal_until, and write both plans to the job's folder.  Return 0 or -ENOMEM.
  */
 static int number(struct plan_versions *s, struct eddis_error *err)
 {
@@ -99,9 +99,9 @@ static int number(struct plan_versions *s, struct eddis_error *err)
     return 0;
 }
 
-/* Report why a requested equal split is not measured.  Either a worker's limit is below its equal
- * share, or the plan is the equal split: its steps would be compared with themselves, the first
- * ones slow.
+/* If the user requested an equal split that is not measured, print why.  Either a worker's limit is
+ * below its equal share, or the plan is the equal split: its steps would be compared with
+ * themselves, the first ones slow.
  */
 static void say_unmeasured(const struct plan_versions *s)
 {
@@ -140,7 +140,9 @@ bool plan_versions_is_open(const struct plan_versions *s)
     return s->plans.plan && s->plans.newest == 0;
 }
 
-/* Order the workers to use a plan as the next version, with BOARD_FLAG_* flags, and record it. */
+/* Order all parts to give the workers plan p as the next version, with BOARD_FLAG_* flags.  Count
+ * the version in plans.newest and report it.  Return 0, or -ENOMEM with nothing changed.
+ */
 static int publish(struct plan_versions *s, const struct plan *p, int64_t flags,
                    struct eddis_error *err)
 {
@@ -202,7 +204,7 @@ static bool is_taken_up(const struct plan_versions *s)
     return f->n_workers > 0;
 }
 
-/* Check whether a worker is writing a checkpoint. */
+/* Check whether any worker is writing a checkpoint. */
 static bool is_saving(const struct plan_versions *s)
 {
     const struct metrics *f = &s->run->metrics;
@@ -213,9 +215,10 @@ static bool is_saving(const struct plan_versions *s)
     return false;
 }
 
-/* Check whether a checkpoint is due by time.  The time counts from the end of the last checkpoint,
- * so that slow files leave time for training.  Only one version is on its way to the workers at a
- * time, because they keep only the last few.
+/* Check whether a checkpoint is due by time, and set s->save_ns if it is unset or a worker is
+ * saving: the interval counts from the end of the last checkpoint, so that slow files leave time
+ * for training.  Nothing is due before all workers use the newest version, because they keep only
+ * the last few.
  */
 static bool is_due(struct plan_versions *s, int64_t now_ns)
 {
@@ -229,7 +232,8 @@ static bool is_due(struct plan_versions *s, int64_t now_ns)
     return now_ns >= s->save_ns && is_taken_up(s) && !plan_versions_measures_equal(s);
 }
 
-/* Publish the plan again with these flags; return whether that succeeded. */
+/* Publish the plan again with these flags.  Return whether that succeeded; report the error if not.
+ */
 static bool publish_again(struct plan_versions *s, int64_t flags)
 {
     struct eddis_error err = { 0 };
@@ -300,7 +304,7 @@ void plan_versions_checkpoint(struct plan_versions *s)
         state_fail(&s->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-/* Return the highest plan version that a worker has reported. */
+/* Return the highest plan version in a worker's report. */
 static int64_t newest_reported(const struct progress *p)
 {
     int64_t most = p->plan_version > p->step_plan ? p->plan_version : p->step_plan;

@@ -27,7 +27,7 @@ static const struct node_profile **nodes_of(const struct plan_watch *w, const st
     return node;
 }
 
-/* Start watching the workers' memory. */
+/* Start watching the memory of the published plan's workers.  Return 0 or -ENOMEM. */
 static int begin_memory(struct plan_watch *w, struct eddis_error *err)
 {
     const struct plan *p = w->published->plans.plan;
@@ -76,7 +76,7 @@ void plan_watch_keep(struct plan_watch *w)
 /* Re-plans that are reported one by one; further ones are counted only. */
 enum { REPLANS_TOLD = 5 };
 
-enum { NETWORKS_TOLD = 6 }; /* changed networks that are reported; further ones are events only */
+enum { NETWORKS_TOLD = 6 }; /* changes of the network that the user is shown; later: events only */
 
 /* Write a re-plan's gain, "; predicted to be 1.9 times as fast" or "; predicted to be 4 % faster",
  * to ret and return it; "" if it gains no speed.
@@ -91,7 +91,9 @@ static const char *gain_text(double gain, char *ret, size_t size)
     return ret;
 }
 
-/* Report a new plan once its first step is known, at most REPLANS_TOLD times. */
+/* Print that a new plan is in force once its first step is known: REPLANS_TOLD times with the
+ * change, then once that later re-plans are only counted.
+ */
 static void report_replan(struct plan_watch *w, const struct progress *p)
 {
     const struct plan *now = w->published->plans.plan;
@@ -111,8 +113,8 @@ static void report_replan(struct plan_watch *w, const struct progress *p)
     job_run_say(w->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* Check whether to report a changed network to the user, and count it.  Skip it if its bandwidth is
- * within a factor 2 of the last report, or if there were too many reports.
+/* Check whether to report a changed network to the user, and record it if so.  It is not reported
+ * if its bandwidth is within a factor 2 of the last report, or after NETWORKS_TOLD reports.
  */
 static bool network_is_news(struct plan_watch *w, double bytes_per_s)
 {
@@ -126,8 +128,8 @@ static bool network_is_news(struct plan_watch *w, double bytes_per_s)
     return true;
 }
 
-/* If the steps contradict the network measurement, correct the network, predict the plan again and
- * report it.
+/* If the steps contradict the network measurement, correct the network and the plan's predictions,
+ * and report that.
  */
 static void watch_network(struct plan_watch *w)
 {
@@ -143,8 +145,8 @@ static void watch_network(struct plan_watch *w)
     journal_plan(&w->run->journal, p);
 }
 
-/* Limit the plan by the memory that workers have used.  A limit on samples held at once also limits
- * the batch, unless the program trains in micro-batches.
+/* Limit later plans by the memory that workers have used.  A limit on samples held at once also
+ * limits the batch, unless the program trains in micro-batches.
  */
 static void watch_memory(struct plan_watch *w)
 {
@@ -153,7 +155,9 @@ static void watch_memory(struct plan_watch *w)
                          w->history->memory.takes_pieces);
 }
 
-/* Return the plan's node with this address; -1: none, since programs also connect elsewhere. */
+/* Return the index of the plan's node with this address; -1: none, since programs also connect to
+ * other machines.
+ */
 static int node_at(const struct plan_watch *w, const char *address)
 {
     const struct plan *p = w->published->plans.plan;
@@ -191,8 +195,8 @@ void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program 
         plan_watch_network(w);
 }
 
-/* Record the job's length once the program reports it: an earlier job of the program may have been
- * shorter.
+/* Record the job's length when a worker of this generation first reports it: an earlier job of the
+ * program may have been shorter.
  */
 static void watch_length(struct plan_watch *w, const struct progress *p)
 {
@@ -217,13 +221,13 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
     if (w->published->plans.plan)
         memory_watch_progress(&w->memory, w->published->plans.plan, p);
     watch_speed(w, p);
-    if (p->at_once > 0) /* before its first step it may not have reported this */
+    if (p->at_once > 0) /* a worker may report this only from its first step on */
         w->history->memory.takes_pieces = p->takes_pieces;
     plan_watch_model(w, p->model_bytes, &p->program);
     watch_length(w, p);
 }
 
-/* Shortest time between two decisions. */
+/* Shortest interval between two decisions on a new plan. */
 #define REPLAN_NS (CLOCK_S / 10)
 
 /* Once the workers' times are known in seconds, replace the plan by the same plan with these times.
@@ -252,7 +256,7 @@ static void predict(struct plan_watch *w)
         plan_versions_predict(w->published, samples_per_s);
 }
 
-/* Report once that a single worker would be faster than any plan of these workers. */
+/* Print, once per job, that a single worker would be faster than any plan of these workers. */
 static void tell_alone(struct plan_watch *w)
 {
     const struct plan *p = w->published->plans.plan;
@@ -271,8 +275,9 @@ static void tell_alone(struct plan_watch *w)
     job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
 }
 
-/* Update the plan from the measurements and publish a new one if that pays.  The history is read
- * again only for a new plan, because that may read files and a large network's measurements.
+/* Correct the plan's predictions and limits by the measurements, and publish a new plan if that
+ * pays.  The history is read again only for a new plan, because that may read files and a large
+ * network's measurements.
  */
 static void replan(struct plan_watch *w, int64_t now_ns)
 {

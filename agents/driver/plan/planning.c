@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make the plan of a generation for n nodes.  A plan to replay is used again as long as all
- * original nodes are there and no worker ran out of memory.
+/* Make the plan of a generation for n nodes, in *ret.  A plan to replay is used again as long as
+ * all original nodes are there and no worker ran out of memory.  Return 0 or a negative error.
  */
 static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)
@@ -57,7 +57,9 @@ static bool is_open(const struct planning *g, const struct plan *p)
            planner_is_open(g->run->o->job, p);
 }
 
-/* Record the plan's sync mode for the status, and for a restart, which keeps a decided mode. */
+/* Record the plan's sync mode in the status, and in the history for a restart, which keeps a
+ * decided mode.
+ */
 static void take_mode(struct planning *g, const struct plan *p)
 {
     struct job_status *s = &g->run->status;
@@ -70,7 +72,7 @@ static void take_mode(struct planning *g, const struct plan *p)
 }
 
 /* Prepare everything that depends on the new plan: versions, watching, metrics, status and state
- * machine.
+ * machine.  Return 0 or a negative error.
  */
 static int take_plan(struct planning *g, struct eddis_error *err)
 {
@@ -114,7 +116,7 @@ static void record_profiles(struct planning *g, const struct node_profile *nodes
     strbuf_fini(&b);
 }
 
-/* End the metrics and the watching of the last generation, and free its plans. */
+/* End the metrics and the watching of the previous generation, and free its plans. */
 static void forget_plans(struct planning *g)
 {
     plan_watch_end(&g->watch);
@@ -122,7 +124,9 @@ static void forget_plans(struct planning *g)
     plan_versions_forget(&g->published);
 }
 
-/* Copy the profiles of the first n agents of g->agent to ret, adjusted to the job's settings. */
+/* Copy the profiles of the first n agents of g->agent to ret, adjusted to the job's settings for
+ * their hosts.  Return 0 or a negative error.
+ */
 static int profiles(const struct planning *g, int n, struct node_profile *ret,
                     struct eddis_error *err)
 {
@@ -138,7 +142,7 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
 }
 
 /* Put the usable nodes into g->agent in the job's order and their profiles into nodes.  Return
- * their number.
+ * their number or a negative error.
  */
 static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
 {
@@ -160,7 +164,7 @@ static bool is_unconfirmed(const struct planning *g)
            g->history.model.bytes == 0;
 }
 
-/* Set the plan's generation and its description of the network. */
+/* Set the plan's generation, and with several nodes its description of the network. */
 static void name_plan(struct planning *g, struct plan *p)
 {
     p->generation = g->run->state.generation;
@@ -186,7 +190,7 @@ static void say_restart(struct planning *g, int n_nodes)
 }
 
 /* Make the plan for these nodes and show it.  Then prepare its generation, or end the job if only a
- * plan or profile was wanted.
+ * plan or profile was wanted.  Return 0 or a negative error.
  */
 static int plan_nodes(struct planning *g, const struct node_profile *nodes, int n,
                       struct eddis_error *err)
@@ -208,7 +212,10 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
     return 0;
 }
 
-/* Make the plan of the next generation.  Return false if there were no nodes or no memory. */
+/* Make the plan of the next generation and pass it to the state machine, or end the job if that is
+ * impossible.  Return false if no node is usable, a profile is unusable, or there is no memory for
+ * the profiles.
+ */
 static bool plan(struct planning *g)
 {
     cleanup_free struct node_profile *nodes = calloc((size_t)g->run->n_agents, sizeof *nodes);
@@ -224,7 +231,7 @@ static bool plan(struct planning *g)
     g->memory_retry |=
         memory_retry(&g->history, &g->run->state.before, g->published.plans.plan, g->agent);
     n = usable_nodes(g, nodes, &err);
-    if (n == 0) /* they left while the plan was waiting */
+    if (n == 0) /* all nodes left while the plan was waiting */
         n = eddis_fail(&err, -ENOENT, "no node is left");
     if (n >= 0) {
         g->run->status.n_nodes = n;
@@ -240,7 +247,9 @@ static bool plan(struct planning *g)
 
 /* ---- deciding the mode, once the model's size is known ---- */
 
-/* Return a plan with a decided mode for the present nodes and the reported model; NULL: error. */
+/* Return a plan with a decided mode for the nodes of the present plan and the reported model, for
+ * the caller to free; NULL: error.
+ */
 static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
     int n = g->published.plans.plan->n_nodes;
@@ -259,7 +268,9 @@ static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
     return p;
 }
 
-/* Publish plan p, which is taken, to the workers that wait for the mode. */
+/* Publish plan p, which is taken and may be the present one, to the workers that wait for the mode.
+ * Return 0 or a negative error.
+ */
 static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
 {
     const struct driver_view *v = &g->run->o->view;
@@ -276,8 +287,8 @@ static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err
     return 0;
 }
 
-/* Decide the sync mode and publish its plan.  If that plan cannot be made, publish the present one:
- * the job can still train in its mode.
+/* Decide the sync mode and publish its plan.  If that plan cannot be made, print why and publish
+ * the present plan: the job can still train in its mode.  If publishing fails, end the job.
  */
 static void settle(struct planning *g)
 {
@@ -306,8 +317,8 @@ static int64_t count_samples(const struct planning *g)
     return n;
 }
 
-/* Record the size of the model and decide the sync mode, if it is open.  No worker has made a step
- * yet.
+/* If the sync mode is open and the event is of this generation, record the size of the model and
+ * decide the mode.  No worker has made a step yet.
  */
 static void take_model(struct planning *g, const struct event *e)
 {
@@ -321,7 +332,9 @@ static void take_model(struct planning *g, const struct event *e)
 
 /* ---- a network check by the ranks ---- */
 
-/* Update the plan after the ranks have checked the network. */
+/* Update the plan's predictions and description after the ranks have checked the network, and write
+ * the plan again.
+ */
 static void take_network(struct planning *g)
 {
     struct plan *p = g->published.plans.plan;
@@ -351,7 +364,8 @@ static int64_t count_gradients(const struct plan *p)
     return n;
 }
 
-/* Record rank 0's choice of communication in the plan, unless the replayed plan fixed it. */
+/* Record rank 0's choice of communication in the plan, unless the plan was replayed with a choice.
+ */
 static void take_choice(struct planning *g, const struct event *e)
 {
     if (e->generation != g->run->state.generation || e->generation == 0 || g->choice_given)
@@ -360,7 +374,9 @@ static void take_choice(struct planning *g, const struct event *e)
     history_gradients(&g->history, count_gradients(g->published.plans.plan));
 }
 
-/* Handle rank 0's choice, the model's size, or a network check by the ranks. */
+/* Handle rank 0's choice of communication, the model's size, or a network check by the ranks
+ * (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     (void)agent;
@@ -376,8 +392,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
-/* Store the measurements for the next job.  Also store the limits of workers that ran out of
- * memory, if the job failed; a failure that was recovered from has been handled.
+/* Store the measurements for the next job.  If the job has failed, store the limits of workers that
+ * ran out of memory too; after a failure that the job recovered from they are stored already.
  */
 static void keep(struct planning *g)
 {
@@ -388,8 +404,8 @@ static void keep(struct planning *g)
         (void)memory_retry(&g->history, &s->failure, g->published.plans.plan, g->agent);
 }
 
-/* Make a plan (true: it has to wait, or there is none), store measurements, or publish a
- * checkpoint.
+/* Make a plan, store measurements, or publish a checkpoint (subject_ops.on_action).  Return true if
+ * no plan was made: it has to wait, or no node is usable.
  */
 static bool on_action(void *self, const struct action *a)
 {
@@ -403,13 +419,15 @@ static bool on_action(void *self, const struct action *a)
     return false;
 }
 
-/* Check the search for checkpoints that a plan waits for. */
+/* Check the search for checkpoints that a plan waits for (subject_ops.tick). */
 static void tick(void *self, int64_t now_ns)
 {
     checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
 }
 
-/* Take progress under a published plan version; withhold it otherwise (subject_ops.on_progress). */
+/* Handle the progress of a worker that reports a published plan version; otherwise withhold it from
+ * other modules (subject_ops.on_progress).
+ */
 static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
 {
     struct planning *g = self;
@@ -446,7 +464,7 @@ int planning_init(struct planning *g, struct eddis_error *err)
 {
     struct plan *replay = NULL;
 
-    if (g->run->o->plan_path && /* now, because nobody waits for the driver yet */
+    if (g->run->o->plan_path && /* read now: nobody waits for the driver yet */
         plan_read(g->run->o->plan_path, &replay, &g->unreadable) == 0)
         g->replay = plan_text(replay);
     plan_free(replay);

@@ -94,10 +94,14 @@ void replanner_end(struct replanner *r)
 
 /* ---- what is measured ---- */
 
-/* A changed machine may have changed for many workers: further reports are events only. */
+/* Reports of say_contradicted that the user is shown; later ones are events only, because a changed
+ * machine may have changed for many workers.
+ */
 enum { CONTRADICTED_TOLD = 3 };
 
-/* Report, once per worker, that its time from before no longer holds and is measured again. */
+/* Report, once per worker, that the earlier value of its time no longer holds and that it is
+ * measured again.
+ */
 static void say_contradicted(struct replanner *r, int rank)
 {
     static const char *const before[TIME_SOURCES] = { [TIME_GIVEN] = "its configured time",
@@ -136,8 +140,8 @@ bool replanner_contradicted(struct replanner *r, struct replan_contradiction *re
     return r->policy && replan_contradicted(r->policy, ret);
 }
 
-/* Update the re-planning policy's limits of the workers' batches.  Without memory they stay as they
- * are.
+/* Update the re-planning policy's limits of the workers' batches.  If there is no memory, the
+ * limits stay as they are.
  */
 static void set_bounds(struct replanner *r, const struct plan *p)
 {
@@ -202,7 +206,9 @@ void replanner_agreed(struct replanner *r, int64_t version, int64_t now_ns)
 
 /* ---- another plan ---- */
 
-/* Return the micro-batch of a worker; 0: none, it can hold the whole batch. */
+/* Return the micro-batch of a worker; 0: the worker needs none, because it can hold the whole
+ * batch.
+ */
 static int64_t piece_of(const struct replanner *r, const struct plan *p, int rank)
 {
     if (!r->most)
@@ -272,7 +278,8 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
 }
 
 /* Check whether every worker's time is measured in seconds.  A worker without samples has no time
- * of its own, only an estimate from the others.
+ * of its own, only an estimate from the other workers.  Without memory return false: the caller
+ * asks again.
  */
 static bool all_are_seconds(const struct replanner *r, const struct plan *p)
 {
@@ -350,6 +357,6 @@ void replanner_learn(const struct replanner *r, const struct plan *p,
         if (w->kind == DEVICE_EMULATED || learner_source(l) != TIME_MEASURED)
             continue;
         planner_key(p->node[w->node], node[w->node], w, row.key);
-        (void)past_times_set(ret, &row); /* without memory it is lost and measured again */
+        (void)past_times_set(ret, &row); /* without memory the time is measured again */
     }
 }

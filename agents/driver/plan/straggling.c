@@ -13,14 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A machine shared with others may change its speed again and again: further reports are events
- * only.
+/* Reports that most workers are slow which the user is shown; later ones are events only. A machine
+ * that is shared with other users may change its speed again and again.
  */
 enum { ALL_TOLD = 3 };
 
 enum { SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
-/* Make the detector of slow workers, with the workers' nodes and earlier times. */
+/* Create the detector of slow workers, s->found, with the workers' earlier times, and have it watch
+ * the links between nodes.  Store each worker's node in node, [n_workers].  Return 0 or -ENOMEM.
+ */
 static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
                  int *node, struct eddis_error *err)
 {
@@ -59,7 +61,9 @@ void straggling_end(struct straggling *s)
 
 /* ---- measurements ---- */
 
-/* Allocate and initialise the windows of all workers' steps; false: no memory. */
+/* Allocate the windows of all workers' steps, and initialise them until the first worker has
+ * reported.  Return false if there is no memory.
+ */
 static bool make_windows(struct straggling *s)
 {
     if (!s->told)
@@ -69,9 +73,9 @@ static bool make_windows(struct straggling *s)
     return s->told != NULL;
 }
 
-/* Add a worker's steps since the last report to its window, all with their mean time, which counts
- * entirely as the worker's own.  Write the window's medians to *ret once all workers report;
- * otherwise return false.
+/* Add the steps since the last report of a worker that reports only step numbers to its window,
+ * each with their mean time, which counts entirely as the worker's own.  Once all workers have
+ * reported, write the window's medians to *ret and return true; otherwise return false.
  */
 static bool take_told(struct straggling *s, int64_t plan, const struct progress *p,
                       struct step_metrics *ret)
@@ -97,7 +101,9 @@ static bool take_told(struct straggling *s, int64_t plan, const struct progress 
     return s->n_reporting == s->n_workers && step_window_metrics(w, ret);
 }
 
-/* Pass the mean of a worker's steps since the last report to the detector. */
+/* Pass the means of a worker's steps since the last report to the detector, if there are such
+ * steps. peer: the node at the other end of the worker's link; -1: none.
+ */
 static void take_step(struct straggling *s, const struct progress *p, int peer)
 {
     const struct board_times *t = &p->recent;
@@ -139,8 +145,8 @@ static const char *cause_word(enum straggler_cause c)
     return word[c];
 }
 
-/* Describe how the machine slows a worker, each cause after "; ".  Return false if it reports
- * nothing.
+/* Describe how the machine slows a worker, each cause after "; ".  Return false, with "" in ret, if
+ * no cause is known.
  */
 static bool loss_text(const struct straggler *w, char *ret, size_t size)
 {
@@ -206,7 +212,8 @@ static int compute_text(const struct straggler *w, char *ret, size_t size)
                     1e3 * w->usual_s, queued, lost);
 }
 
-/* Describe the cause of a worker's slowness; ret has CAUSE bytes. */
+/* Describe the cause of a worker's slowness; node: names of the plan's nodes; ret has CAUSE bytes.
+ */
 static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
 {
     int n = snprintf(ret, CAUSE, "%s explains %.0f %% of it: ", cause_word(w->cause),
@@ -247,7 +254,7 @@ static const char *before_text(const struct straggler *w)
     return w->learnt ? "in earlier jobs" : "before";
 }
 
-/* Report that most workers are slow, or no longer, and record it in the status. */
+/* Report that most workers are slow, or that they are no longer, and record it in the status. */
 static void tell_all(struct straggling *s, const struct straggler *w)
 {
     char lost[LOSS];
@@ -267,7 +274,9 @@ static void tell_all(struct straggling *s, const struct straggler *w)
     s->run->status.all_slow_times = w->over ? NAN : w->times;
 }
 
-/* Describe a slow or recovered worker, without its name; ret has SAYS bytes. */
+/* Describe a slow or recovered worker, without its name; ret has SAYS bytes. told: the program
+ * divides its data itself.
+ */
 static void says_text(const struct straggler *w, const struct plan *p, bool told, char *ret)
 {
     char cause[CAUSE], share[SHARE];
@@ -284,7 +293,7 @@ static void says_text(const struct straggler *w, const struct plan *p, bool told
 
 /* ---- the status ---- */
 
-/* Fill a slow or recovered worker's row of the status. */
+/* Fill a slow or recovered worker's row of the status, and count a slow worker there. */
 static void fill_status(struct job_status *s, const struct straggler *w, const char *says)
 {
     struct worker_status *row = &s->worker[w->rank];

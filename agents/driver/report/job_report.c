@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHOW_NS (CLOCK_S / 10) /* between two updates for the user */
+#define SHOW_NS (CLOCK_S / 10) /* shortest interval between two updates */
 #define EQUAL_NS                                                                                   \
     (30 * CLOCK_S) /* time for a program to open libeddis, from its first sign of life */
 
@@ -33,7 +33,7 @@ void job_report_begin(struct job_report *t)
     s->exit_code = -1;
 }
 
-/* Copy the first failure into the status. */
+/* Copy a failure into the status as the job's first failure. */
 static void fill_failure(const struct state_failure *f, struct job_status *t)
 {
     t->failure = (struct first_failure){ .set = f->set,
@@ -62,7 +62,9 @@ void job_report_fill_refused(struct job_report *t)
         listeners_refusals_text(t->listeners, s->refused, sizeof s->refused);
 }
 
-/* Mark ranks as lost whose agent has gone, since nobody will report their end. */
+/* Record in the metrics that ranks are lost whose agent is lost or has ended, since nobody will
+ * report their end.
+ */
 static void note_lost(struct job_report *t)
 {
     const struct state *s = &t->run->state;
@@ -163,7 +165,8 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
     job_run_say(r, word_of(e->type), agent, e->rank, text);
 }
 
-/* Record an agent's event in events.jsonl, and how a rank ended in the metrics. */
+/* Record an agent's event in events.jsonl, and a rank's end in the metrics (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct job_run *r = ((struct job_report *)self)->run;
@@ -192,7 +195,9 @@ void job_report_output(struct job_report *t, int agent, const struct output *o)
 
 /* ---- actions ---- */
 
-/* Show the last lines that a failed rank printed, from the event that is being handled. */
+/* Show the last lines that a failed rank (-1: mpirun) printed, from the event that is being
+ * handled.
+ */
 static void show_last_lines(const struct job_run *r, int rank)
 {
     const struct driver_view *v = &r->o->view;
@@ -201,7 +206,9 @@ static void show_last_lines(const struct job_run *r, int rank)
         v->last_lines(v->ctx, rank, r->event->last_lines);
 }
 
-/* Show a failed rank's last lines or a sentence to the user, or report a recovery. */
+/* Show a failed rank's last lines or a sentence to the user, or report a recovery
+ * (subject_ops.on_action).
+ */
 static bool on_action(void *self, const struct action *a)
 {
     struct job_run *r = ((struct job_report *)self)->run;
@@ -256,7 +263,9 @@ void job_report_answer(struct job_report *t, const struct request_item *i)
 
 /* ---- timed reports ---- */
 
-/* Report that the job's folder does not answer, and when it answers again. */
+/* Report that the job's folder has not answered for FILE_THREAD_LATE_NS, and later that it answers
+ * again.
+ */
 static void say_held(struct job_report *t, int64_t now_ns)
 {
     int64_t held_ns = t->run->records ? file_thread_held_ns(t->run->records, now_ns) : 0;
@@ -276,7 +285,9 @@ static void say_held(struct job_report *t, int64_t now_ns)
     }
 }
 
-/* Write ", which is predicted to be 1.80x as fast" if the plan gains at least 5 %, otherwise "". */
+/* Write ", which is predicted to be 1.80x as fast" if the plan gains at least 5 % over the equal
+ * split, otherwise "".
+ */
 static void gain_text(const struct plan *p, char *ret, size_t size)
 {
     double gain =
@@ -288,7 +299,9 @@ static void gain_text(const struct plan *p, char *ret, size_t size)
                        gain);
 }
 
-/* Report once what a program that runs without libeddis misses: batches by the plan. */
+/* Report once, EQUAL_NS after the first sign of life, what a program that runs without libeddis
+ * misses: batches by the plan.
+ */
 static void say_equal(struct job_report *t, int64_t now_ns)
 {
     const struct state *s = &t->run->state;
@@ -306,7 +319,9 @@ static void say_equal(struct job_report *t, int64_t now_ns)
                  gain);
 }
 
-/* Report problems while the user can still do something about them. */
+/* Report problems while the user can still do something about them: with files, models or losses,
+ * or a program without libeddis (subject_ops.tick).
+ */
 static void say_trouble(void *self, int64_t now_ns)
 {
     struct job_report *t = self;

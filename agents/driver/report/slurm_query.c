@@ -19,21 +19,23 @@
 #include <unistd.h>
 
 enum {
-    SAID_MAX = 1 << 20,
-    PATIENCE_S = 10,      /* time limit of a program, for a busy controller */
-    SETTLE_S = 2,         /* the same at the job's end: Slurm kills it soon after a SIGTERM ... */
-    SETTLE_WARNED_S = 10, /* ... and later after a warning */
-    AGAIN_S = 2,          /* between two questions about nodes, at first ... */
-    AGAIN_MAX_S = 30,     /* ... and while none of them is down */
-    TRIES = 3,            /* questions about the time limit */
-    MISSED = 3,           /* reports missed before a node counts as silent */
-    EARLY_S = 90,         /* Slurm may send a warning a minute earlier than it was asked to */
-    LOOK_NS = 20 * 1000 * 1000, /* between two checks whether an answer is still wanted */
+    SAID_MAX = 1 << 20,         /* most bytes of a program's output */
+    PATIENCE_S = 10,            /* time limit of a program, for a busy controller */
+    SETTLE_S = 2,               /* at the job's end: Slurm kills the job soon after SIGTERM ... */
+    SETTLE_WARNED_S = 10,       /* ... and later after a warning */
+    AGAIN_S = 2,                /* interval between two questions about nodes, at first ... */
+    AGAIN_MAX_S = 30,           /* ... and at most, while no node is down */
+    TRIES = 3,                  /* most questions about the time limit for one signal */
+    MISSED = 3,                 /* reports that a silent node has missed */
+    EARLY_S = 90,               /* Slurm may send a warning a minute earlier than it was asked to */
+    LOOK_NS = 20 * 1000 * 1000, /* interval of checks whether it is wanted */
 };
 
 /* ---- parsing the programs' output ---- */
 
-/* Copy the value of a field of scontrol's record, given as " Name=", to ret [size]; "": none. */
+/* Copy the value of a field of scontrol's record, whose name is given as " Name=", to ret [size];
+ * "": the record has no such field.
+ */
 static void field(const char *record, const char *name, char *ret, size_t size)
 {
     const char *at = strstr(record, name);
@@ -108,8 +110,9 @@ struct question {
     char *said;            /* output; NULL: it failed */
 };
 
-/* Wait for the end of scontrol or sinfo; kill it if it is late or its answer is no longer wanted.
- * Return 0 if it has ended, with its wait status.
+/* Wait for the end of scontrol or sinfo; kill it after PATIENCE_S or when its answer is no longer
+ * wanted.  Return 0 if it has ended, with its wait status in *status, else a negative error.
+ * Blocks.
  */
 static int await(pid_t pid, const _Atomic bool *unwanted, int *status)
 {
@@ -150,7 +153,7 @@ static char *run_program(const char *const *argv, const char *const *envp,
     return said;
 }
 
-/* Run the question's program (on the thread). */
+/* Run the question's program (file_task.run, on the thread of slurm_query). */
 static void run(struct file_task *t)
 {
     struct question *q = (struct question *)t;
@@ -159,7 +162,7 @@ static void run(struct file_task *t)
                           (const char *const *)q->environment.item, &q->unwanted);
 }
 
-/* Pass the program's output to the question's handler (on the driver's thread). */
+/* Pass the program's output to the question's handler (file_task.done, on the driver's thread). */
 static void done(struct file_task *t)
 {
     struct question *q = (struct question *)t;
@@ -167,7 +170,7 @@ static void done(struct file_task *t)
     q->answer(q->ask, q->said);
 }
 
-/* Free a question to Slurm. */
+/* Free a question to Slurm (file_task.free). */
 static void free_question(struct file_task *t)
 {
     struct question *q = (struct question *)t;
@@ -205,8 +208,8 @@ static bool ask(struct slurm_query *a, const char *const *argv, answer_fn answer
 
 /* ---- the end of the job's time ---- */
 
-/* Report to the state machine if Slurm's answer shows that the job is at its time limit.  After a
- * warning (SIGUSR1) the limit may still be some time away.
+/* If Slurm's answer shows that the job is at its time limit, report that to the state machine.
+ * After a warning (SIGUSR1) the limit may still be some time away (answer_fn).
  */
 static void take_limit(struct slurm_query *a, const char *said)
 {
@@ -222,8 +225,9 @@ static void take_limit(struct slurm_query *a, const char *said)
         state_at_limit(&a->run->state);
 }
 
-/* Ask Slurm whether a signal came because of the time limit, at most TRIES times per signal.  A
- * later signal is a new question: it may come with the limit even if an earlier one did not.
+/* Ask Slurm whether a preempting signal came because of the time limit, at most TRIES times per
+ * signal.  A later signal is a new question: it may come with the limit even if an earlier signal
+ * did not.
  */
 static void ask_limit(struct slurm_query *a)
 {
@@ -255,7 +259,7 @@ static bool is_silent(const struct slurm_query *a, int agent, int64_t now_ns)
 }
 
 /* Report silent nodes that are down in Slurm's answer to the state machine, and choose the time of
- * the next question.
+ * the next question (answer_fn).
  */
 static void take_nodes(struct slurm_query *a, const char *said)
 {
@@ -274,8 +278,8 @@ static void take_nodes(struct slurm_query *a, const char *said)
     a->nodes_ns = now_ns + a->again_s * CLOCK_S;
 }
 
-/* Ask Slurm about silent nodes, with growing intervals: nodes can be silent for an hour, and the
- * controller serves many jobs.
+/* Ask Slurm about silent nodes, if that is due.  The intervals grow: nodes can be silent for an
+ * hour, and the controller serves many jobs.
  */
 static void ask_nodes(struct slurm_query *a, int64_t now_ns)
 {
@@ -317,7 +321,9 @@ void slurm_query_turn(struct slurm_query *a, int64_t now_ns)
     ask_nodes(a, now_ns);
 }
 
-/* Mark a question to Slurm as unwanted; ctx: only questions with this handler, NULL: all. */
+/* Mark a question to Slurm as unwanted if its handler is *ctx, or any question if ctx is NULL
+ * (callback of file_thread_each).
+ */
 static void drop(const struct file_task *t, void *ctx)
 {
     struct question *q = (struct question *)(uintptr_t)t;

@@ -21,17 +21,17 @@
 
 /* ---- waiting for files ---- */
 
-/* Time limits for remaining reads and writes: without and after a signal. */
+/* Time limits for the reads and writes that are pending: without a signal, and after one. */
 static const int64_t wait_ns = 10 * CLOCK_S, hurry_ns = CLOCK_S;
 
 /* How long to wait for files. */
 struct patience {
-    int signals; /* -1: none */
-    int64_t end_ns;
+    int signals;    /* signalfd; -1: none */
+    int64_t end_ns; /* end of the wait */
 };
 
-/* Shorten the wait to one second if a signal comes: the user does not want to wait, and a folder
- * that answers needs less.  SIGCONT does not count; it comes after Ctrl-Z.
+/* If a signal has come, let the wait end in one second at the latest: the user does not want to
+ * wait, and a folder that answers needs less.  SIGCONT does not count; it comes after Ctrl-Z.
  */
 static void hurry(struct patience *p)
 {
@@ -43,7 +43,9 @@ static void hurry(struct patience *p)
             p->end_ns = soon_ns;
 }
 
-/* Wait until the file thread has done everything, or the time is over. */
+/* Wait until the file thread has done everything, or until p->end_ns, which a signal shortens.
+ * Blocks.
+ */
 static void wait_for(struct patience *p, struct file_thread *t)
 {
     struct pollfd fds[] = { { .fd = file_thread_fd(t), .events = POLLIN },
@@ -57,7 +59,9 @@ static void wait_for(struct patience *p, struct file_thread *t)
     file_thread_turn(t);
 }
 
-/* Copy the result of the search for checkpoints to *ctx. */
+/* Copy the result of the search for checkpoints to *ctx (checkpoint_newest_fn, on the driver's
+ * thread).
+ */
 static void take_found(void *ctx, const struct checkpoint_found *f)
 {
     *(struct checkpoint_found *)ctx = *f;
@@ -65,8 +69,8 @@ static void take_found(void *ctx, const struct checkpoint_found *f)
 
 /* ---- sentences of the summary ---- */
 
-/* Explain that all steps used --measure-equal's equal split, so that its metrics compare the split
- * with itself.
+/* If all steps used --measure-equal's equal split, explain that the plan never took effect, so that
+ * the job's metrics compare the split with itself.
  */
 static void say_only_equal(struct job_report *t)
 {
@@ -81,7 +85,7 @@ static void say_only_equal(struct job_report *t)
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, text);
 }
 
-/* Add to the message of a stopped job at which step it stopped and how to resume it. */
+/* For a job that was stopped, add to its message at which step it stopped and how to resume it. */
 static void say_how_to_go_on(struct job_report *t, const struct checkpoint_found *newest)
 {
     struct job_status *s = &t->run->status;
@@ -102,12 +106,12 @@ static void say_how_to_go_on(struct job_report *t, const struct checkpoint_found
                     "; it wrote no checkpoint and began with the one of step %" PRId64
                     "; continue from that with --resume %s",
                     newest->begun_step, newest->resume);
-    else if (s->steps_done > 0 && t->run->state.any_page) /* others save by themselves */
+    else if (s->steps_done > 0 && t->run->state.any_page) /* other programs save by themselves */
         text_append(s->message, sizeof s->message,
                     "; no checkpoint was written, so the job cannot be resumed");
 }
 
-/* Explain that the program ended the job early by eddis_stop. */
+/* If the program ended the job early by eddis_stop, explain that in the message. */
 static void say_stopped(struct job_report *t)
 {
     struct job_status *s = &t->run->status;
@@ -122,7 +126,9 @@ static void say_stopped(struct job_report *t)
                    of);
 }
 
-/* Explain that the workers trained separate models, if they trained: nothing connected them. */
+/* If no worker was connected to another, explain that the workers trained separate models, if they
+ * trained.
+ */
 static void say_alone(struct job_report *t)
 {
     const struct state *s = &t->run->state;
@@ -139,7 +145,7 @@ static void say_alone(struct job_report *t)
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, u->message);
 }
 
-/* Explain that the job resumed from its last step, so that nothing was left to train. */
+/* If the job resumed from its last step, explain in the message that nothing was left to train. */
 static void say_nothing_left(struct job_report *t)
 {
     static const char text[] = "nothing was left to train: the checkpoint is of the last step";
@@ -153,8 +159,8 @@ static void say_nothing_left(struct job_report *t)
     (void)snprintf(s->message, sizeof s->message, "%s", text);
 }
 
-/* Explain that no device was emulated, because the program does not use libeddis, and delete the
- * metrics that depend on it.
+/* If no device was emulated, because the program does not use libeddis, explain that and delete the
+ * metrics that depend on the emulation.
  */
 static void say_not_emulated(struct job_report *t)
 {
@@ -171,7 +177,8 @@ static void say_not_emulated(struct job_report *t)
     journal_event(&t->run->journal, JOB_EVENT_NOTE, NULL, -1, text);
 }
 
-/* Report files in the job's folder that are missing or incomplete.  That is no failure of the job.
+/* Report files in the job's folder that are missing or incomplete, if there are any.  They are no
+ * failure of the job.
  */
 static void say_gaps(struct job_report *t)
 {

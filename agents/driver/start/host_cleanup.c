@@ -11,10 +11,10 @@
 
 static const int64_t kill_ns = 5 * CLOCK_S; /* time limit for killing what was started here */
 
-/* Queue the cleanup of host i. */
+/* Queue the cleanup of host i in s.  Return 0 or a negative error. */
 static int add(struct starter *s, const struct host_cleanup *c, int i, struct eddis_error *err)
 {
-    /* hosts beyond the first START_LOGINS have to wait for them */
+    /* later hosts have to wait for the first START_LOGINS */
     int64_t wait_ns = c->node_ns * (int64_t)(1 + i / START_LOGINS);
     int64_t end_ns = clock_after_ns(clock_now_ns(), wait_ns);
     struct strlist args = { 0 };
@@ -30,7 +30,7 @@ static int add(struct starter *s, const struct host_cleanup *c, int i, struct ed
     return rc;
 }
 
-/* Return HOST_CLEAN, HOST_LEFT or HOST_UNSEEN for the last event of a host's cleanup. */
+/* Return HOST_CLEAN, HOST_LEFT or HOST_UNSEEN for the event that ended a host's cleanup. */
 static enum host_cleanup_result result_of(const struct start_event *e)
 {
     if (e->type == START_ENDED && e->code == 0)
@@ -38,7 +38,7 @@ static enum host_cleanup_result result_of(const struct start_event *e)
     return e->type == START_ENDED && e->code == START_KEEPER_FAILED ? HOST_LEFT : HOST_UNSEEN;
 }
 
-/* Report the result of one host; return whether it is clean. */
+/* Report the result of one host by c->say.  Return whether the host is clean. */
 static bool take_event(const struct starter *s, const struct start_event *e,
                        const struct host_cleanup *c)
 {
@@ -54,8 +54,8 @@ static bool take_event(const struct starter *s, const struct start_event *e,
     return result == HOST_CLEAN;
 }
 
-/* Wait until all hosts are done or c->stop is readable; return the number of hosts that are not
- * clean.
+/* Wait until all hosts have a result, and report each; if c->stop becomes readable, end those that
+ * wait.  Return the number of hosts that are not clean.  Blocks.
  */
 static int run(struct starter *s, const struct host_cleanup *c)
 {

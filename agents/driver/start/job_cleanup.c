@@ -15,7 +15,9 @@
 /* Time limit for one node. */
 static const int64_t node_ns = 60 * CLOCK_S;
 
-/* Check that the job's driver has ended; -EBUSY: it runs, -EREMOTE: it ran on another machine. */
+/* Check that the job's driver has ended.  Return 0 if so, -EBUSY if it runs, -EREMOTE if it ran on
+ * another machine.
+ */
 static int check_over(const struct job_folder *f, struct eddis_error *err)
 {
     struct job_driver d;
@@ -40,7 +42,9 @@ static bool are_of(const struct node_list *j, const struct slurm_allocation *slu
     return true;
 }
 
-/* Clean up all nodes of the list; return the number of those that are not clean. */
+/* Clean up all nodes of the list, by srun if all belong to the allocation.  Return the number of
+ * nodes that are not clean, or a negative error.  Blocks.
+ */
 static int clean_list(const struct node_list *j, const struct slurm_allocation *slurm,
                       host_cleanup_say_fn say, void *ctx, struct eddis_error *err)
 {

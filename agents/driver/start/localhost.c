@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Compare a name with this machine's own.  "c07" matches the machine "c07.cluster", whose search
- * domain completes it.  "c07.elsewhere" does not match the machine "c07".
+/* Check whether a name is `own`, this machine's. "c07" is the machine "c07.cluster", whose search
+ * domain completes it. "c07.elsewhere" is not the machine "c07".
  */
 static bool is_own_name(const char *name, const char *own)
 {

@@ -16,13 +16,17 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-/* First wait after a limit of connections; doubled each time, with jitter. */
+/* First and longest delay before a new attempt after a limit of connections was met; doubled each
+ * time, with jitter.
+ */
 static const int64_t again_ns = CLOCK_S / 4, again_most_ns = 5 * CLOCK_S;
-static const int64_t leave_ns = CLOCK_S; /* for a session to end after its agent has left */
+static const int64_t leave_ns = CLOCK_S; /* limit for a session's end after its agent left */
 
-enum { NAMED = 8 }; /* hosts named in a report */
+enum { NAMED = 8 }; /* most hosts named in a report */
 
-/* Set a start's stage and update the number of logins. */
+/* Set the stage of a host, and update the number of logins under way and whether the supervisor's
+ * answer is awaited.
+ */
 static void set_stage(struct starter *s, struct start_node *p, enum start_stage stage)
 {
     bool was = p->stage == START_LOGIN, is = stage == START_LOGIN;
@@ -33,14 +37,14 @@ static void set_stage(struct starter *s, struct start_node *p, enum start_stage 
     p->session.awaited = is;
 }
 
-/* Check whether a start has not registered, ended or failed. */
+/* Check whether a host is being started: its agent has not registered, ended or failed. */
 static bool is_waited_for(const struct start_node *p)
 {
     return p->stage == START_QUEUED || p->stage == START_LOGIN || p->stage == START_UP;
 }
 
-/* Kill the host's process, unless it is a step, which continues for other nodes and ends with the
- * last.
+/* Kill the host's process.  Do nothing if that is a step, which continues for other nodes and ends
+ * with the last.
  */
 static void kill_process(const struct start_node *p)
 {
@@ -56,11 +60,10 @@ static bool has_process(const struct starter *s, const struct start_node *p)
 
 /* ---- events ---- */
 
-__attribute__((format(printf, 5, 6))) static void
-
-/* Queue an event for a host, in place of an unread one.  Except for a cut of an agent that has not
- * registered, it ends the start.
+/* Queue an event for a host, in place of an unread event.  Wipe the host's input and set its stage
+ * to START_OVER, unless the event is START_CUT and the agent has not registered yet.
  */
+__attribute__((format(printf, 5, 6))) static void
 tell(struct starter *s, int host, enum start_event_type type, int code, const char *fmt, ...)
 {
     struct start_node *p = &s->node[host];
@@ -127,7 +130,7 @@ int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint
     return epoll_ctl(s->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
 }
 
-/* Watch the process of a host or step; kill it on failure. */
+/* Watch the process of a host or step; kill it on failure.  Return 0 or a negative error. */
 static int watch_process(struct starter *s, int whom, struct session *p, bool is_shared,
                          struct eddis_error *err)
 {
@@ -167,7 +170,7 @@ int queue_run(struct starter *s, int whom, const struct start_node *p,
     return rc;
 }
 
-/* Start a queued host, or the step that it belongs to. */
+/* Start a queued host, or the step that it belongs to.  Report it as START_FAILED if that fails. */
 static void start_node(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
@@ -184,7 +187,9 @@ static void start_node(struct starter *s, int host)
 
 /* ---- the supervisor's answer ---- */
 
-/* Handle the supervisor's answer: fail if it has another version, otherwise give it its input. */
+/* Handle the supervisor's answer.  If it has another version, kill its process and report
+ * START_FAILED; otherwise have its input written.
+ */
 static void keeper_answers(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
@@ -224,7 +229,9 @@ void queue_hear(struct starter *s, int host)
 
 /* ---- the end of a start ---- */
 
-/* Queue a host again after a growing, random delay, since a limit of connections was met. */
+/* Queue a host again after a random delay that grows with each attempt, since a limit of
+ * connections was met.
+ */
 static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
 {
     int64_t wait_ns = again_ns << (p->tries < 8 ? p->tries : 8);
@@ -238,7 +245,9 @@ static void try_again(struct starter *s, struct start_node *p, int64_t now_ns)
     set_stage(s, p, START_QUEUED);
 }
 
-/* Return whether to retry a start that has failed; otherwise report why it failed. */
+/* Decide whether a failed start is tried again, by the output and exit code of session `of`.
+ * Return true if so; otherwise report START_FAILED with the reason and return false.
+ */
 static bool judge(struct starter *s, int host, int code, const struct session *of)
 {
     struct start_node *p = &s->node[host];
@@ -252,7 +261,9 @@ static bool judge(struct starter *s, int host, int code, const struct session *o
     return false;
 }
 
-/* Handle the end of a host's process before the supervisor answered. */
+/* Handle the end of a host's process before the supervisor answered: queue the host again, or
+ * report why its start failed.
+ */
 static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
 {
     struct start_node *p = &s->node[host];
@@ -262,8 +273,8 @@ static void ended_early(struct starter *s, int host, int code, int64_t now_ns)
         try_again(s, p, now_ns);
 }
 
-/* Report the end of a supervisor and its agent.  The exit code of a supervisor whose agent was
- * killed shows the signal, as a shell's does.
+/* Report START_ENDED for a supervisor and its agent. killed: a signal ended the supervisor itself.
+ * The exit code of a supervisor whose agent was killed shows the signal, as a shell's does.
  */
 static void say_end(struct starter *s, int host, int code, bool killed)
 {
@@ -284,7 +295,7 @@ static void say_end(struct starter *s, int host, int code, bool killed)
     p->event.swept = !killed && code != START_KEEPER_FAILED;
 }
 
-/* Report that a session has ended while the agent may still run. */
+/* Report START_CUT: session `of` of a host has ended while the agent may still run. */
 static void say_cut(struct starter *s, int host, int code, const struct session *of)
 {
     struct start_node *p = &s->node[host];
@@ -297,7 +308,7 @@ static void say_cut(struct starter *s, int host, int code, const struct session 
                    "started, but its %s session has ended", way);
 }
 
-/* Report that an agent has left, and why. */
+/* Report START_ENDED for an agent that has left, with the reason that it gave. */
 static void say_left(struct starter *s, int host, int code)
 {
     const char *why = s->node[host].session.words;
@@ -305,7 +316,9 @@ static void say_left(struct starter *s, int host, int code)
     tell(s, host, START_ENDED, code, "agent has left%s%.300s", *why ? ": " : "", why);
 }
 
-/* Handle the end of the process that ran the supervisor on a host: report or retry the start. */
+/* Handle the end of the process that ran the supervisor on a host: report it or queue the host
+ * again.  Do nothing if the process still runs.
+ */
 static void process_ended(struct starter *s, int host, int64_t now_ns)
 {
     struct start_node *p = &s->node[host];
@@ -319,7 +332,7 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
     if (p->stage == START_LOGIN)
         ended_early(s, host, code, now_ns);
     else if (p->stage == START_OVER || p->stage == START_QUEUED)
-        return; /* it was killed and that has been reported; a new start may be queued already */
+        return; /* we killed the process and reported that; the host may be queued again already */
     else if (p->stage == START_LEAVING && *p->session.words)
         say_left(s, host, code);
     else if (p->session.told && p->ops->is_cut && p->ops->is_cut(status))
@@ -333,7 +346,7 @@ void queue_failed(struct starter *s, int host, const char *text)
     tell(s, host, START_FAILED, -1, "%.200s: %.300s", s->node[host].at.name, text);
 }
 
-/* Record that nothing is left on this node of a step. */
+/* Record once for a step's node that nothing is left on it, and count that in the step. */
 static void note_emptied(struct starter *s, struct start_node *p)
 {
     if (p->step < 0 || p->emptied)
@@ -376,7 +389,7 @@ void queue_lost(struct starter *s, int host, int code, bool cut, const struct se
     }
 }
 
-/* Describe the state of a start for the user. */
+/* Describe for the user, in ret, how far the start of a host is. */
 static void describe(const struct start_node *p, char *ret, size_t size)
 {
     const char *words = p->session.words;
@@ -397,7 +410,7 @@ static void describe(const struct start_node *p, char *ret, size_t size)
                        words);
 }
 
-/* Kill a start whose deadline has passed, and report it. */
+/* Kill the process of a host whose deadline has passed, and report START_LATE. */
 static void late(struct starter *s, int host)
 {
     struct start_node *p = &s->node[host];
@@ -502,7 +515,7 @@ int64_t starter_next_ns(const struct starter *s)
     return s->n_events ? 0 : s->next_ns;
 }
 
-/* Handle a descriptor of a host or step that is ready. */
+/* Handle a ready descriptor of a host, or of the step with number whom - s->n. */
 static void take_watch(struct starter *s, int whom, enum start_watch kind, int64_t now_ns)
 {
     struct session *session = whom < s->n ? &s->node[whom].session : NULL;
@@ -533,7 +546,9 @@ static void take_watches(struct starter *s, int64_t now_ns)
     } while (n == 64);
 }
 
-/* Begin queued starts, end late ones, and compute the time of the next call. */
+/* Begin queued starts, end starts and sessions whose deadline has passed, and set s->next_ns to the
+ * time of the next call.
+ */
 static void look_round(struct starter *s, int64_t now_ns)
 {
     int64_t next_ns;

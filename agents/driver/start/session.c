@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Close a descriptor, if open, and set it to -1. */
+/* Close the descriptor *fd, if it is open, and set it to -1. */
 static void close_fd(int *fd)
 {
     if (*fd >= 0)
@@ -42,7 +42,9 @@ int session_renew(struct session *p, const char *input, struct eddis_error *err)
 
 /* ---- starting ---- */
 
-/* Make the pipes for a process's input and output; our ends do not block. */
+/* Make the pipes for a process's input and output; our ends, in[1] and out[0], do not block.
+ * Return 0 or -errno, with no pipe open.
+ */
 static int make_pipes(int in[2], int out[2])
 {
     if (pipe2(in, O_CLOEXEC) < 0)
@@ -93,8 +95,8 @@ int session_begin(struct session *p, const char *const *argv, const char *const 
 
 /* ---- its output ---- */
 
-/* Append a line to the kept output and drop the oldest lines if there is no room: what matters
- * comes last, after banners.
+/* Append a line to p->said, the kept output, and drop its oldest lines if there is no room: what
+ * matters comes last, after banners.
  */
 static void remember(struct session *p, const char *line)
 {
@@ -110,12 +112,15 @@ static void remember(struct session *p, const char *line)
     (void)snprintf(p->said + have, sizeof p->said - have, "%s\n", line);
 }
 
+/* Check whether a line begins with a word. */
 static bool begins_with(const char *line, const char *word)
 {
     return strncmp(line, word, strlen(word)) == 0;
 }
 
-/* Handle the supervisor's first line, which holds its version. */
+/* Record the version in the supervisor's first line, and that the supervisor has answered.  With
+ * our version, the words for the user become "started".
+ */
 static void take_version(struct session *p, const char *version)
 {
     p->awaited = false;
@@ -139,7 +144,7 @@ void session_take(struct session *p, char *line)
         remember(p, line);
 }
 
-/* Handle a complete line of a process's output. */
+/* Pass a complete line of a process's output to p->divide, if set, else to session_take. */
 static void take_line(struct session *p)
 {
     p->line[p->line_n] = '\0';
@@ -150,7 +155,9 @@ static void take_line(struct session *p)
         session_take(p, p->line);
 }
 
-/* Add a byte to the current line of output; the excess of a long line is dropped. */
+/* Add a byte to the current line of output, or handle the line at its end.  The excess of a long
+ * line is dropped.
+ */
 static void take_byte(struct session *p, char byte)
 {
     if (byte == '\n') {
@@ -214,7 +221,7 @@ void session_write(struct session *p)
         if (n < 0 && errno == EAGAIN)
             return;
         if (n < 0)
-            break; /* it has ended, as its pidfd will show */
+            break; /* the process has ended, as its pidfd will show */
         p->input_at += (size_t)n;
     }
     p->told = n >= 0;
@@ -241,9 +248,9 @@ void session_end(const struct session *p)
         (void)kill(p->pid, SIGTERM);
 }
 
-/* Kill the session of a process that has ended: if ssh was killed, programs through which it
- * connected still run.  This happens before reaping, while the number of its process group cannot
- * be reused.
+/* If the process has ended, kill what is left of its session: if ssh was killed, programs through
+ * which it connected still run.  This happens before reaping, while the number of its process group
+ * cannot be reused.
  */
 static void end_helpers(const struct session *p)
 {

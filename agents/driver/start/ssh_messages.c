@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-/* The order matters: a permanent failure is often followed by "Connection closed". */
+/* Messages and what they mean.  The first that occurs in ssh's output counts, so the order matters:
+ * a permanent failure is often followed by "Connection closed".
+ */
 static const struct ssh_message rows[] = {
     { "Permission denied", false, "permission denied",
       "log in there once by hand, or set the user and the key (ssh.user, ssh.identity)" },

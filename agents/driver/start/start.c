@@ -24,7 +24,7 @@ bool start_is_here(const struct job_host *host)
     return !host || (!start_ssh_needed(host) && localhost_is(host->host));
 }
 
-/* Return the functions for reaching a host: srun, local or ssh. */
+/* Return the functions for reaching a host (NULL: this machine): by srun, locally or by ssh. */
 static const struct start_ops *way_to(const struct job_host *host, const struct start_options *o)
 {
     if (host && o->slurm)
@@ -32,7 +32,7 @@ static const struct start_ops *way_to(const struct job_host *host, const struct 
     return start_is_here(host) ? &start_local : &start_ssh;
 }
 
-/* Initialise one host of the starter. */
+/* Initialise the record of one host, without a session or step. */
 static void init_node(struct start_node *p, const struct start_options *o, int host)
 {
     const struct job_host *h = o->host ? &o->host[host] : NULL;

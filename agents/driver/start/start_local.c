@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-/* Append the path of eddis-keeper and args, which run the supervisor on this machine. */
+/* Append the path of eddis-keeper and args, which run the supervisor on this machine
+ * (start_ops.argv).  Return 0 or a negative error.
+ */
 static int local_argv(const struct start_place *const *at, int n, char *const *args,
                       struct strlist *ret, struct eddis_error *err)
 {
@@ -31,7 +33,9 @@ static int local_argv(const struct start_place *const *at, int n, char *const *a
     return 0;
 }
 
-/* Write why the supervisor on this machine ended before it answered.  Return START_GIVE_UP. */
+/* Write why the supervisor on this machine ended before it answered, to ret.  Return START_GIVE_UP
+ * (start_ops.judge).
+ */
 static enum start_verdict local_judge(const struct start_place *at, const struct session *p,
                                       int code, char *ret, size_t size)
 {

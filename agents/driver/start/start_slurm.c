@@ -18,10 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Exit codes of the shell script that looks for eddis below a prefix. */
-
-/* Append srun's options.  Every option is given, because srun reads missing ones from variables
- * that sbatch or the user has set.
+/* Append srun and its options for a step on n nodes.  Every option is given, because srun reads
+ * missing ones from variables that sbatch or the user has set.
  */
 static void add_options(const struct start_place *at, int n, struct strlist *ret)
 {
@@ -41,7 +39,9 @@ static void add_options(const struct start_place *at, int n, struct strlist *ret
     strlist_addf(ret, "--ntasks-per-node=1");
 }
 
-/* Append the srun command that runs the supervisor on n nodes of a group. */
+/* Append the srun command that runs the supervisor with args on n nodes of a group
+ * (start_ops.argv).  Return 0 or a negative error.
+ */
 static int slurm_argv(const struct start_place *const *at, int n, char *const *args,
                       struct strlist *ret, struct eddis_error *err)
 {
@@ -59,8 +59,8 @@ static int slurm_argv(const struct start_place *const *at, int n, char *const *a
     return rc;
 }
 
-/* Variables that would change how srun places or treats the agents, and the devices that Slurm has
- * assigned on this node.  Slurm sets each task's devices again.
+/* Patterns of variables that srun does not get: those that would change how it places or treats the
+ * agents, and the devices that Slurm has assigned on this node, since it sets each task's again.
  */
 static const char *const steering[] = {
     "SRUN_*",
@@ -127,21 +127,24 @@ static const char *const steering[] = {
     NULL,
 };
 
-/* Append the user's environment without the variables that would change how srun runs the agents.
+/* Append the user's environment without the variables that would change how srun runs the agents;
+ * without memory, mark ret as failed (start_ops.environment).
  */
 static void slurm_environment(struct strlist *ret)
 {
     user_env_add_without(ret, steering);
 }
 
-/* Append the scancel command that ends a step. */
+/* Append the scancel command that ends a step (start_ops.cancel). */
 static void slurm_cancel(const struct start_place *at, int step, struct strlist *ret)
 {
     strlist_addf(ret, "scancel");
     strlist_addf(ret, "%s.%d", slurm_allocation_job(at->slurm, at->group), step);
 }
 
-/* Return the part of Slurm's output that says a job or step is over; NULL: none. */
+/* Return the part of Slurm's output that says that a job or step is over, a static string; NULL: no
+ * part does.
+ */
 static const char *end_of(const char *said)
 {
     static const struct {
@@ -158,8 +161,8 @@ static const char *end_of(const char *said)
     return NULL;
 }
 
-/* Return the part of srun's own lines that says a job or step is over; NULL: none.  Prologs and
- * site scripts print other lines.
+/* Return the part of srun's own lines that says that a job or step is over, a static string; NULL:
+ * no part does.  Prologs and site scripts print other lines.
  */
 static const char *end_of_job(const char *said)
 {
@@ -176,13 +179,15 @@ static const char *end_of_job(const char *said)
     return found;
 }
 
-/* Check whether the output of scancel says that the step was over already. */
+/* Check whether the output of scancel says that the step was over already (start_ops.is_over). */
 static bool slurm_is_over(const char *said)
 {
     return end_of(said) != NULL;
 }
 
-/* Write why srun ended before a supervisor answered.  START_GONE: the allocation has ended. */
+/* Write why srun ended before a supervisor answered, to ret.  Return START_GONE if the allocation
+ * has ended, else START_GIVE_UP (start_ops.judge).
+ */
 static enum start_verdict slurm_judge(const struct start_place *at, const struct session *p,
                                       int code, char *ret, size_t size)
 {

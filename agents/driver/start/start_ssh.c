@@ -23,7 +23,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { EXIT_SSH = 255 };
+enum { EXIT_SSH = 255 }; /* exit code of ssh for a failure of its own */
 
 struct job_ssh start_ssh_settings(const struct start_place *at)
 {
@@ -87,9 +87,9 @@ static int remote_command(const struct job_host *h, char *const *args, struct st
     return rc;
 }
 
-/* Check that a host or user name has only safe characters (alphanumeric or in `more`).  ssh expands
- * %h and %r in commands of its configuration, and a leading '-' would be read as an option by
- * programs used in place of ssh.
+/* Check that a host or user name has only safe characters: alphanumeric, or in `more`.  Return 0 or
+ * -EINVAL. ssh expands %h and %r in commands of its configuration, and a leading '-' would be read
+ * as an option by programs used in place of ssh. what: "host" or "user".
  */
 static int check_word(const char *what, const char *word, const char *more, struct eddis_error *err)
 {
@@ -101,14 +101,16 @@ static int check_word(const char *what, const char *word, const char *more, stru
                 : eddis_fail(err, -EINVAL, "'%.100s' is not a valid %s name for ssh", word, what);
 }
 
-/* Append the ssh command that runs the supervisor on a node. */
+/* Append the ssh command that runs the supervisor with args on the node places[0]; n is 1
+ * (start_ops.argv).  Return 0 or a negative error.
+ */
 static int ssh_argv(const struct start_place *const *places, int n, char *const *args,
                     struct strlist *ret, struct eddis_error *err)
 {
     const struct start_place *at = places[0];
     const struct job_host *h = at->host;
     struct job_ssh o = start_ssh_settings(at);
-    /* Half the launch time: hosts beyond the first 32 get their turn if all of these fail. */
+    /* Half the launch time: if the first 32 hosts all fail, there is time for others. */
     int64_t wait_s = at->launch_ns / 2 / CLOCK_S;
     struct strbuf command = { 0 };
     int rc = check_word("host", h->host, "._-:%", err);
@@ -164,8 +166,8 @@ void start_say_missing(const struct start_place *at, char *ret, size_t size)
         prefix ? prefix : keeper, at->name, EDDIS_VERSION);
 }
 
-/* Write why ssh ended before the supervisor answered; START_AGAIN: the server had too many
- * connections.
+/* Write why ssh ended before the supervisor answered, to ret.  Return START_AGAIN if the server had
+ * too many connections, else START_GIVE_UP (start_ops.judge).
  */
 static enum start_verdict ssh_judge(const struct start_place *at, const struct session *p, int code,
                                     char *ret, size_t size)
@@ -195,8 +197,9 @@ static enum start_verdict ssh_judge(const struct start_place *at, const struct s
     return START_GIVE_UP;
 }
 
-/* Check whether ssh's status means the end of the session alone: ssh returns the supervisor's exit
- * code, but 255 for other failures, or it was killed here.
+/* Check whether ssh's status may mean the end of the session alone, so that the agent still runs:
+ * ssh returns the supervisor's exit code, but 255 for its own failures, or it was killed here
+ * (start_ops.is_cut).
  */
 static bool ssh_is_cut(int status)
 {

@@ -16,28 +16,30 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
-static const int64_t idle_ns = 5 * CLOCK_S;   /* from the end of its last node to ending a step */
-static const int64_t most_ns = 60 * CLOCK_S;  /* most between two requests to end a step */
-static const int64_t silent_ns = CLOCK_S;     /* patience with a step that has a silent node */
+static const int64_t idle_ns = 5 * CLOCK_S;   /* from its last node's end to a step's cancelling */
+static const int64_t most_ns = 60 * CLOCK_S;  /* longest interval of requests to end a step */
+static const int64_t silent_ns = CLOCK_S;     /* wait for a step with a node that never answered */
 static const int64_t reap_ns = CLOCK_S;       /* time limit for killed processes */
 static const int64_t again_ns = 5 * CLOCK_MS; /* interval of a wait loop */
 
-enum { NAMED = 8 }; /* nodes named in a report */
+enum { NAMED = 8 }; /* most nodes named in a report */
 
 /* One step. */
 struct start_step {
     struct starter *s;
     struct session session; /* srun */
     int number;             /* index in starter.step */
-    int id;                 /* Slurm's number of the step; -1: unknown */
+    int id;                 /* number of the step in Slurm; -1: unknown */
     int n;
-    int *member;               /* [n] hosts */
-    int *of_task;              /* [n] host of each task; -1: unknown */
-    int n_answered, n_emptied; /* nodes that answered; nodes that reported nothing left */
-    bool asked;                /* the input has been requested */
-    bool over;                 /* the process has ended */
-    bool cut;                  /* it was killed: nodes may still run */
-    int64_t end_ns, pause_ns;  /* when Slurm is asked to end it; wait before the next request */
+    int *member;    /* [n] the step's hosts */
+    int *of_task;   /* [n] host of each task; -1: unknown */
+    int n_answered, /* nodes whose supervisor has answered */
+        n_emptied;  /* nodes that reported that nothing is left there */
+    bool asked;     /* srun's input is being written, or there is none */
+    bool over;      /* srun has ended */
+    bool cut;       /* srun was killed: supervisors may still run */
+    int64_t end_ns, /* when Slurm is asked to end the step; CLOCK_NEVER: not yet needed */
+        pause_ns;   /* interval from that request to the next */
     struct step_cancel cancel;
 };
 
@@ -59,8 +61,8 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Check whether a queued host can share a step with another one: same group, program, arguments and
- * input.
+/* Check whether a host is queued and can share a step with host `first`: same group, program,
+ * arguments and input.
  */
 static bool belongs(const struct start_node *first, const struct start_node *p)
 {
@@ -81,7 +83,9 @@ static void step_free(struct start_step *t)
     free(t);
 }
 
-/* Make a step of this host and all queued hosts that belong to it; NULL: no memory. */
+/* Make a step of this host and all later queued hosts that can share it, and append it to s->step;
+ * NULL: no memory.
+ */
 static struct start_step *step_new(struct starter *s, int host)
 {
     struct start_step *t = calloc(1, sizeof *t), **more;
@@ -174,8 +178,8 @@ void steps_emptied(struct starter *s, int step)
     s->step[step]->n_emptied++;
 }
 
-/* Split a labelled line " 2: words" into the task, the result, and the words in *ret; -1: a line of
- * srun's own.
+/* Return the task of a labelled line " 2: words", and store its words in *ret; -1: a line of srun's
+ * own, *ret is unchanged.
  */
 static int read_task(char *line, int n, char **ret)
 {
@@ -188,8 +192,8 @@ static int read_task(char *line, int n, char **ret)
     return (int)task;
 }
 
-/* Record the node of a task and the step's number from the supervisor's first line, after its name:
- * "0.1.0 n07 4".  Cuts the line after the version.
+/* Record the host of a task and the step's number in Slurm from the supervisor's first line, after
+ * its name: "0.1.0 n07 4".  Cut the line after the version.
  */
 static void introduce(struct start_step *t, int task, char *words)
 {
@@ -205,7 +209,9 @@ static void introduce(struct start_step *t, int task, char *words)
         t->id = atoi(step);
 }
 
-/* Handle a line of srun: pass a task's line to its node, and keep the others as srun's own. */
+/* Handle a line of srun's output: pass a task's line to its host, and keep other lines as srun's
+ * own (session_line_fn).
+ */
 static void divide(void *ctx, char *line)
 {
     static const char keeper[] = "eddis-keeper ", end[] = "eddis-keeper exit ";
@@ -222,7 +228,7 @@ static void divide(void *ctx, char *line)
     host = t->of_task[task];
     if (host < 0) {
         session_take(&t->session, words);
-    } else if (t->s->node[host].step == t->number) { /* not started again */
+    } else if (t->s->node[host].step == t->number) { /* not started again since */
         if (strncmp(words, end, sizeof end - 1) == 0) {
             queue_ended(t->s, host, atoi(words + sizeof end - 1));
             return;
@@ -273,7 +279,9 @@ static bool cancel_is_over(struct start_step *t)
     return step_cancel_is_over(&t->cancel, t->s->node[t->member[0]].ops->is_over);
 }
 
-/* Ask Slurm to end a step, or kill its process if its number is unknown. */
+/* Ask Slurm to end a step, in place of an earlier request that still runs.  Kill srun if the step's
+ * number is unknown or the request fails.
+ */
 static void cancel(struct start_step *t)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
@@ -294,7 +302,7 @@ static void cancel(struct start_step *t)
     strlist_fini(&envp);
 }
 
-/* Check whether a node of the step has not ended. */
+/* Check whether a host of the step has not ended, and was not queued again. */
 static bool is_needed(const struct start_step *t)
 {
     for (int i = 0; i < t->n; i++) {
@@ -328,7 +336,7 @@ int64_t steps_look(struct starter *s, int64_t now_ns)
     return next_ns;
 }
 
-/* Read the output of all steps and reap their processes; return whether all of them, and all
+/* Read the output of all steps and reap their processes.  Return whether all steps, and all
  * requests to end them, have ended.
  */
 static bool settle(struct starter *s)
@@ -346,14 +354,14 @@ static bool settle(struct starter *s)
     return all;
 }
 
-/* Wait until all steps have ended, or until until_ns. */
+/* Wait until all steps and all requests to end them have ended, or until until_ns.  Blocks. */
 static void await_all(struct starter *s, int64_t until_ns)
 {
     while (!settle(s) && clock_now_ns() < until_ns)
         clock_sleep_until_ns(clock_now_ns() + again_ns);
 }
 
-/* Check whether a step may still exist in Slurm: after its process was killed, nobody here sees its
+/* Check whether a step may still exist in Slurm: if srun was killed, nobody here sees the step's
  * end.
  */
 static bool may_be_there(const struct start_step *t)
@@ -361,7 +369,9 @@ static bool may_be_there(const struct start_step *t)
     return !t->over || t->cut;
 }
 
-/* Check whether a step may still end by itself. */
+/* Check whether a step that is waited for since since_ns may still end by itself: for patience_ns,
+ * but only for silent_ns if a node never answered or srun was killed.
+ */
 static bool may_end(const struct start_step *t, int64_t since_ns, int64_t patience_ns)
 {
     bool silent = t->n_answered < t->n || t->cut;
@@ -370,7 +380,7 @@ static bool may_end(const struct start_step *t, int64_t since_ns, int64_t patien
     return may_be_there(t) && clock_now_ns() < clock_after_ns(since_ns, wait_ns);
 }
 
-/* Wait until no step can be expected to end by itself. */
+/* Wait until no step can be expected to end by itself any more, at most patience_ns.  Blocks. */
 static void await_patiently(struct starter *s, int64_t patience_ns)
 {
     int64_t since_ns = clock_now_ns();
@@ -386,7 +396,7 @@ static void await_patiently(struct starter *s, int64_t patience_ns)
     }
 }
 
-/* Append "step 7.4 on n0, n1", as Slurm names it. */
+/* Append "step 7.4 on n0, n1" to b, with the step's name in Slurm, after "; " if b is not empty. */
 static void describe(const struct start_step *t, struct strbuf *b)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
@@ -403,8 +413,9 @@ static void describe(const struct start_step *t, struct strbuf *b)
     strlist_fini(&argv);
 }
 
-/* Set an error that names the steps that Slurm has not ended: those with something left, or those
- * that are empty.  Return 0 if there are none.
+/* Return 0 if both texts are empty.  Otherwise return an error that names steps that Slurm has not
+ * ended: -ETIMEDOUT for steps with something left, else -EINPROGRESS for steps whose nodes are
+ * empty.
  */
 static int say_not_ended(const struct strbuf *left, const struct strbuf *empty,
                          struct eddis_error *err)
@@ -421,8 +432,8 @@ static int say_not_ended(const struct strbuf *left, const struct strbuf *empty,
     return 0;
 }
 
-/* Kill the local processes of all steps, and return an error that names the steps Slurm has not
- * ended.
+/* Kill the local processes of all steps, and return an error that names the steps that Slurm has
+ * not ended; 0: all have ended.  Blocks for reap_ns at most.
  */
 static int give_up(struct starter *s, struct eddis_error *err)
 {

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 512 };
+enum { SAID_MAX = 512 }; /* bytes of scancel's output that are read, with a final 0 */
 
 void step_cancel_init(struct step_cancel *c)
 {

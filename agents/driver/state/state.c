@@ -70,7 +70,9 @@ void state_no_more_starts(struct state *s, const char *sentence)
         (void)snprintf(s->gone, sizeof s->gone, "%s", sentence);
 }
 
-/* Check whether an event concerns the present generation, or no generation at all. */
+/* Check whether an event is to be handled: it is of the present generation, or the input that it
+ * becomes (type) belongs to no generation.
+ */
 static bool is_current(const struct state *s, enum input_type type, const struct event *e)
 {
     switch (type) {
@@ -84,8 +86,8 @@ static bool is_current(const struct state *s, enum input_type type, const struct
     }
 }
 
-/* Check whether an agent and all others are measured.  Until then the profile order is the only one
- * that can fail.
+/* Check whether this agent has reported its profile and the phases REGISTER and PROFILE are over.
+ * Otherwise the profile order is the only one that can have failed.
  */
 static bool is_measured(const struct state *s, int agent)
 {
@@ -93,7 +95,9 @@ static bool is_measured(const struct state *s, int agent)
            s->phase != STATE_PHASE_PROFILE;
 }
 
-/* Return the input that an event becomes; INPUTS: none, only the caller handles it. */
+/* Return the input that an event of this agent becomes; INPUTS: none, the event has no row in the
+ * table.
+ */
 static enum input_type input_of(const struct state *s, int agent, const struct event *e)
 {
     switch (e->type) {
@@ -134,8 +138,9 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
     return INPUTS;
 }
 
-/* Record since when a rank is quiet, or that it works again. e->quiet_ns 0: it
- * works.  The next check for a hang uses this.
+/* Record in a rank's record since when the rank neither prints nor computes, from an EVENT_QUIET of
+ * the agent; e->quiet_ns 0: the rank works again.  Ignore a rank of another node.  The next search
+ * for a hang uses the record.
  */
 static void note_quiet(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
@@ -148,7 +153,9 @@ static void note_quiet(struct state *s, int agent, const struct event *e, int64_
     r->quiet_ns = now_ns - e->age_ns - e->quiet_ns;
 }
 
-/* Record where an agent found its rank, and check again for the hang that asked for it. */
+/* Record where an agent found its rank, from its EVENT_PLACE.  If a search for a hang has asked for
+ * that, continue the search.  Ignore a rank of another node.
+ */
 static void note_place(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
     struct state_rank *r;
@@ -164,6 +171,7 @@ static void note_place(struct state *s, int agent, const struct event *e, int64_
 }
 
 /* Handle SIGTERM or SIGUSR1 that an agent's Slurm step received, as if the driver had received it.
+ * Ignore other signals.
  */
 static void note_signal(struct state *s, int agent, const struct event *e, int64_t now_ns)
 {
@@ -207,8 +215,9 @@ void state_lives(struct state *s, int64_t now_ns)
 
 /* ---- the caller's answers ---- */
 
-/* Make the ranks of a generation, rank r on agent node[r], and give them to an input.  Return 0 or
- * -ENOMEM.
+/* Allocate the records of n_ranks ranks, rank r on agent node[r], and pass them to the handler of
+ * an input of this type; free them if no handler takes them over.  Return 0 or -ENOMEM, without a
+ * message.
  */
 static int place(struct state *s, enum input_type type, int n_ranks, const int *node,
                  int64_t now_ns)
@@ -224,7 +233,7 @@ static int place(struct state *s, enum input_type type, int n_ranks, const int *
     state_take(s, &(struct state_input){
                       .type = type, .rank = rank, .n_ranks = n_ranks, .now_ns = now_ns });
     if (s->rank != rank)
-        free(rank); /* not taken over: the job has ended meanwhile */
+        free(rank); /* no handler took it over: the job has ended meanwhile */
     return 0;
 }
 
@@ -245,7 +254,7 @@ int state_network_try(struct state *s, int64_t now_ns, struct eddis_error *err)
     for (int i = 0; i < s->o.n_agents; i++)
         if (state_is_usable(s, i))
             node[n++] = i;
-    s->probe_trouble[0] = '\0'; /* the caller has reported the last one's */
+    s->probe_trouble[0] = '\0'; /* the caller has reported the last probe's */
     rc = place(s, INPUT_NETWORK_TRY, n, node, now_ns);
     free(node);
     return rc < 0 ? eddis_fail(err, rc, "no memory for %d ranks", n) : 0;

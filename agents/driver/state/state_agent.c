@@ -14,8 +14,8 @@
 
 /* ---- registered ---- */
 
-/* Record that an agent has registered.  Return false if it had before: it repeats the request
- * because the answer was lost.
+/* Record that an agent has registered.  Return false, with nothing changed, if it had registered
+ * before: it repeats the request because the answer was lost.
  */
 static bool came(struct state *s, const struct state_input *in)
 {
@@ -31,14 +31,14 @@ static bool came(struct state *s, const struct state_input *in)
     return true;
 }
 
-/* Record an agent's first registration, and enter PROFILE after the last one. */
+/* Record an agent's first registration.  After that of the last agent enter PROFILE. */
 void state_agent_registered(struct state *s, const struct state_input *in)
 {
     if (came(s, in) && state_first_without(s, offsetof(struct state_agent, registered), false) < 0)
         state_go(s, STATE_PHASE_PROFILE, in->now_ns);
 }
 
-/* Record the registration of an agent in a later phase, and request its profile. */
+/* Record the registration of an agent in a later phase, and order it to report its profile. */
 void state_agent_is_back(struct state *s, const struct state_input *in)
 {
     if (came(s, in))
@@ -59,8 +59,8 @@ static bool share_machine(const struct state_agent *a, const struct state_agent 
     return a == b || (a->machine[0] && strcmp(a->machine, b->machine) == 0);
 }
 
-/* Return the first agent on a's machine that waits to measure, or, if waiting is false, that
- * reports or measures its profile; NULL: none.
+/* Return the first agent on a's machine that waits for its time slot to measure, or, if waiting is
+ * false, that reports its profile or measures; NULL: none.
  */
 static struct state_agent *first_of_machine(const struct state *s, const struct state_agent *a,
                                             bool waiting)
@@ -75,9 +75,9 @@ static struct state_agent *first_of_machine(const struct state *s, const struct 
     return NULL;
 }
 
-/* Order the next agent on this agent's machine to measure.  Agents of one machine would slow each
- * other, so they measure one after the other, once all stored profiles are in.  Each gets the full
- * time limit of PROFILE.
+/* Order the next agent on this agent's machine that waits to measure, unless another agent there
+ * still reports or measures.  Agents of one machine would slow each other, so they measure one
+ * after another, once all stored profiles are in.  Each gets the full time limit of PROFILE.
  */
 static void next_turn(struct state *s, int agent, int64_t now_ns)
 {
@@ -92,7 +92,7 @@ static void next_turn(struct state *s, int agent, int64_t now_ns)
         state_extend(s, now_ns);
 }
 
-/* Record that an agent neither reports nor measures its profile any more, and let the next one of
+/* Record that an agent neither reports its profile nor measures any more, and let the next agent of
  * its machine measure.
  */
 static void turn_over(struct state *s, const struct state_input *in)
@@ -112,7 +112,7 @@ void state_agent_wants_turn(struct state *s, const struct state_input *in)
     next_turn(s, in->agent, in->now_ns);
 }
 
-/* Record that an agent's profile is complete, and let the next one of its machine measure.  In a
+/* Record that an agent's profile is complete, and let the next agent of its machine measure.  In a
  * later phase than PROFILE it is usable for the next generation.
  */
 void state_agent_measured_late(struct state *s, const struct state_input *in)
@@ -151,8 +151,9 @@ void state_agent_note(struct state *s, const struct state_input *in)
 
 /* ---- lost ---- */
 
-/* Handle the loss of a node that was last alive at at_ns: a failure if the job needs it, else only
- * print text.
+/* Handle the loss of a node that was last alive at at_ns.  It is a failure with sentence text if
+ * the node is part of a launched generation or probe, or the first generation is not planned yet;
+ * else only print text, or nothing if the job ends.
  */
 static void gone(struct state *s, int agent, int64_t at_ns, const char *text, int64_t now_ns)
 {
@@ -194,8 +195,8 @@ void state_agent_silent(struct state *s, const struct state_input *in)
 
 /* ---- ended ---- */
 
-/* Set when an agent that ended without getting ranks may start again; the delay grows with each
- * such start.
+/* Delay the next start of an agent that ended without getting ranks; the delay grows with each such
+ * start, which is counted here.
  */
 static void wait_longer(struct state_agent *a, int64_t now_ns)
 {
@@ -210,7 +211,9 @@ static void may_regroup(struct state *s, int64_t now_ns)
         state_regroup(s, now_ns);
 }
 
-/* Record that a repeated start of an agent failed, and when to try again. */
+/* Record that a repeated start of an agent failed, and when to try again.  In REGROUP, continue if
+ * no agent is worth waiting for.
+ */
 static void start_failed(struct state *s, int agent, int64_t now_ns)
 {
     struct state_agent *a = &s->agent[agent];
@@ -221,8 +224,8 @@ static void start_failed(struct state *s, int agent, int64_t now_ns)
     may_regroup(s, now_ns);
 }
 
-/* Check whether a registered agent was silent before the driver was stopped, longer than an idle
- * agent ever is.
+/* Check whether a registered agent was silent before the driver was stopped, for longer than the
+ * interval between an idle agent's requests.
  */
 static bool was_silent(const struct state *s, const struct state_agent *a)
 {
@@ -230,8 +233,8 @@ static bool was_silent(const struct state *s, const struct state_agent *a)
            s->paused_ns - s->pause_ns > a->heard_ns + timing_poll_request_ns(s->o.lease_ns);
 }
 
-/* Return how long the driver itself was stopped until a moment ago, if that may have ended this
- * agent; else 0.
+/* Return how long the driver itself was stopped, if the stop is so recent that it may have ended
+ * this agent; else 0.
  */
 static int64_t recent_pause_ns(const struct state *s, int agent, int64_t now_ns)
 {
@@ -241,8 +244,9 @@ static int64_t recent_pause_ns(const struct state *s, int agent, int64_t now_ns)
     return recent && !a->waits && !was_silent(s, a) ? s->pause_ns : 0;
 }
 
-/* Write that agents have ended because the driver itself was stopped, and return true if so.  Only
- * a pause as long as the lease ends agents.
+/* Check whether this agent ended because the driver itself was stopped, and write that sentence to
+ * ret if so.  Only a pause as long as the lease ends agents. what: "the workers" or "before they
+ * registered".
  */
 static bool paused_text(const struct state *s, int agent, const char *what, int64_t now_ns,
                         char ret[512])
@@ -273,7 +277,7 @@ static void beside_text(const struct state *s, int agent, int64_t now_ns, char *
                        (double)s->o.lease_ns / CLOCK_S);
 }
 
-/* Write the sentence for a registered agent that has ended; how: "agent exited 3". */
+/* Write the sentence for a registered agent that has ended to ret; how: "agent exited 3". */
 static void ended_text(const struct state *s, int agent, const char *how, int64_t now_ns,
                        char ret[512])
 {
@@ -285,7 +289,7 @@ static void ended_text(const struct state *s, int agent, const char *how, int64_
     (void)snprintf(ret, 512, "node %.200s: its %.128s%s", state_host(s, agent), how, beside);
 }
 
-/* Record that an agent ended without registering, and handle that as a failed launch. */
+/* Record that an agent ended without registering, and fail the launch with this sentence. */
 static void never_came(struct state *s, int agent, const char *sentence, int64_t now_ns)
 {
     s->agent[agent].ended = true;
@@ -293,8 +297,8 @@ static void never_came(struct state *s, int agent, const char *sentence, int64_t
     state_stopped(s, now_ns);
 }
 
-/* Handle an agent's end before it registered: a failed launch with a sentence from how, "agent
- * exited 3: ...".
+/* Handle an agent's end before it registered: fail the launch, with a sentence made of how, "agent
+ * exited 3: LAST OUTPUT".
  */
 static void ended_before(struct state *s, int agent, const char *how, int64_t now_ns)
 {
@@ -309,8 +313,9 @@ static void ended_before(struct state *s, int agent, const char *how, int64_t no
     never_came(s, agent, text, now_ns);
 }
 
-/* Handle the end of a registered agent's process: a failure if the job needs it.  Delay its next
- * start if it ended twice in a row without ranks.
+/* Handle the end of a registered agent's process: a failure if gone() says so.  Delay the agent's
+ * next start if its process ended twice in a row without ranks.  If a stop or REGROUP waited for
+ * it, continue.
  */
 static void ended_later(struct state *s, int agent, const char *how, int64_t now_ns)
 {
@@ -346,8 +351,8 @@ void state_agent_ended(struct state *s, const struct state_input *in)
     turn_over(s, in);
 }
 
-/* Handle an agent that could not be started: retry later if it was started again, else the launch
- * has failed.
+/* Handle an agent that could not be started: try again later if this was a repeated start, else
+ * fail the launch.
  */
 void state_agent_not_started(struct state *s, const struct state_input *in)
 {
@@ -367,7 +372,7 @@ void state_agent_left(struct state *s, const struct state_input *in)
 
 /* ---- started again ---- */
 
-/* Reset an agent's record and order its next start. */
+/* Reset an agent's record, mark it as starting, and queue ACTION_REVIVE. */
 void state_agent_revive(struct state *s, const struct state_input *in)
 {
     struct state_agent *a = &s->agent[in->agent];

@@ -33,8 +33,9 @@ void state_end_by(struct state *s, enum state_outcome o, const char *reason, int
     state_end(s, o, STOP_FAILURE, now_ns);
 }
 
-/* Set the reason and exit code of a preempted job: a saved job is resumable (75), whether or not
- * its time limit caused the signal; without a checkpoint the time limit gives 124.
+/* Set the reason and exit code of a job whose outcome is STATE_OUTCOME_PREEMPTED: a saved job is
+ * resumable (75), whether or not its time limit caused the signal; without a checkpoint the time
+ * limit gives 124.  Do nothing for another outcome.
  */
 static void settle_preempted(struct state *s)
 {
@@ -152,8 +153,9 @@ static bool is_loss_in_vain(struct state *s)
     return same;
 }
 
-/* Return the seconds until the next generation: 0 after one that made steps or lived for LIVED_S,
- * else growing.  Count generations in vain.
+/* Return the seconds to wait before the next generation: 0 if the failed one made a step or lived
+ * for LIVED_S, unless a node was lost in vain; else growing with s->in_vain, the generations in a
+ * row without progress, which is counted here.
  */
 static int pause_s(struct state *s)
 {
@@ -168,8 +170,8 @@ static int pause_s(struct state *s)
 }
 
 /* Enter REGROUP: count the failure, add 1 to the generation, and set until when to wait for agents
- * and for the pause before the next start.  This may go on to PLAN at once, or give up the job, if
- * no node is left or too many were lost in vain.
+ * and for the pause before the next start.  This may continue to PLAN immediately, or give up the
+ * job if no node is left or too many were lost in vain.
  */
 static void enter_regroup(struct state *s, int64_t now_ns)
 {
@@ -202,8 +204,8 @@ static void enter_plan(struct state *s, int64_t now_ns)
 void state_begin_network(struct state *s, int64_t now_ns)
 {
     s->network = STATE_NETWORK_UNKNOWN;
-    s->failure =
-        (struct state_failure){ .rank = -1 }; /* it was a launch failure that the network caused */
+    /* A recorded failure was a failed launch that the network caused. */
+    s->failure = (struct state_failure){ .rank = -1 };
     if (state_count_usable(s) > 1) {
         s->generation = 0;
         state_go(s, STATE_PHASE_NETWORK, now_ns);
@@ -212,7 +214,7 @@ void state_begin_network(struct state *s, int64_t now_ns)
     }
 }
 
-/* Enter what follows the stop: BYE, REGROUP, NETWORK or PLAN. */
+/* Enter the phase that s->next names after a stop: BYE, REGROUP, NETWORK or PLAN. */
 static void go_on(struct state *s, int64_t now_ns)
 {
     switch (s->next) {
@@ -263,8 +265,8 @@ void state_stop(struct state *s, enum stop_ladder l, enum state_next next, int64
 
 /* ---- another generation ---- */
 
-/* Check whether an agent may be back in a moment: it has ended, is starting or not yet measured,
- * and no new start has failed.
+/* Check whether an agent may soon be usable again: it has ended, is being started again or is not
+ * measured yet, is not lost, and no repeated start of it has failed.
  */
 static bool is_coming(const struct state_agent *a)
 {
@@ -312,7 +314,7 @@ int64_t state_resume_step(const struct state *s)
     return s->resume_step >= 0 ? s->resume_step : s->begun_step;
 }
 
-/* Write "restart 1 of at most 3" or "node loss 2". */
+/* Write "restart 1 of at most 3" or "node loss 2" for the last failure to ret. */
 static void count_text(const struct state *s, char *ret, size_t size)
 {
     bool node = s->before.cause == CAUSE_NODE;

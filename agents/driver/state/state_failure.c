@@ -53,8 +53,8 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
     return c;
 }
 
-/* Return what the user can do against a failure that nothing cures automatically; "": nothing
- * known.
+/* Return what the user can do, as the end of a sentence, against a failure that nothing cures
+ * automatically; "": nothing is known.
  */
 static const char *advice(const struct state_failure *f)
 {
@@ -63,8 +63,9 @@ static const char *advice(const struct state_failure *f)
                : "";
 }
 
-/* Print "...; stopping 3 ranks; not started again: all restarts are used up". before: a prefix;
- * why: "" if the job is started again.
+/* Print the recorded failure: "...; stopping 3 ranks; not started again: all restarts are used up".
+ * before: a prefix; stopping: the number of ranks to stop, 0: do not print it; why: reason that the
+ * job is not started again, "" if it is.
  */
 static void say_failure(struct state *s, const char *before, int stopping, const char *why)
 {
@@ -88,7 +89,7 @@ static void forget_network(struct state *s)
 }
 
 /* Decide what follows the recorded failure: the job's end, another generation, or another choice of
- * network.  Set the outcome and stop what runs.
+ * network.  Set the outcome, reason, exit code and message, and stop what runs.
  */
 static void decide(struct state *s, const struct recovery_case *c, int64_t now_ns)
 {
@@ -117,7 +118,9 @@ static void decide(struct state *s, const struct recovery_case *c, int64_t now_n
         state_stop(s, STOP_FAILURE, next, now_ns);
 }
 
-/* End the job with success and print the failure, which came after all work was done. */
+/* Print failure `what`, which came after all work was done, delete its record, and end the job with
+ * success.
+ */
 static void done(struct state *s, const char *what, int64_t now_ns)
 {
     state_say(s, "%s; every rank has exited with code 0, so the job has succeeded", what);
@@ -127,8 +130,9 @@ static void done(struct state *s, const char *what, int64_t now_ns)
     state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
-/* Check whether failure f may be a consequence of a killed rank on its node, although its report
- * came first: wrappers report after reaping, and a killed process is reaped late on a busy machine.
+/* Check whether failure f, a rank's exit, may be a consequence of the other, a rank killed on the
+ * same node, although f was reported as earlier: wrappers report after reaping, and a killed
+ * process is reaped late on a busy machine.
  */
 static bool follows(const struct state_failure *f, const struct state_failure *other)
 {
@@ -137,7 +141,7 @@ static bool follows(const struct state_failure *f, const struct state_failure *o
     return killed && f->rank >= 0 && f->cause == CAUSE_EXIT && strcmp(f->node, other->node) == 0;
 }
 
-/* Check whether failure f came before the other.  A rank that reports another's failure as its
+/* Check whether failure f came before the other.  A rank that reports another rank's failure as its
  * cause came later, whatever its clock says: connections end before a process does.
  */
 static bool is_earlier(const struct state_failure *f, const struct state_failure *other)
@@ -149,8 +153,8 @@ static bool is_earlier(const struct state_failure *f, const struct state_failure
     return f->at_ns < other->at_ns && !follows(f, other);
 }
 
-/* Check whether failure f replaces the recorded one: the earlier one counts, even if it is reported
- * second, until the outcome is final.
+/* Check whether failure f is recorded in place of any recorded one: the earlier failure counts,
+ * even if it is reported second, until the outcome is final.
  */
 static bool counts(const struct state *s, const struct state_failure *f)
 {
@@ -165,13 +169,15 @@ static bool counts(const struct state *s, const struct state_failure *f)
     }
 }
 
-/* Set how long the generation had run, and had shown signs of life, at a failure. */
+/* Set f->age_ns and f->alive_ns: how long at the failure the generation had run, and how long ago
+ * its first sign of life was.  Do nothing if mpirun was not ordered.
+ */
 static void note_age(const struct state *s, struct state_failure *f)
 {
     if (!s->started_ns)
         return;
     f->age_ns = (f->since_ns ? f->since_ns : f->at_ns) - s->started_ns;
-    if (s->alive_ns) /* its last output may have come with its end */
+    if (s->alive_ns) /* at least 1: the first sign of life may be reported after the end */
         f->alive_ns = f->at_ns > s->alive_ns ? f->at_ns - s->alive_ns : 1;
 }
 
@@ -318,8 +324,9 @@ static struct state_failure failure_of(const struct state *s, const struct event
     return f;
 }
 
-/* Record a rank's failure while the job saves if it is the first: a failed save may be its cause.
- * A rank ended by SIGTERM or with 0 is ignored: programs end so when they are stopped.
+/* Record in s->unsaved a rank's failure while the job saves, if it is the first: that the save
+ * failed may be its result.  Ignore a rank ended by SIGTERM or with code 0: programs end so when
+ * they are stopped.
  */
 static void note_unsaved(struct state *s, const struct state_failure *f)
 {
@@ -347,7 +354,7 @@ void state_rank_failed(struct state *s, const struct event *e, int agent, int64_
         note_unsaved(s, &f);
         return;
     }
-    /* Its agent knows the order of failures on its node better than the reports' ages show. */
+    /* The agent knows the order of failures on its node better than the reports' ages show it. */
     if (e->first && s->failure.set && s->failure.cause == CAUSE_EXIT &&
         strcmp(f.node, s->failure.node) == 0 && f.at_ns >= s->failure.at_ns)
         f.at_ns = s->failure.at_ns - 1;

@@ -42,8 +42,9 @@ static const int64_t settled_ns = 5 * CLOCK_S;
 
 /* ---- progress ---- */
 
-/* Set the recovery time, from the last failure to the end of the first step after it, and report
- * it.  Only for the first rank that has stepped in a generation after the first.
+/* Set s->recovery_ns, the time from the last failure to the end of the first step after it, and
+ * queue ACTION_RECOVERED with a sentence.  Do nothing in the first generation, after another rank's
+ * first step, or without the age of the page.
  */
 static void recovered(struct state *s, const struct progress *p, int64_t now_ns)
 {
@@ -79,7 +80,9 @@ static bool has_stepped(const struct progress *p)
     return p->steps_here > 0 || (p->told && p->steps_done > 0);
 }
 
-/* Record the progress page that a rank's agent reported. */
+/* Copy the progress page that a rank's agent reported into the rank's record.  If it shows the
+ * first step of a later generation, report the recovery.
+ */
 void state_hang_progress(struct state *s, const struct state_input *in)
 {
     const struct progress *p = in->progress;
@@ -115,7 +118,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     }
 }
 
-/* ---- none ---- */
+/* ---- ranks without progress ---- */
 
 /* Check whether a rank has a progress page, and has neither exited nor begun to leave. */
 static bool is_at_work(const struct state_rank *r)
@@ -132,13 +135,15 @@ static bool any_at_work(const struct state *s)
     return false;
 }
 
-/* Check whether the generation's first step is still to come. */
+/* Check whether some rank is at work and no rank has done the generation's first step. */
 static bool is_first(const struct state *s)
 {
     return !state_any_step(s) && any_at_work(s);
 }
 
-/* Return how long a rank may stand still; 0 or CLOCK_NEVER: for ever. */
+/* Return how long a rank may stand still: before the first step o.first_step_ns, later o.hang_ns; 0
+ * or CLOCK_NEVER: for ever.
+ */
 static int64_t limit_ns(const struct state *s)
 {
     return is_first(s) ? s->o.first_step_ns : s->o.hang_ns;
@@ -172,7 +177,7 @@ static int furthest_behind(const struct state *s, bool waiting)
     return behind;
 }
 
-/* Check whether the rank with the most steps still makes progress. */
+/* Check whether the rank with the most steps among those at work still makes progress. */
 static bool furthest_moves(const struct state *s)
 {
     int furthest = -1;
@@ -183,8 +188,8 @@ static bool furthest_moves(const struct state *s)
     return furthest >= 0 && !stands(s, &s->rank[furthest]);
 }
 
-/* Return a rank that has waited too long to leave together with others, when no rank is at work;
- * -1: none.
+/* Return the first rank that has waited longer than its limit to leave together with other ranks;
+ * -1: none.  Called when no rank is at work.
  */
 static int stuck_leaving(const struct state *s)
 {
@@ -194,7 +199,9 @@ static int stuck_leaving(const struct state *s)
     return -1;
 }
 
-/* Return the rank that r waits for, if it has not exited; -1: none known. */
+/* Return the rank that r waits for, if that rank has a progress page and has not exited; -1: none
+ * is known.
+ */
 static int awaited(const struct state *s, int r)
 {
     int peer = s->rank[r].waits_for;
@@ -212,8 +219,8 @@ static int last_awaited(const struct state *s, int r)
     return r;
 }
 
-/* Return the rank that hangs: one that others wait for, or any if all wait for each other
- * (*all_wait); -1: none.
+/* Return the rank that hangs: one that stands still and does not wait, or else the last in a chain
+ * of ranks that wait for each other; -1: none.  Set *all_wait to whether that rank waits too.
  */
 static int find(const struct state *s, bool *all_wait)
 {
@@ -235,8 +242,8 @@ static int find(const struct state *s, bool *all_wait)
     return s->rank[r].still_ns >= limit_ns(s) ? r : -1; /* it may have only begun to leave */
 }
 
-/* Return a rank without which the others cannot return from eddis_open, after the time limit; -1:
- * none.
+/* Return the first rank that has no progress page while another rank is inside eddis_open, which
+ * cannot return without it, once o.first_step_ns has passed since mpirun's start; -1: none.
  */
 static int unopened(const struct state *s, int64_t now_ns)
 {
@@ -251,7 +258,9 @@ static int unopened(const struct state *s, int64_t now_ns)
     return opening && now_ns - s->started_ns >= s->o.first_step_ns ? missing : -1;
 }
 
-/* Return the rank that blocks the generation's first step; -1: none, or no step is expected. */
+/* Return the rank that blocks the generation's first step; -1: none, or no step is expected.  Set
+ * *all_wait as find does.
+ */
 static int find_first(const struct state *s, bool *all_wait, int64_t now_ns)
 {
     int missing = unopened(s, now_ns);
@@ -265,7 +274,9 @@ static int find_first(const struct state *s, bool *all_wait, int64_t now_ns)
     return -1;
 }
 
-/* Write the ranks that wait, without rank but, as "0-4, 6, 7", cut to size; return their number. */
+/* Write the ranks that wait, except rank `but`, as "0-4, 6, 7" to ret.  Return their number; if the
+ * text is cut to size, the number counted until then.
+ */
 static int waiting_text(const struct state *s, int but, char *ret, size_t size)
 {
     int n = 0;
@@ -299,7 +310,9 @@ static const char *doing(int phase)
     return phase >= 0 && phase < (int)(sizeof words / sizeof *words) ? words[phase] : "at work";
 }
 
-/* Return the rank in this kind of place that has been quiet for longest; -1: none is there. */
+/* Return the running rank at this kind of location that has been quiet for longest; -1: none is
+ * there.
+ */
 static int longest_in(const struct state *s, enum state_place place)
 {
     int longest = -1;
@@ -311,8 +324,8 @@ static int longest_in(const struct state *s, enum state_place place)
     return longest;
 }
 
-/* Return the rank that blocks others in a collective operation because it is elsewhere; -1: none
- * known.
+/* Return the rank outside the collective operation in which other ranks wait, so that it blocks
+ * them; the one quiet for longest if there are several; -1: none is known.
  */
 static int elsewhere(const struct state *s)
 {
@@ -359,8 +372,8 @@ static void add_state(const struct state *s, int rank, bool all_wait, char *ret,
         add_place(s, rank, ret, size);
 }
 
-/* Write the sentence for a hang. rank: the one to blame; found: the one that stands still, which
- * may be another.
+/* Write the sentence for a hang after the first step. rank: the rank to blame; found: the rank that
+ * stands still, which may be another.
  */
 static void hang_text(const struct state *s, int rank, int found, bool all_wait, char *ret,
                       size_t size)
@@ -400,7 +413,8 @@ static void first_text(const struct state *s, int rank, bool all_wait, char *ret
 
 /* ---- without known steps ---- */
 
-/* Return the number of other running ranks that stand in the same place as this one. */
+/* Return the number of other running ranks whose reported location is the same text as this rank's.
+ */
 static int beside(const struct state *s, int rank)
 {
     int n = 0;
@@ -410,8 +424,9 @@ static int beside(const struct state *s, int rank)
     return n;
 }
 
-/* Return the rank to blame: one that is elsewhere while others wait in a collective operation; else
- * the only one in another place than all others, which share one; else longest.
+/* Return the rank to blame when all ranks are quiet: a rank that is elsewhere while others wait in
+ * a collective operation; else the only rank whose location differs from the one that all other
+ * ranks share; else `longest`, the rank that has been quiet for longest.
  */
 static int blamed(const struct state *s, int longest)
 {
@@ -430,8 +445,8 @@ static int blamed(const struct state *s, int longest)
     return n_alone == 1 && left > 2 ? alone : longest;
 }
 
-/* Return the rank to blame if all running ranks are quiet; -1: one works or reports its steps, or
- * none runs.
+/* Return the rank to blame if all running ranks are quiet and none reports its steps; -1: a rank
+ * works or reports its steps, or no rank runs.
  */
 static int find_quiet(const struct state *s)
 {
@@ -450,7 +465,8 @@ static int find_quiet(const struct state *s)
     return longest < 0 ? -1 : blamed(s, longest);
 }
 
-/* Write the sentence for a job whose ranks all neither print nor compute. */
+/* Write the sentence for a job whose ranks all neither print nor compute. rank: the rank to blame.
+ */
 static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *ret, size_t size)
 {
     const struct state_rank *r = &s->rank[rank];
@@ -467,14 +483,16 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
 
 /* ---- ranks that end alone ---- */
 
-/* Check whether a waiting rank waits for one that has ended its steps, or for an unknown one. */
+/* Check whether a waiting rank waits for a rank that has ended its steps, or it is unknown for whom
+ * it waits.
+ */
 static bool awaits_ended(const struct state *s, const struct state_rank *r)
 {
     return r->waits_for < 0 || s->rank[r->waits_for].ended;
 }
 
-/* Check whether a progress page of r was surely written after the other had ended its steps: a
- * report may be as old as the lease.
+/* Check whether the last progress page of r was surely written after rank `ended` had ended its
+ * steps: a report may be as old as the lease.
  */
 static bool is_later(const struct state *s, const struct state_rank *r,
                      const struct state_rank *ended)
@@ -484,9 +502,7 @@ static bool is_later(const struct state *s, const struct state_rank *r,
     return r->page_ns >= ended->ended_ns + settle_ns;
 }
 
-/* Return a rank that waits in a step after the last one of a rank that has ended its steps; -1:
- * none.
- */
+/* Return the first rank that waits in a step after the last step of rank `ended`; -1: none. */
 static int left_behind(const struct state *s, const struct state_rank *ended)
 {
     for (int r = 0; r < s->n_ranks; r++) {
@@ -499,8 +515,8 @@ static int left_behind(const struct state *s, const struct state_rank *ended)
     return -1;
 }
 
-/* Return a rank that has ended its steps while another, *ret_behind, waits for it in the next one;
- * -1: none.
+/* Return a rank that has ended its steps while another rank, stored in *ret_behind, waits for it in
+ * the next step; -1: none, and *ret_behind is unchanged.
  */
 static int ended_alone(const struct state *s, int *ret_behind)
 {
@@ -516,8 +532,8 @@ static int ended_alone(const struct state *s, int *ret_behind)
     return -1;
 }
 
-/* Write the sentence for a rank that has ended its steps while another waits for it in the next
- * one.
+/* Write the sentence for a rank that has ended its steps while rank `behind` waits for it in the
+ * next step.
  */
 static void alone_text(const struct state *s, int rank, int behind, char *ret, size_t size)
 {
@@ -535,7 +551,9 @@ static void alone_text(const struct state *s, int rank, int behind, char *ret, s
 
 /* ---- the search for a hang ---- */
 
-/* Check whether all agents have answered where their ranks stand, or cannot, or are late. */
+/* Check whether the location of each running rank is known, or its agent is lost.  Return true too
+ * if patience_ns has passed since the order.
+ */
 static bool all_looked(const struct state *s, int64_t now_ns)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -544,8 +562,9 @@ static bool all_looked(const struct state *s, int64_t now_ns)
     return true;
 }
 
-/* Check whether the agents have answered where their ranks stand.  At the first call for a hang,
- * order them to find out.
+/* Check whether the agents have answered where their ranks stand, or are late.  If they were not
+ * asked since the hang was found, clear what is known of locations, queue ACTION_LOOK and return
+ * false.
  */
 static bool looked(struct state *s, int64_t now_ns)
 {
@@ -562,7 +581,7 @@ static bool looked(struct state *s, int64_t now_ns)
     return all_looked(s, now_ns);
 }
 
-/* Fill in who is blamed for a hang, and since when. found: the rank that stands still. */
+/* Fill in which rank is blamed for a hang, and since when. found: the rank that stands still. */
 static void blame(const struct state *s, int rank, int found, int64_t now_ns,
                   struct state_failure *ret)
 {
@@ -576,8 +595,9 @@ static void blame(const struct state *s, int rank, int found, int64_t now_ns,
     (void)snprintf(ret->node, sizeof ret->node, "%s", state_host(s, r->agent));
 }
 
-/* Search for a hang, order the agents to inspect their ranks, and fail the generation once they
- * have.  Nothing hangs while the job saves: that has its own limit.
+/* Search for a hang.  If there is one, order the agents to inspect their ranks, and fail the
+ * generation after their answers; a rank that ended its steps alone fails it without them.  Do
+ * nothing while the job saves: that has its own limit.
  */
 void state_hang_look(struct state *s, const struct state_input *in)
 {
@@ -604,7 +624,7 @@ void state_hang_look(struct state *s, const struct state_input *in)
     if (quiet < 0 && limited)
         found = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
     if (found < 0)
-        s->look_ns = 0; /* no hang any more */
+        s->look_ns = 0; /* there is no hang, or it has passed */
     if (found < 0 || !looked(s, in->now_ns))
         return;
     r = quiet < 0 && s->rank[found].told && elsewhere(s) >= 0 ? elsewhere(s) : found;

@@ -35,7 +35,7 @@ void state_launch_planned(struct state *s, const struct state_input *in)
     state_place(s, in, STATE_PHASE_PREPARE);
 }
 
-/* Start mpirun, or end the job with success if it is only checked. */
+/* Enter START, where mpirun is ordered; with o.check_only end the job with success instead. */
 static void start(struct state *s, int64_t now_ns)
 {
     if (s->o.check_only) {
@@ -46,7 +46,9 @@ static void start(struct state *s, int64_t now_ns)
     state_go(s, STATE_PHASE_START, now_ns);
 }
 
-/* Record a prepared node; after the last one check the shared folder, or start. */
+/* Record that a node is prepared.  After the last one, have the nodes check the shared checkpoint
+ * folder, or start mpirun if they need not.
+ */
 void state_launch_prepared(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].prepared = true;
@@ -64,7 +66,8 @@ void state_launch_prepared_late(struct state *s, const struct state_input *in)
     s->agent[in->agent].prepared = true;
 }
 
-/* Record a node that has checked the shared folder; start after the last one. */
+/* Record that a node has checked the shared checkpoint folder.  After the last one, start mpirun.
+ */
 void state_launch_checked(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].checked = true;
@@ -98,8 +101,8 @@ void state_launch_stop_failed(struct state *s, const struct state_input *in)
 
 /* ---- late ---- */
 
-/* Return the agent that all wait for; -1: none.  In PROFILE it is the one that measures, not those
- * that wait for their time slot.
+/* Return the first agent that has not done what the present phase waits for; -1: none.  In PROFILE
+ * prefer the agent that measures to those that wait for their time slot.
  */
 static int late_agent(const struct state *s)
 {

@@ -8,8 +8,8 @@
 enum limit {
     LIMIT_NONE,
     LIMIT_LAUNCH, /* timeouts.launch */
-    LIMIT_STOP,   /* the stop ladder, and time to confirm */
-    LIMIT_BYE,    /* the lease, and time to confirm */
+    LIMIT_STOP,   /* duration of the stop ladder, and time to confirm */
+    LIMIT_BYE,    /* end of all leases, and time to confirm */
 };
 
 /* Stages of the ranks in a phase. */
@@ -29,6 +29,7 @@ enum about {
 
 enum { NO_ACTION = -1 };
 
+/* What agents have to do in the phases that wait for agents. */
 static const struct state_awaited to_register = { "register",
                                                   offsetof(struct state_agent, registered), false };
 static const struct state_awaited to_measure = { "measure its devices",
@@ -38,6 +39,9 @@ static const struct state_awaited to_prepare = { "prepare the start",
 static const struct state_awaited to_check = { "check the shared checkpoint folder",
                                                offsetof(struct state_agent, checked), true };
 
+/* The phases: name, what follows from entering them, time limit, stage of the ranks, subject, and
+ * the job's state in status documents.
+ */
 static const struct phase_row {
     const char *name;
     int action; /* enum action_type, queued when the phase is entered; NO_ACTION: none */
@@ -80,7 +84,8 @@ static const struct phase_row {
                            NULL },
 };
 
-/* Return a time limit in nanoseconds; CLOCK_NEVER: none.  LIMIT_STOP depends on the present ladder.
+/* Return the duration of a time limit; CLOCK_NEVER: no limit.  LIMIT_STOP depends on the present
+ * ladder.
  */
 static int64_t limit_ns(const struct state *s, enum limit l)
 {

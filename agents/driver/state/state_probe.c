@@ -10,7 +10,8 @@
  */
 #include "state_input.h"
 
-/* Record the network that the caller knows, and ask for the plan of generation 1. */
+/* Record that the network is known, from the cache if in->cached, and enter PLAN for generation 1.
+ */
 void state_probe_known(struct state *s, const struct state_input *in)
 {
     s->network = in->cached ? STATE_NETWORK_CACHED : STATE_NETWORK_WORKS;
@@ -24,7 +25,7 @@ static int64_t most_ns(const struct state *s)
     return PROBE_S * CLOCK_S < s->o.launch_ns ? PROBE_S * CLOCK_S : s->o.launch_ns;
 }
 
-/* Begin a probe with one rank on each usable node. */
+/* Begin a probe of the network that the caller has chosen, with one rank on each usable node. */
 void state_probe_try(struct state *s, const struct state_input *in)
 {
     s->probe_ns = clock_after_ns(in->now_ns, most_ns(s));
@@ -32,7 +33,7 @@ void state_probe_try(struct state *s, const struct state_input *in)
     state_place(s, in, STATE_PHASE_PROBE_PREPARE);
 }
 
-/* Fail the probe under way, as the caller reports. */
+/* End the probe under way as failed, for the reason that the caller gives. */
 void state_probe_fails(struct state *s, const struct state_input *in)
 {
     state_probe_failed(s, in->text, in->now_ns);
@@ -55,9 +56,9 @@ void state_probe_result(struct state *s, const struct state_input *in)
     s->network = STATE_NETWORK_WORKS;
 }
 
-/* Fail a late probe, or give it more time once if mpirun has reached all nodes: then there is a
- * network, only slow.  Many pairs are measured one after another; a probe without answers fails by
- * itself in seconds.
+/* Handle the time limit of a probe: fail the probe.  But if mpirun has reached all nodes, there is
+ * a slow network: extend the limit the first time.  Many pairs are measured one after another; a
+ * probe without answers fails by itself in seconds.
  */
 void state_probe_late(struct state *s, const struct state_input *in)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 16 };
+enum { ROOM = 16 }; /* actions that a new queue has room for */
 
 int state_queue_init(struct action_queue *q)
 {
@@ -17,7 +17,7 @@ int state_queue_init(struct action_queue *q)
     return q->at ? 0 : -ENOMEM;
 }
 
-/* Make room for one more action; return false if there is no memory. */
+/* Make room for another action, by doubling a full queue.  Return false if there is no memory. */
 static bool has_room(struct action_queue *q)
 {
     struct action *more;

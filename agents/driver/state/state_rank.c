@@ -8,7 +8,9 @@
 
 /* ---- all ranks have ended ---- */
 
-/* Stop the probe after its ranks have exited 0: plan if it brought a result, else it has failed. */
+/* End the probe after all its ranks have exited 0: stop it and plan next if its result has arrived,
+ * else fail it.
+ */
 static void probe_ended(struct state *s, int64_t now_ns)
 {
     if (s->network == STATE_NETWORK_WORKS)
@@ -17,7 +19,9 @@ static void probe_ended(struct state *s, int64_t now_ns)
         state_probe_failed(s, "its measurement ended without a result", now_ns);
 }
 
-/* Check whether all ranks have exited 0 with no step left: nothing was left to save. */
+/* Check whether all ranks have exited 0 and each had found no step left to do, so that no
+ * checkpoint is missing.
+ */
 static bool all_trained(const struct state *s)
 {
     for (int r = 0; r < s->n_ranks; r++)
@@ -26,8 +30,9 @@ static bool all_trained(const struct state *s)
     return state_all_zero(s);
 }
 
-/* End the job, or the probe, after all ranks have exited 0.  A job that saves ends by what it saves
- * for, unless all was trained.
+/* End a generation or probe whose ranks have ended well.  A job in STATE_OUTCOME_SAVING ends with
+ * the outcome that it saves for, unless all steps were already done; any other job ends with
+ * success.
  */
 static void ended_well(struct state *s, int64_t now_ns)
 {
@@ -44,7 +49,9 @@ static void ended_well(struct state *s, int64_t now_ns)
     state_end(s, STATE_OUTCOME_OK, STOP_FAILURE, now_ns);
 }
 
-/* Write "; stopping 3 ranks", or "" if it adds nothing. */
+/* Write "; stopping 3 ranks" to ret; write "" if a stop is under way or all ranks have done their
+ * work.
+ */
 static void stopping_text(const struct state *s, char ret[48])
 {
     ret[0] = '\0';
@@ -54,7 +61,8 @@ static void stopping_text(const struct state *s, char ret[48])
 }
 
 /* Write how mpirun ended, with mpirun's own error sentence if there is one, such as "mpirun exited
- * 1: SENTENCE" or "mpirun died of signal 9 (Killed); SENTENCE; stopping 3 ranks".
+ * 1: SENTENCE", "mpirun died of signal 9 (Killed); SENTENCE; stopping 3 ranks", or "mpirun has
+ * ended, but rank 2 did not report".
  */
 static void mpirun_text(const struct state *s, char *ret, size_t size)
 {
@@ -76,8 +84,8 @@ static void mpirun_text(const struct state *s, char *ret, size_t size)
                        s->mpirun_text[0] ? ": " : "", s->mpirun_text);
 }
 
-/* Return a failure of mpirun or of one of its daemons: a failed launch before the first rank is up,
- * else an internal error. text is borrowed.
+/* Return the record of a failure of mpirun or of one of its daemons on this agent's node: a failed
+ * launch if no rank is up yet, else an internal error. text is borrowed.
  */
 static struct state_trouble trouble(const struct state *s, int agent, int64_t at_ns, int signal,
                                     const char *text)
@@ -94,8 +102,8 @@ static struct state_trouble trouble(const struct state *s, int agent, int64_t at
                                    .signal = signal };
 }
 
-/* Return the rank that exited 0 in the middle of its work, which makes mpirun end the others; -1:
- * none known, as in a program without libeddis.
+/* Return the first rank that exited 0 in the middle of its work, which makes mpirun end the other
+ * ranks; -1: none is known, as in a program without libeddis.
  */
 static int left_early(const struct state *s)
 {
@@ -109,7 +117,9 @@ static int left_early(const struct state *s)
     return -1;
 }
 
-/* Handle the end of mpirun at at_ns as a failure: of the rank that left early, or of mpirun. */
+/* Fail the generation or probe because mpirun ended at at_ns.  If a rank of the job left early and
+ * no signal killed mpirun, the failure is that rank's.
+ */
 static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
 {
     char text[512];
@@ -120,7 +130,7 @@ static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
         state_rank_left(s, left, at_ns, now_ns);
         return;
     }
-    if (s->mpirun_signal) { /* it had started */
+    if (s->mpirun_signal) { /* mpirun had started */
         t.cause = CAUSE_MPIRUN;
         t.reason = "internal";
         t.exit_code = EXIT_FAULT;
@@ -129,7 +139,8 @@ static void mpirun_failed(struct state *s, int64_t at_ns, int64_t now_ns)
     state_trouble(s, &t, now_ns);
 }
 
-/* End the generation after mpirun has ended and its ranks have too, or were not reported in time.
+/* End the generation or probe after mpirun and all ranks have ended, or after SETTLE_S without the
+ * reports that are missing: well if the job saves or all codes are 0, else with a failure.
  */
 static void mpirun_settled(struct state *s, int64_t now_ns)
 {
@@ -139,14 +150,17 @@ static void mpirun_settled(struct state *s, int64_t now_ns)
         mpirun_failed(s, s->mpirun_over ? s->mpirun_ns : now_ns, now_ns);
 }
 
-/* Check whether a rank's wrapper has hidden its end from mpirun, which then does not end by itself.
+/* Check whether the wrapper of any rank has hidden the rank's death from mpirun.  Then mpirun does
+ * not end by itself.
  */
 static bool any_lingers(const struct state *s)
 {
     return state_any_rank(s, offsetof(struct state_rank, lingers));
 }
 
-/* End the generation after the wait for missing reports, or for mpirun's end after its ranks'. */
+/* End the generation or probe because the wait is over: for ranks' reports after mpirun's end, or
+ * for mpirun's end after that of all ranks.  Print that mpirun still runs if it should have ended.
+ */
 void state_rank_settled(struct state *s, const struct state_input *in)
 {
     s->settle_ns = 0;
@@ -171,8 +185,9 @@ static void note_mpirun(struct state *s, const struct event *e, int64_t now_ns)
     (void)snprintf(s->mpirun_text, sizeof s->mpirun_text, "%s", e->text ? e->text : "");
 }
 
-/* Handle the end of mpirun: end the generation if all ranks have ended or a signal killed it, else
- * wait for the ranks' reports.
+/* Record the end of mpirun in a generation or probe that is up.  If we stopped mpirun, do nothing
+ * else.  If all ranks have ended or a signal killed mpirun, end the generation; else wait SETTLE_S
+ * for the ranks' reports.
  */
 void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
 {
@@ -191,8 +206,9 @@ void state_rank_mpirun_exit(struct state *s, const struct state_input *in)
         s->settle_ns = in->now_ns + SETTLE_S * CLOCK_S;
 }
 
-/* Show the end of mpirun's log if the failed rank ended before its first step without output: MPI's
- * own messages, such as missing memory, are then the only cause known.
+/* Show the end of mpirun's log if the failed rank ended before its first step and printed nothing:
+ * MPI's own messages, such as missing memory, are then the only cause known.  Name the log in
+ * s->message too.
  */
 static void say_mpi_words(struct state *s, const struct event *e)
 {
@@ -208,8 +224,9 @@ static void say_mpi_words(struct state *s, const struct event *e)
         (void)snprintf(s->message + n, sizeof s->message - n, "; see mpirun.log");
 }
 
-/* Handle mpirun's end while everything is being stopped.  If a signal killed it, it may be the
- * cause of a daemon's end that was reported first: it counts as earlier within SETTLE_S.
+/* Record mpirun's end while everything is being stopped, and handle it as a failure if a signal
+ * that is not ours killed mpirun.  Within SETTLE_S after a recorded end of a daemon, mpirun's death
+ * may be the cause of that end, and counts as earlier.
  */
 void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
 {
@@ -226,8 +243,8 @@ void state_rank_mpirun_exit_late(struct state *s, const struct state_input *in)
     mpirun_failed(s, at_ns, in->now_ns);
 }
 
-/* Handle the end of mpirun's daemon on another node as a failure: mpirun ends seconds later, or not
- * at all if the daemon could not start.
+/* Handle the end of mpirun's daemon on another node as a failure, unless we stopped it: mpirun ends
+ * seconds later, or not at all if the daemon could not start.
  */
 void state_rank_daemon_exit(struct state *s, const struct state_input *in)
 {
@@ -303,7 +320,9 @@ void state_rank_started_late(struct state *s, const struct state_input *in)
         note_started(s, in->event);
 }
 
-/* Handle a rank's exit if it is a failure; print it if it died only after its work. */
+/* Handle a rank's exit with an error or by a signal as a failure.  If the rank died after its work,
+ * only print that.
+ */
 static void note_failure(struct state *s, const struct state_input *in)
 {
     const struct event *e = in->event;
@@ -319,7 +338,9 @@ static void note_failure(struct state *s, const struct state_input *in)
         state_rank_failed(s, in->event, in->agent, in->now_ns);
 }
 
-/* Handle a rank's end; after the last one end the generation, or wait for mpirun's end. */
+/* Record a rank's end, and handle it as a failure if it is one.  After the last rank's end, end the
+ * generation if mpirun has ended, else wait for mpirun's end.
+ */
 void state_rank_exit(struct state *s, const struct state_input *in)
 {
     if (!state_has_rank(s, in->agent, in->event->rank))
@@ -335,7 +356,7 @@ void state_rank_exit(struct state *s, const struct state_input *in)
         s->settle_ns = in->now_ns + (any_lingers(s) ? 0 : MPIRUN_END_S * CLOCK_S);
 }
 
-/* Handle a rank's end while everything is being stopped.  It may be an earlier failure than the
+/* Record a rank's end while everything is being stopped.  It may be an earlier failure than the
  * recorded one, or complete a success.
  */
 void state_rank_exit_late(struct state *s, const struct state_input *in)

@@ -8,16 +8,23 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { BY_DRIVER = -1, BY_NOBODY = -2 }; /* receiver of a preempting signal if it is not an agent */
+/* Receiver of the preempting signal if no agent is: the driver; nobody, since the user's interrupt
+ * or a time limit made the request.
+ */
+enum { BY_DRIVER = -1, BY_NOBODY = -2 };
 
-/* Record that the user has asked for the job's end: no failure restarts it any more. */
+/* If the job ends by a failure, record that the user has asked for its end: an earlier failure that
+ * is reported later does not restart it.
+ */
 static void unwant(struct state *s)
 {
     if (s->outcome == STATE_OUTCOME_FAILED)
         s->outcome = STATE_OUTCOME_UNWANTED;
 }
 
-/* Kill what is being stopped, unless that is ordered already. */
+/* Repeat a stop that is under way with STOP_KILL, and print that.  Do nothing if nothing is being
+ * stopped or STOP_KILL was ordered already.
+ */
 static void kill_at_once(struct state *s, int64_t now_ns)
 {
     if (!state_is_stopping(s) || s->ladder == STOP_KILL)
@@ -26,7 +33,9 @@ static void kill_at_once(struct state *s, int64_t now_ns)
     state_stop(s, STOP_KILL, s->next, now_ns);
 }
 
-/* Handle SIGQUIT: kill everything at once, without a checkpoint. */
+/* Handle SIGQUIT: stop everything with STOP_KILL, without a checkpoint; also what is already being
+ * stopped.
+ */
 void state_request_quit(struct state *s, const struct state_input *in)
 {
     unwant(s);
@@ -76,8 +85,8 @@ static int64_t steps(const struct state *s)
     return all ? s->steps : state_resume_step(s) + 1;
 }
 
-/* Check whether any rank has done a step.  One is enough: others report later, or found no sample
- * for it.
+/* Check whether any rank has done a step.  One rank is enough: other ranks report later, or found
+ * no sample for the step.
  */
 static bool any_steps(const struct state *s)
 {
@@ -136,8 +145,9 @@ static const char *waits_text(const struct state *s)
                            : "asking for a checkpoint, then stopping";
 }
 
-/* Ask the program for a checkpoint, or let it finish, and end the job after it with outcome o. by:
- * the receiver of the signal, see BY_DRIVER.
+/* Enter STATE_OUTCOME_SAVING: request a checkpoint from the program, or let it finish if no step is
+ * left.  The job then ends with outcome o, at the latest after timeouts.checkpoint. by: the
+ * receiver of the signal, an agent, BY_DRIVER or BY_NOBODY.
  */
 static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
 {
@@ -152,7 +162,9 @@ static void save(struct state *s, enum state_outcome o, int by, int64_t now_ns)
     state_push(s, ACTION_CHECKPOINT);
 }
 
-/* End the job because its checkpoint, or the workers' end after it, took too long. */
+/* End a job that saves because its checkpoint, or the workers' end after it, took too long; print
+ * which.
+ */
 void state_request_checkpoint_late(struct state *s, const struct state_input *in)
 {
     static const char *const what[] = {
@@ -168,7 +180,9 @@ void state_request_checkpoint_late(struct state *s, const struct state_input *in
 
 /* ---- interrupted ---- */
 
-/* Print and record that the user has interrupted the job; first: what happens now. */
+/* Set s->message to who has interrupted the job.  If ranks run, print it too, with first: what
+ * happens now.
+ */
 static void say_interrupted(struct state *s, const struct state_input *in, const char *first)
 {
     int n = state_is_launched(s) ? state_ranks_left(s) : 0;
@@ -192,8 +206,9 @@ void state_request_interrupt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_INTERRUPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* Handle Ctrl-C or --stop while ranks run: save first, also if a save was already requested for
- * another reason.  A second interrupt kills without waiting.
+/* Handle Ctrl-C or --stop while ranks run: request a checkpoint and then end, or wait for one that
+ * was requested for another reason.  Stop immediately if there is nothing to save.  A second
+ * interrupt kills without waiting.
  */
 void state_request_interrupt_running(struct state *s, const struct state_input *in)
 {
@@ -221,8 +236,8 @@ void state_request_interrupt_running(struct state *s, const struct state_input *
 
 /* ---- preempted ---- */
 
-/* Print and record that a preempting signal ends the job. what: what happens now; NULL: do not
- * print.
+/* Record that a preempting signal ends the job, count the signal, and print it. what: what happens
+ * now; NULL: do not print.
  */
 static void say_stopped(struct state *s, const struct state_input *in, const char *what)
 {
@@ -238,8 +253,9 @@ static void say_stopped(struct state *s, const struct state_input *in, const cha
         state_say(s, "%s%s%s: %s", strsignal(in->signal), on, host, what);
 }
 
-/* Accept the newest checkpoint as the requested one while the job recovers from a failure: there is
- * no other.  Likewise the one that the job resumed from, until it has one of its own.
+/* Let the newest checkpoint satisfy the request while the job recovers from a failure: no other can
+ * be written.  Before the first step of a resumed job do the same with the checkpoint that it
+ * resumed from.
  */
 static void take_newest(struct state *s)
 {
@@ -251,7 +267,9 @@ static void take_newest(struct state *s)
     state_note_checkpoint(s, at_begun ? 0 : s->resume_step);
 }
 
-/* Handle SIGTERM, SIGUSR1 or SIGHUP by stopping the job without another checkpoint. */
+/* Handle SIGTERM, SIGUSR1 or SIGHUP by stopping the job without another checkpoint.  Do nothing if
+ * the job ends already.
+ */
 void state_request_preempt(struct state *s, const struct state_input *in)
 {
     unwant(s);
@@ -262,9 +280,10 @@ void state_request_preempt(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_PREEMPTED, STOP_ORDERLY, in->now_ns);
 }
 
-/* Check whether a signal while the job saves repeats the one that it saves for, and record the
- * driver's first one.  Slurm's signals reach a large job's nodes seconds apart.  So an agent never
- * asks a second time, nor does the driver within REPEAT_S or with its first signal.
+/* Check whether a signal while the job saves repeats the signal that the job saves for.  Slurm's
+ * signals reach a large job's nodes seconds apart.  So a signal to an agent is always a repetition,
+ * and one to the driver is if it is the driver's first, which is recorded, or comes within
+ * REPEAT_S.
  */
 static bool is_the_same(struct state *s, const struct state_input *in)
 {
@@ -275,9 +294,9 @@ static bool is_the_same(struct state *s, const struct state_input *in)
     return in->agent >= 0 || in->now_ns < s->asked_ns + REPEAT_S * CLOCK_S;
 }
 
-/* Handle SIGTERM, SIGUSR1 or SIGHUP while ranks run: ask for a checkpoint; stop at a second signal,
- * or if there is nothing to save.  A save for the job's time limit continues for the signal: no
- * user had asked for that one.
+/* Handle SIGTERM, SIGUSR1 or SIGHUP while ranks run: request a checkpoint.  Stop at a second
+ * signal, or if there is nothing to save.  If the job saves for its own time limit, it continues to
+ * save for this signal, which counts as the first.
  */
 void state_request_preempt_running(struct state *s, const struct state_input *in)
 {
@@ -302,7 +321,9 @@ void state_request_preempt_running(struct state *s, const struct state_input *in
 
 /* ---- limits of time ---- */
 
-/* Print and record that the job's time limit has passed; next: what happens now, or "". */
+/* Print, and set s->message to, that the job's time limit has passed. next: what happens now, or
+ * "".
+ */
 static void say_over(struct state *s, const char *next)
 {
     (void)snprintf(s->message, sizeof s->message,
@@ -318,7 +339,8 @@ void state_request_job_late(struct state *s, const struct state_input *in)
     state_end(s, STATE_OUTCOME_TIMEOUT, STOP_ORDERLY, in->now_ns);
 }
 
-/* End the job because its time limit has passed, after a checkpoint as for an interrupt. */
+/* End the job because its time limit has passed, after a checkpoint if there is something to save.
+ */
 void state_request_job_late_running(struct state *s, const struct state_input *in)
 {
     if (!is_worth_waiting(s, s->o.unsaved)) {

@@ -17,16 +17,17 @@ void state_stop_confirmed_late(struct state *s, const struct state_input *in)
     state_note_checkpoint(s, in->event->step);
 }
 
-/* Record that a node has stopped its ranks, and continue after the last one. */
+/* Record that a node has stopped its ranks.  After the last node, continue with s->next. */
 void state_stop_confirmed(struct state *s, const struct state_input *in)
 {
     state_stop_confirmed_late(s, in);
     state_stopped(s, in->now_ns);
 }
 
-/* Give up a node that has sent requests since the stop order but has not confirmed it in time: it
- * never will.  A silent node keeps its full time, because its lease may keep its ranks alive until
- * then.
+/* Give up, as lost, a node that has sent requests since the stop order but has not confirmed the
+ * stop in time: it never will.  A silent node keeps its full time, because its ranks may live until
+ * its lease expires.  Continue with s->next after the last node, else set the time of the next
+ * check.
  */
 void state_stop_late(struct state *s, const struct state_input *in)
 {
@@ -39,7 +40,7 @@ void state_stop_late(struct state *s, const struct state_input *in)
         a->lost = true;
         state_say(s, "node %s did not confirm in time that everything is stopped",
                   state_host(s, i));
-        s->deadline_ns = in->now_ns; /* other nodes at the next tick: the queue is short */
+        s->deadline_ns = in->now_ns; /* the next tick handles another node: the queue is short */
         break;
     }
     state_stopped(s, in->now_ns);
@@ -51,13 +52,13 @@ void state_stop_regroup(struct state *s, const struct state_input *in)
     state_regroup(s, in->now_ns);
 }
 
-/* Count the agents' time to leave from when they get the order. */
+/* Count the time limit of BYE from in->from_ns, when the agents get the order to leave. */
 void state_stop_bye_from(struct state *s, const struct state_input *in)
 {
     state_extend(s, in->from_ns);
 }
 
-/* Order the caller to kill agents that have not left in time, and enter OVER. */
+/* Request ACTION_KILL for agents that have not left in time, and enter OVER. */
 void state_stop_bye_late(struct state *s, const struct state_input *in)
 {
     state_push(s, ACTION_KILL);

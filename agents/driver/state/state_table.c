@@ -3,7 +3,7 @@
  *
  * A row is an input, a column a phase:
  *
- *     P profile   N network   p s r x the probe's prepare, start, run and stop   L plan
+ *     R register  P profile  N network  p s r x the probe's prepare, start, run and stop  L plan
  *     A prepare   C check     S start   U run   X stop   G regroup   B bye   O over
  *
  * A cell is the number of one of the row's handlers, or '.': the input is ignored, or '-': no
@@ -11,8 +11,9 @@
  */
 #include "state_input.h"
 
-enum { HANDLERS = 5 };
+enum { HANDLERS = 5 }; /* most handlers of a row */
 
+/* The rows: name of the input, a cell for each phase, and the handlers 1, 2 ... that cells name. */
 static const struct row {
     char cell[STATE_PHASES + 1];
     state_handler_fn *handler[HANDLERS];
@@ -85,7 +86,9 @@ enum cell_kind state_cell(enum input_type type, enum state_phase phase)
     }
 }
 
-/* Return the handler of an input in a phase; NULL: its cell has none. */
+/* Return the handler that the table gives for an input in a phase; NULL: the cell has no number of
+ * a handler.
+ */
 static state_handler_fn *handler(enum input_type type, enum state_phase phase)
 {
     int number = table[type].cell[phase] - '1';

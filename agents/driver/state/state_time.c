@@ -10,8 +10,9 @@ static bool takes(const struct state *s, enum input_type type)
 
 /* ---- deadlines of nodes ---- */
 
-/* Return when an agent counts as lost if nothing is heard of it; CLOCK_NEVER: not now.  Time in
- * which the driver itself was stopped does not count.
+/* Return when an agent counts as lost if no request of it comes until then.  Return CLOCK_NEVER if
+ * the agent has not registered, is lost or has ended, or if the phase does not handle silence.
+ * Time in which the driver itself was stopped does not count.
  */
 static int64_t silent_ns(const struct state *s, int agent)
 {
@@ -23,8 +24,8 @@ static int64_t silent_ns(const struct state *s, int agent)
                           state_silence_ns(s));
 }
 
-/* Return when an agent may be started again; CLOCK_NEVER: not now.  A local agent that is only
- * silent may still run: its supervisor ends it first.
+/* Return the time from which an agent may be started again; CLOCK_NEVER: it may not, or need not.
+ * A local agent that is only silent may still run: its supervisor ends it first.
  */
 static int64_t revive_ns(const struct state *s, int agent)
 {
@@ -36,8 +37,9 @@ static int64_t revive_ns(const struct state *s, int agent)
     return a->revive_ns;
 }
 
-/* Handle the first agent whose deadline, at_ns, has passed.  Only one agent a call, because the
- * queue is short; the others are already due, so the next call comes at once.
+/* Handle, as an input of this type, the first agent whose deadline at_ns(s, agent) has passed.
+ * Handle only one agent a call, because the queue of actions is short; deadlines of other agents
+ * that have passed too make the caller call again immediately.
  */
 static void first_due(struct state *s, enum input_type type,
                       int64_t (*at_ns)(const struct state *s, int agent), int64_t now_ns)
@@ -57,7 +59,9 @@ static const enum input_type timers[] = {
     INPUT_SETTLED, INPUT_CHECKPOINT_LATE, INPUT_JOB_LATE,
 };
 
-/* Return the deadline of one of timers; CLOCK_NEVER: none now. */
+/* Return the deadline of an input of timers; CLOCK_NEVER: the present phase does not handle the
+ * input, or no such deadline is set.
+ */
 static int64_t timer_ns(const struct state *s, enum input_type type)
 {
     if (!takes(s, type))
@@ -89,7 +93,7 @@ void state_node_down(struct state *s, int agent, int64_t now_ns)
                           .type = INPUT_SILENT, .agent = agent, .text = "down", .now_ns = now_ns });
 }
 
-/* Move a time ns later; 0 or less is unset and stays. */
+/* Move a time ns later.  A time of 0 or less is unset and is left so. */
 static void later(int64_t *at_ns, int64_t ns)
 {
     if (*at_ns > 0)
