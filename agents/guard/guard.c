@@ -27,20 +27,23 @@
 
 #define REPLACES __attribute__((visibility("default")))
 
-/* The function that this library replaces. */
+/* The original of a function that this library replaces. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
 enum {
-    DEFER_S = 30,        /* how long the kernel does not report a silent connection to accept */
-    DESCRIPTORS = 65536, /* file descriptors that can need a proof */
+    DEFER_S = 30, /* time for which the kernel does not report a silent connection to accept */
+    DESCRIPTORS = 65536, /* file descriptors below this number can need a proof */
 };
 
-/* Path of the guard file, set once before main.  "": this process is not a daemon of Open MPI. */
+/* Path of the guard file, set before main and constant from then on.  "": this process is not a
+ * daemon of Open MPI.
+ */
 static char guard_path[PATH_MAX];
 
 /* ---- which process, which code ---- */
 
-/* Check whether the file name of a path begins with one of names, NULL-ended. */
+/* Check whether the last part of a path begins with any of the words in the NULL-ended list names.
+ */
 static bool begins_with_any(const char *path, const char *const *names)
 {
     const char *slash = strrchr(path, '/');
@@ -51,7 +54,9 @@ static bool begins_with_any(const char *path, const char *const *names)
     return false;
 }
 
-/* Check whether a loaded library is one that only Open MPI's daemons have; for dl_iterate_phdr. */
+/* Return 1 if a loaded library is one that only Open MPI's daemons have, otherwise 0 (callback of
+ * dl_iterate_phdr, which stops at 1).
+ */
 static int is_daemons(struct dl_phdr_info *info, size_t size, void *ctx)
 {
     static const char *const libraries[] = { "libopen-rte.", "libprrte.", NULL };
@@ -69,7 +74,7 @@ static bool has_code_of(void *caller, const char *const *names)
     return dladdr(caller, &info) && info.dli_fname && begins_with_any(info.dli_fname, names);
 }
 
-/* Check whether the caller is code of the channel between mpirun and its daemons. */
+/* Check whether the address `caller` is in code of the channel between mpirun and its daemons. */
 static bool is_channel(void *caller)
 {
     static const char *const names[] = { "mca_oob_", "prte_mca_oob_", "libopen-rte.", "libprrte.",
@@ -78,8 +83,8 @@ static bool is_channel(void *caller)
     return has_code_of(caller, names);
 }
 
-/* Check whether the caller is Open MPI's own code, and not, for example, a module of a name
- * service.
+/* Check whether the address `caller` is in Open MPI's own code, and not, for example, in a module
+ * of a name service.
  */
 static bool is_of_mpi(void *caller)
 {
@@ -98,6 +103,7 @@ static bool is_own(const char *entry, size_t n)
 }
 
 /* Remove this library from LD_PRELOAD, whose value is list, so that child processes run without it.
+ * Without memory LD_PRELOAD stays as it is.
  */
 static void leave_preload(const char *list)
 {
@@ -114,17 +120,18 @@ static void leave_preload(const char *list)
         (void)unsetenv("LD_PRELOAD");
         return;
     }
-    n++; /* with the separator before it, or else behind it */
+    n++; /* with the separator before it or, if it is first, after it */
     begin -= begin > 0;
     if (asprintf(&rest, "%.*s%s", (int)begin, list, list + begin + n) < 0)
         return;
-    (void)setenv("LD_PRELOAD", rest, 1); /* also if the user's is empty */
+    (void)setenv("LD_PRELOAD", rest, 1); /* also if no other library is left */
     free(rest);
 }
 
-/* Before main: read GUARD_VARIABLE if this process is a daemon of Open MPI, and remove it and the
- * preload for child processes.  Other programs, such as scripts and wrappers that start mpirun,
- * keep both variables for their children.
+/* Prepare this process before main, if it is a daemon of Open MPI: set guard_path from
+ * GUARD_VARIABLE, or print GUARD_ANSWER for GUARD_ASK, and remove the variable and the preload for
+ * child processes.  Other programs, such as scripts and wrappers that start mpirun, keep both
+ * variables for their children.
  */
 __attribute__((constructor)) static void begin(void)
 {
@@ -143,7 +150,9 @@ __attribute__((constructor)) static void begin(void)
 
 /* ---- the guard file ---- */
 
-/* Read the guard file.  Return 0 or a negative errno; the caller wipes *ret. */
+/* Read the guard file into *ret, which holds the secret.  Return 0, or -EACCES if it cannot be
+ * read; the caller wipes *ret.
+ */
 static int read_guard(struct guard_file *ret)
 {
     int fd = open(guard_path, O_RDONLY | O_CLOEXEC);
@@ -163,7 +172,9 @@ static int read_guard(struct guard_file *ret)
 
 /* ---- the proof ---- */
 
-/* Write one end of a connection as "ADDRESS:PORT".  Return its length. */
+/* Write the address and port of one end of a connection to ret [size] as "ADDRESS:PORT".  Return
+ * the length.
+ */
 static int write_end(const union guard_address *a, char *ret, size_t size)
 {
     char text[GUARD_ADDRESS_CHARS];
@@ -173,7 +184,8 @@ static int write_end(const union guard_address *a, char *ret, size_t size)
                     ntohs(a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port));
 }
 
-/* Compute the proof for a connection between these ends, see guard.h. */
+/* Write to ret the proof that the end `from` of a connection has to show the end `to`, see guard.h.
+ */
 static void make_proof(const char *secret, const union guard_address *from,
                        const union guard_address *to, uint8_t ret[static GUARD_PROOF])
 {
@@ -189,7 +201,7 @@ static void make_proof(const char *secret, const union guard_address *from,
     explicit_bzero(&c, sizeof c);
 }
 
-/* Compare n bytes in constant time. */
+/* Check whether n bytes are equal, in a time that does not depend on the bytes. */
 static bool is_equal(const uint8_t *x, const uint8_t *y, size_t n)
 {
     unsigned char unlike = 0;
@@ -201,18 +213,22 @@ static bool is_equal(const uint8_t *x, const uint8_t *y, size_t n)
 
 /* ---- connections that still have to send or receive a proof ---- */
 
-/* TO_SEND: this side must send a proof first; TO_SHOW: the peer must; REFUSED: it did not. */
+/* What is due before data flow: TO_SEND: this side must send a proof; TO_SHOW: the peer must send
+ * one; REFUSED: the peer sent a wrong proof or none, so nothing may be read.
+ */
 enum owes { NOTHING, TO_SEND, TO_SHOW, REFUSED };
 
-/* State by file descriptor.  The inode detects a descriptor that was reused, since close is not
- * replaced.
+/* State by file descriptor.  The inode detects a descriptor that was reused, since this library
+ * does not replace close.
  */
 static struct {
     _Atomic ino_t inode;
     _Atomic int owes;
 } connection[DESCRIPTORS];
 
-/* Record what the connection fd owes.  Return false if fd is too large or invalid. */
+/* Record what is due on the connection fd.  Return false, with nothing recorded, if fd is too large
+ * or invalid.
+ */
 static bool note(int fd, enum owes owes)
 {
     struct stat st;
@@ -224,7 +240,9 @@ static bool note(int fd, enum owes owes)
     return true;
 }
 
-/* Return what the connection fd owes; forget the record if fd is another socket now. */
+/* Return what is due on the connection fd.  If fd is another socket now, forget the record and
+ * return NOTHING.
+ */
 static enum owes owed(int fd)
 {
     struct stat st;
@@ -237,7 +255,9 @@ static enum owes owed(int fd)
     return NOTHING;
 }
 
-/* Send the proof before the connection's first bytes.  Return false, with errno, on failure. */
+/* Send the proof, before the connection's first bytes, and record that none is due any more.
+ * Return false, with errno set, on failure.
+ */
 static bool send_proof(int fd)
 {
     union guard_address peer, self;
@@ -261,17 +281,18 @@ static bool send_proof(int fd)
     return n == sizeof proof;
 }
 
-/* Check whether data may be sent on fd; first send the proof if one is due.  On false, errno is
- * set.
+/* Send the proof if one is due on fd.  Return true if data may be sent then; otherwise false, with
+ * errno set.
  */
 static bool may_send(int fd)
 {
     return owed(fd) != TO_SEND || send_proof(fd);
 }
 
-/* Receive and check the peer's proof.  On a wrong one report the peer and shut the connection down.
- * Return true if it is valid; otherwise false with errno, EAGAIN if nothing has arrived.  The proof
- * is sent as one segment, so an incomplete one counts as wrong.
+/* Receive and check the peer's proof, without waiting.  If it is valid, return true, and nothing is
+ * due any more.  If nothing has arrived, return false with errno EAGAIN or EINTR.  If it is wrong
+ * or incomplete, report the peer, shut the connection down, and return false with errno ECONNRESET.
+ * A proof is sent as one segment, so an incomplete proof is wrong.
  */
 static bool take_proof(int fd)
 {
@@ -297,8 +318,8 @@ static bool take_proof(int fd)
     return shown;
 }
 
-/* Check whether data may be read from fd; first check the peer's proof if one is due.  On false,
- * errno is set.
+/* Check the peer's proof if one is due on fd.  Return true if data may be read then; otherwise
+ * false, with errno set.
  */
 static bool may_read(int fd)
 {
@@ -309,8 +330,9 @@ static bool may_read(int fd)
     return owes == TO_SHOW ? take_proof(fd) : owes != REFUSED;
 }
 
-/* The replacements of recv and read fail until the peer's proof has been checked, if one is due;
- * those of send, write and writev first send this side's proof.
+/* Replacements of libc's functions.  If the peer's proof is due, recv and read fail until it has
+ * been checked.  If this side's proof is due, send, write and writev first send it.  Otherwise each
+ * calls the original function and returns its result.
  */
 REPLACES ssize_t recv(int fd, void *buf, size_t n, int flags)
 {
@@ -339,7 +361,9 @@ REPLACES ssize_t writev(int fd, const struct iovec *v, int n)
 
 /* ---- listening ---- */
 
-/* Check whether an address means all addresses of the machine. */
+/* Check whether an address stands for all addresses of the machine, also as an IPv4 address that is
+ * mapped into IPv6.
+ */
 static bool is_all_addresses(const union guard_address *a)
 {
     const struct in6_addr *v6 = &a->v6.sin6_addr;
@@ -358,8 +382,8 @@ static bool is_loopback(const union guard_address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-/* Replace the address in *a by `address`, or by loopback if `address` is not of a's family. "*"
- * leaves it as it is.
+/* Replace the address in *a, but not its port, by `address`, or by the loopback address if
+ * `address` is not of a's family.  "*" leaves *a as it is.
  */
 static void narrow(union guard_address *a, const char *address)
 {
@@ -371,8 +395,8 @@ static void narrow(union guard_address *a, const char *address)
         a->v6.sin6_addr = in6addr_loopback;
 }
 
-/* Bind fd to the address.  If the machine has no ::1, an IPv6 socket is bound to 127.0.0.1.  Return
- * as bind does.
+/* Bind fd to an address of n bytes.  If the machine has no ::1, bind an IPv6 socket to 127.0.0.1.
+ * Return as bind does.
  */
 static int bind_narrow(int fd, const union guard_address *a, socklen_t n)
 {
@@ -392,8 +416,9 @@ static bool is_inet(const struct sockaddr *a, socklen_t n)
                  (a->sa_family == AF_INET6 && n >= sizeof(struct sockaddr_in6)));
 }
 
-/* For sockets of Open MPI's own code, bind to the guard file's address (the channel) or loopback
- * (all others) instead of all addresses.
+/* Replacement of bind.  If Open MPI's own code binds to all addresses, bind to the guard file's
+ * address (for the channel) or to loopback (for other listeners) instead.  Return as bind does;
+ * EACCES: the guard file cannot be read.
  */
 REPLACES int bind(int fd, const struct sockaddr *a, socklen_t n)
 {
@@ -415,7 +440,7 @@ REPLACES int bind(int fd, const struct sockaddr *a, socklen_t n)
     return bind_narrow(fd, &at, n);
 }
 
-/* Check whether connections of the caller's code begin with a proof.  Return 1, 0, or a negative
+/* Return 1 if connections made by the code at `caller` begin with a proof, 0 if not, or a negative
  * errno if the guard file cannot be read.
  */
 static int has_proof(void *caller)
@@ -430,8 +455,8 @@ static int has_proof(void *caller)
     return rc;
 }
 
-/* For listeners that require a proof, have the kernel hold back connections until their first
- * bytes, so that a silent peer does not keep the daemon busy.
+/* Replacement of listen.  For a listener that requires a proof, have the kernel hold back
+ * connections until their first bytes, so that a silent peer does not keep the daemon busy.
  */
 REPLACES int listen(int fd, int backlog)
 {
@@ -444,8 +469,9 @@ REPLACES int listen(int fd, int backlog)
 
 /* ---- connecting and accepting ---- */
 
-/* For connections of the daemons' channel, record that the proof must be sent before the first
- * bytes.
+/* Replacement of connect.  For a connection that begins with a proof, record that the proof is due
+ * before the first bytes.  Return as connect does; EMFILE: fd is too large; EACCES: the guard file
+ * cannot be read.
  */
 REPLACES int connect(int fd, const struct sockaddr *a, socklen_t n)
 {
@@ -458,9 +484,9 @@ REPLACES int connect(int fd, const struct sockaddr *a, socklen_t n)
     return REAL(connect)(fd, a, n);
 }
 
-/* Check whether an accepted connection may be used.  If a proof is required, record that the peer
- * must show it.  Otherwise the peer must belong to this user or root; only the channel accepts any
- * peer over the network, in a job with a node that has no guard.
+/* Check whether the accepted connection fd may be used.  If a proof is required, record that the
+ * peer's proof is due, and return true.  Otherwise the peer must belong to this user or root; only
+ * the channel accepts any peer over the network, in a job with a node that has no guard.
  */
 static bool is_welcome(int fd, void *caller)
 {
@@ -487,7 +513,7 @@ static void refuse(int fd)
     (void)close(fd);
 }
 
-/* Check whether fd is a socket of IPv4 or IPv6. */
+/* Check whether fd is an IPv4 or IPv6 socket. */
 static bool is_tcp(int fd)
 {
     int domain = 0;
@@ -497,8 +523,8 @@ static bool is_tcp(int fd)
            (domain == AF_INET || domain == AF_INET6);
 }
 
-/* Accept a connection, and reject it if it is not welcome.  Return as accept4 does; a rejected one
- * looks as if nobody had connected (EAGAIN).
+/* Accept a connection as accept4 does; if is_welcome rejects it, close it, report it, and fail with
+ * EAGAIN, as if nobody had connected. caller: the address that called accept or accept4.
  */
 static int accept_some(int fd, struct sockaddr *a, socklen_t *n, int flags, void *caller)
 {

@@ -9,14 +9,16 @@
 #include <unistd.h>
 
 enum {
-    ESTABLISHED = 1,            /* TCP_ESTABLISHED of the kernel */
-    ATTEMPTS = 3,               /* a read of the table can miss a row while others change */
+    ESTABLISHED = 1, /* TCP_ESTABLISHED of the kernel */
+    ATTEMPTS = 3,    /* tries, because a read of the table can miss a row while other rows change */
     END_CHARS = 32 + 1 + 4 + 1, /* "ADDRESS:PORT" in hexadecimal, with its 0 */
 };
 
 /* ---- addresses ---- */
 
-/* Turn an IPv4 address that is mapped into IPv6 into an IPv4 address; leave others as they are. */
+/* Replace an IPv4 address that is mapped into IPv6 by the IPv4 address; leave other addresses as
+ * they are.
+ */
 static void unmap(union guard_address *a)
 {
     struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = a->v6.sin6_port };
@@ -57,8 +59,9 @@ void guard_peer_text(const union guard_address *a, char *ret, size_t size)
 
 /* ---- the kernel's table ---- */
 
-/* Write one end of a connection as the kernel's table does: "0100007F:1F90", words in the byte
- * order of this machine. mapped: write an IPv4 address in its IPv6 form, for a socket in tcp6.
+/* Write the address and port of one end of a connection to ret [size] as the kernel's table does:
+ * "0100007F:1F90", words in the byte order of this machine. mapped: write an IPv4 address in its
+ * IPv6 form, for a socket in tcp6.
  */
 static void write_end(const union guard_address *a, bool mapped, char *ret, size_t size)
 {
@@ -99,8 +102,8 @@ static int look_up(const char *table, const char *local, const char *remote)
     return found;
 }
 
-/* Look the peer's socket up in tcp or tcp6, with the ends as seen from the peer.  Otherwise as
- * look_up. mapped: search tcp6 for an IPv4 connection.
+/* Search /proc/self/net/tcp or tcp6 for the peer's socket, whose local end is `peer` and whose
+ * remote end is `self`.  Return as look_up does. mapped: search tcp6 for an IPv4 connection.
  */
 static int look_up_ends(const union guard_address *peer, const union guard_address *self,
                         bool mapped)
@@ -113,8 +116,8 @@ static int look_up_ends(const union guard_address *peer, const union guard_addre
     return look_up(v6 ? "/proc/self/net/tcp6" : "/proc/self/net/tcp", its, ours);
 }
 
-/* The connection is checked again after the look-up: as long as it exists, no other socket can have
- * had its addresses and ports.
+/* The ends are read again after the look-up: as long as the connection exists, no other socket can
+ * have had its addresses and ports.
  */
 bool guard_peer_is_ours(int fd)
 {

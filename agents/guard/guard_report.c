@@ -10,13 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { DATAGRAMS_PER_S = 5 }; /* at most: the ranks' messages use the same socket */
+enum { DATAGRAMS_PER_S = 5 }; /* limit: the ranks' messages use the same socket */
 
 /* Number of rejections that no datagram has reported. */
 static _Atomic uint32_t unreported;
 
-/* Count a rejection.  Return the number that the next datagram reports, this one and those not
- * reported before; 0: the limit of datagrams in this second is reached.
+/* Count a rejection in this second.  Return the number of rejections that the caller's datagram has
+ * to report: this rejection and those not reported before.  Return 0 if the limit of datagrams in
+ * this second is reached; then a later datagram reports this rejection, too.
  */
 static uint32_t count_refusal(void)
 {

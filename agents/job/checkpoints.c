@@ -75,8 +75,8 @@ int64_t checkpoints_resumed(const char *path, char *ret, size_t size)
     return step;
 }
 
-/* Check whether a name is that of an incomplete checkpoint, of generation `last` at most, or of one
- * whose removal was interrupted (".dead-part-<name>").
+/* Check whether a name is that of an incomplete checkpoint of a generation up to `last`, or of one
+ * whose removal was interrupted (".dead-part-<name>", of any generation).
  */
 static bool is_part(const char *name, int64_t last)
 {
@@ -92,8 +92,8 @@ static bool is_part(const char *name, int64_t last)
            strcmp(name + n - (sizeof part - 1), part) == 0;
 }
 
-/* Remove the incomplete checkpoint dir/name.  It is renamed first, so that nobody can complete it
- * during the removal, however long that takes.  Return 0 or a negative errno.
+/* Remove the incomplete checkpoint dir/name.  It is renamed before, so that no process can complete
+ * it during the removal, however long that takes.  Return 0 or a negative errno.
  */
 static int drop(const char *dir, const char *name, struct eddis_error *err)
 {

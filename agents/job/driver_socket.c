@@ -14,7 +14,9 @@
 
 _Static_assert(JOB_DOOR_PATH <= sizeof((struct sockaddr_un *)0)->sun_path, "it is an address");
 
-/* f_type of network file systems; values of the kernel's linux/magic.h, if it has them. */
+/* Values of statfs's f_type for network file systems, from the kernel's linux/magic.h if it has
+ * them.
+ */
 static const unsigned long networks[] = {
     0x6969,     /* NFS */
     0x517B,     /* SMB */
@@ -51,8 +53,8 @@ static bool is_private(const char *dir)
            (s.st_mode & 077) == 0;
 }
 
-/* Check whether a socket can be created at `path` in the folder dir: the path fits (length is its
- * snprintf result), dir is private and local, and no such file exists.
+/* Check whether a socket can be created at `path` in the folder dir: the path fits (length is the
+ * result of the snprintf that wrote it), dir is private and local, and no such file exists.
  */
 static bool will_do(const char *dir, int length, const char *path)
 {
@@ -73,7 +75,7 @@ bool driver_socket_choose(const struct job_folder *f, const char *runtime_dir,
     return false;
 }
 
-/* Check whether a process accepts connections at this Unix socket; "" is none. */
+/* Check whether a process accepts connections at the Unix socket `path`; "": no. */
 static bool is_listening(const char *path)
 {
     cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

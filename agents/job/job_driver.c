@@ -34,7 +34,7 @@ static void this_host(char *ret, size_t size)
     ret[size - 1] = '\0';
 }
 
-/* Overwrite the tokens in driver.json's object o, which may be NULL. */
+/* Overwrite the tokens in the memory of driver.json's object o, which may be NULL. */
 static void wipe_tokens(const json_t *o)
 {
     json_wipe(o, "token");

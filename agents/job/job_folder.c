@@ -26,12 +26,13 @@
  */
 enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_TOLD = 3 };
 
+/* Time since job.yaml was written within which a job's driver may still be starting. */
 static const int64_t starting_ns = 60 * CLOCK_S;
 
 int job_folder_root(char *ret, size_t size, struct eddis_error *err)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    bool own = state && state[0] == '/'; /* the standard wants relative ones ignored */
+    bool own = state && state[0] == '/'; /* the standard says to ignore a relative path */
     int n;
 
     if (!own && (!home || home[0] != '/'))
@@ -68,9 +69,9 @@ static int make_id(const char *name, char *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Create an empty job.yaml in the folder `path`. If several jobs find the same empty folder at
- * once, only one of them can create this file.  Return 0, -EEXIST if another job was first, or
- * another negative errno.
+/* Create an empty job.yaml in the folder `path`.  If several jobs find the same empty folder, only
+ * one of them can create this file.  Return 0, -EEXIST if another job was first, or another
+ * negative errno.
  */
 static int claim(const char *path, struct eddis_error *err)
 {
@@ -136,8 +137,8 @@ static int take_folder(const char *path, struct job_folder *ret, struct eddis_er
     return claim(full, err);
 }
 
-/* Add to *err how to choose another root, since the user may not be able to write below this one.
- * Return rc.
+/* Append to the message in *err how to choose another root, since the user may not be able to write
+ * below the present root.  Return rc, whose error *err describes.
  */
 static int no_folder(int rc, struct eddis_error *err)
 {
@@ -188,7 +189,9 @@ int job_folder_make(const char *name, const char *dir, struct job_folder *ret,
     return no_folder(rc, err);
 }
 
-/* Check whether the job's folder contains an entry `name`, and stat it into *ret. */
+/* Check whether the job's folder contains a file or folder `name`; if so, store its attributes in
+ * *ret.
+ */
 static bool has(const struct job_folder *f, const char *name, struct stat *ret)
 {
     cleanup_free char *path = file_join(f->path, "%s", name);
@@ -249,8 +252,8 @@ bool job_folder_parse_id(const char *id, char *ret_name, size_t size, int64_t *r
     return true;
 }
 
-/* Return when the job was created, ns since 1970, from the time of its job.yaml, which is never
- * rewritten; 0: unknown.  An id has seconds only.
+/* Return the time at which the job was created, in ns since 1970: the time of its job.yaml, which
+ * is never rewritten; 0: unknown.  The time in an id has a resolution of seconds only.
  */
 static int64_t made_ns(const struct job_folder *f)
 {
@@ -259,7 +262,8 @@ static int64_t made_ns(const struct job_folder *f)
     return has(f, "job.yaml", &st) ? clock_of_timespec(&st.st_mtim) : 0;
 }
 
-/* Order jobs for qsort by the date and time in their id, then by the time of job.yaml, then by id.
+/* Compare two jobs for qsort, older first: by the date and time in their ids, then by the time of
+ * job.yaml, then by id.
  */
 static int by_age(const void *a, const void *b)
 {
@@ -299,7 +303,7 @@ int job_folder_list(struct job_folder **ret, struct eddis_error *err)
             }
             list = grown;
         }
-        memcpy(list[n].id, e->d_name, strlen(e->d_name) + 1); /* an id: short enough */
+        memcpy(list[n].id, e->d_name, strlen(e->d_name) + 1); /* a valid id fits */
         snprintf(list[n].path, sizeof list[n].path, "%s/%s", root, list[n].id);
         n++;
     }
@@ -332,8 +336,8 @@ static int find_by_path(const char *path, struct job_folder *ret, struct eddis_e
     return 0;
 }
 
-/* Set *err to a message that names the newest of the `count` jobs whose ids begin with prefix, with
- * their local time, so that the user can choose.  Return -EINVAL.
+/* Set *err to a message that names the newest MAX_TOLD of the `count` jobs in list [n] whose ids
+ * begin with prefix, with their local time, so that the user can choose.  Return -EINVAL.
  */
 static int ambiguous(const struct job_folder *list, int n, const char *prefix, int count,
                      struct eddis_error *err)
@@ -363,8 +367,8 @@ static int ambiguous(const struct job_folder *list, int n, const char *prefix, i
     return rc;
 }
 
-/* Find the running job among those whose ids begin with prefix, and set *ret to it.  Return true if
- * there is exactly one. *ret may change even if the result is false.
+/* Find the running job among the jobs in list [n] whose ids begin with prefix.  If there is exactly
+ * one, set *ret to it and return true; otherwise return false, and *ret may have changed.
  */
 static bool only_running(const struct job_folder *list, int n, const char *prefix,
                          const struct job_folder **ret)
@@ -384,8 +388,8 @@ static bool only_running(const struct job_folder *list, int n, const char *prefi
     return count == 1;
 }
 
-/* Return -EREMOTE if the folder is only that of a worker's node, otherwise 0.  Without this check
- * such a job would look like one whose driver died.
+/* Return -EREMOTE, with err set, if the folder holds only the logs of a worker's node, otherwise 0.
+ * Without this check such a job would look like one whose driver died.
  */
 static int check_is_here(const struct job_folder *f, struct eddis_error *err)
 {
@@ -397,8 +401,8 @@ static int check_is_here(const struct job_folder *f, struct eddis_error *err)
                       f->id, f->path);
 }
 
-/* Set *err to a message that there are no jobs, with the path of the root.  Return a negative
- * errno.
+/* Set *err to a message that there are no jobs below the root.  Return -ENOENT, or another negative
+ * errno if there is no root.
  */
 static int none_yet(struct eddis_error *err)
 {

@@ -15,15 +15,15 @@ enum { MAX_BYTES = 64 << 20, MAX_WORDS = 64 };
 
 /* ---- writing ---- */
 
-/* Set member `key` of o to text; do nothing if text is NULL. */
+/* Set member `key` of o to text; do nothing if text is NULL.  Failures are ignored. */
 static void set_text(json_t *o, const char *key, const char *text)
 {
     if (text)
         json_object_set_new(o, key, json_string(text));
 }
 
-/* Return the login settings that are set in s as a new JSON object; an empty one if s is NULL; NULL
- * without memory.
+/* Return the login settings that are set in s as a new JSON object, which is empty if s is NULL;
+ * NULL without memory.
  */
 static json_t *pack_ssh(const struct job_ssh *s)
 {
@@ -60,7 +60,7 @@ char *node_list_line(const char *job_id, const struct job_host *host, const stru
 
 /* ---- reading ---- */
 
-/* Free the strings and marks of an entry, not the entry itself. */
+/* Free the strings and marks of an entry, but not the entry. */
 static void free_node(struct node_list_entry *n)
 {
     free(n->host.host);
@@ -103,7 +103,8 @@ static int copy_text(const json_t *o, const char *key, char **ret, struct eddis_
     return rc;
 }
 
-/* Read the list "command" of o, if there is one, into ret->command.  Return 0 or a negative errno.
+/* Read the list "command" of o, if there is one, into a new ret->command.  Return 0 or a negative
+ * errno; strings read so far stay in *ret.
  */
 static int read_command(const json_t *o, struct job_ssh *ret, struct eddis_error *err)
 {
@@ -150,8 +151,8 @@ static int read_host(const json_t *o, struct job_host *ret, struct eddis_error *
     return rc == 0 ? read_command(ssh, &ret->ssh, err) : rc;
 }
 
-/* Replace the mark `known` by `mark` if both belong to one node and `mark` is not older.  The
- * newest start of a node stands for all its starts.  Return whether `known` was replaced.
+/* Replace the text of the mark `known` by `mark` if both belong to one node and `mark` is not
+ * older: the newest start of a node stands for all its starts.  Return true if it was replaced.
  */
 static bool is_later(const char *mark, char *known)
 {
@@ -163,8 +164,8 @@ static bool is_later(const char *mark, char *known)
     return true;
 }
 
-/* Add a start's mark to the host's entry, or replace the mark of an earlier start of the same node.
- * Return 0 or -ENOMEM.
+/* Add a start's mark to the host's entry n, or replace the mark of an earlier start of the same
+ * node.  Return 0 or -ENOMEM.
  */
 static int add_mark(struct node_list_entry *n, const char *mark, struct eddis_error *err)
 {
@@ -184,8 +185,8 @@ static int add_mark(struct node_list_entry *n, const char *mark, struct eddis_er
     return 0;
 }
 
-/* Set *ret to the entry of the line's host.  If the host is new, add an entry with this line's
- * login settings.  Return 0 or a negative errno.
+/* Set *ret to the entry of the host that the line o names.  If the list has none, add an entry with
+ * this line's login settings.  Return 0 or a negative errno.
  */
 static int place(struct node_list *j, const json_t *o, struct node_list_entry **ret,
                  struct eddis_error *err)
@@ -215,8 +216,8 @@ static int place(struct node_list *j, const json_t *o, struct node_list_entry **
     return 0;
 }
 
-/* Parse one line and add its host and mark to the list. `what` names the line in errors.  Return 0
- * or a negative errno.
+/* Parse one line, add its host and mark to the list, and set the list's job id.  `what` names the
+ * line in errors.  Return 0 or a negative errno.
  */
 static int parse_line(struct node_list *j, const char *line, const char *what,
                       struct eddis_error *err)
@@ -250,7 +251,7 @@ int node_list_parse(char *text, size_t n, const char *what, struct node_list **r
 
     if (!j)
         return no_memory(err);
-    /* A last line without its end is ignored: the driver was killed while writing it, before it
+    /* A last line without a newline is ignored: the driver was killed while writing it, before it
      * started that agent.
      */
     for (char *line = text, *end; rc == 0 && (end = memchr(line, '\n', n - (size_t)(line - text)));

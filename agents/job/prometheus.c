@@ -7,7 +7,9 @@
 #include <math.h>
 #include <stddef.h>
 
-/* Append name="value"; quotes and backslashes are escaped, a line end becomes a space. */
+/* Append the label name="value"; quotes and backslashes in the value are escaped, a newline becomes
+ * a space.
+ */
 static void add_label(struct strbuf *b, const char *name, const char *value)
 {
     strbuf_addf(b, "%s=\"", name);
@@ -26,7 +28,9 @@ static void add_head(struct strbuf *b, const char *name, const char *type, const
     strbuf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Append a metric of the whole job with its head; nothing if the value is not finite. */
+/* Append a metric of the whole job with its HELP and TYPE lines; nothing if the value is not
+ * finite.
+ */
 static void add_job(struct strbuf *b, const struct job_status *s, const char *name,
                     const char *type, const char *help, double value)
 {
@@ -44,7 +48,7 @@ static double steps(const struct worker_status *w)
     return (double)w->steps_done;
 }
 
-/* Return the worker's samples a step under the plan in force. */
+/* Return the number of samples that the worker gets in each step under the plan in force. */
 static double batch(const struct worker_status *w)
 {
     return (double)w->batch;

@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Return the path of the folder of all links, beside that of the jobs, which the caller frees.
- * NULL: neither XDG_STATE_HOME nor HOME is set, or no memory.
+/* Return the path of the folder of all clusters' links, beside the folder of all jobs, which the
+ * caller frees.  NULL: neither XDG_STATE_HOME nor HOME is set (see err), or no memory.
  */
 static char *place(void)
 {
@@ -31,8 +31,8 @@ static char *place(void)
     return file_join(root, "slurm");
 }
 
-/* Return the path of the folder of a cluster's links, which the caller frees.  NULL: the cluster
- * has no valid name, or as place.
+/* Return the path of the folder of a cluster's links, which the caller frees.  NULL: the cluster's
+ * name is not valid, or place() fails.
  */
 static char *place_of(const char *cluster)
 {
@@ -42,8 +42,8 @@ static char *place_of(const char *cluster)
                                                                 : NULL;
 }
 
-/* Make dir/number a link to the folder `to`. It atomically replaces a link of that number, which
- * belongs to an earlier start of the job.  Failures are ignored.
+/* Make dir/number a symbolic link to the folder `to`.  It atomically replaces a link of the same
+ * number, which belongs to an earlier start of the job.  Failures are ignored.
  */
 static void point(const char *dir, const char *number, const char *to)
 {
@@ -91,14 +91,14 @@ int slurm_link_read(const struct job_folder *f, struct slurm_link *ret)
     return rc;
 }
 
-/* The newest folder found so far. */
+/* A search's result: the folder with the newest link so far. */
 struct found {
     struct job_folder folder;
-    int64_t made_ns; /* when its link was made; -1: none found */
+    int64_t made_ns; /* time at which the link was made; -1: none was found */
 };
 
-/* Set *found to the folder behind a cluster's link for this number, if the link is newer than
- * found->made_ns and slurm.json in the folder confirms it.
+/* Set *found to the folder to which a cluster's link for this number leads, if the link is newer
+ * than found->made_ns and slurm.json in the folder confirms it.  Otherwise leave *found as it is.
  */
 static void follow(const char *cluster, const char *number, struct found *found)
 {
@@ -141,7 +141,7 @@ int slurm_link_find(const char *cluster, const char *number, struct job_folder *
     return 0;
 }
 
-/* Remove the link dir/number if it leads to the folder f. */
+/* Remove the link dir/number if it leads to the folder f; ignore failures. */
 static void remove_one(const char *dir, const char *number, const struct job_folder *f)
 {
     cleanup_free char *path = file_join(dir, "%s", number);

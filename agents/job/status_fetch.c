@@ -21,11 +21,12 @@
 
 enum { MAX_SUMMARY = 64 << 20, TAIL = 64 << 10 }; /* bytes that are read */
 
-static const int64_t ask_ns = 5 * CLOCK_S;   /* for the driver's answer */
-static const int64_t birth_ns = 2 * CLOCK_S; /* for a driver that is only starting */
+static const int64_t ask_ns = 5 * CLOCK_S;   /* time limit for the driver's answer */
+static const int64_t birth_ns = 2 * CLOCK_S; /* time limit for a driver that is still starting */
 
-/* Read about the last TAIL bytes of a file that may be long. *ret is NUL-terminated, and the caller
- * frees it.
+/* Read the last TAIL bytes of a file, and bytes that are appended meanwhile, into *ret,
+ * NUL-terminated, which the caller frees.  Store their number in *ret_n.  Return 0 or a negative
+ * errno.
  */
 static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_error *err)
 {
@@ -36,12 +37,12 @@ static int read_tail(const char *path, char **ret, size_t *ret_n, struct eddis_e
         return fd;
     if (size > TAIL && lseek(fd, size - TAIL, SEEK_SET) < 0)
         return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
-    /* It may grow meanwhile, by complete lines. */
+    /* The file may grow meanwhile, by complete lines. */
     return file_read_fd(fd, path, 2 * TAIL, ret, ret_n, err);
 }
 
-/* Copy the workers' rows of an older line to ret, for workers that have none there; rank -1 marks a
- * missing row.
+/* Copy the rows of the workers of an older line to ret, for workers that have no row in ret yet.
+ * Grow ret's table as needed; rank -1 marks a missing row.  Return 0 or -ENOMEM.
  */
 static int take_rows(struct job_status *line, struct job_status *ret)
 {
@@ -64,7 +65,7 @@ static int take_rows(struct job_status *line, struct job_status *ret)
     return 0;
 }
 
-/* Remove the rows of workers that no line contains. */
+/* Remove the missing rows (rank -1) from the table of workers. */
 static void drop_gaps(struct job_status *s)
 {
     int n = 0;
@@ -75,8 +76,9 @@ static void drop_gaps(struct job_status *s)
     s->n_workers = n;
 }
 
-/* Fill ret's table of workers from the text of n bytes, whose newest line ret was parsed from. A
- * line contains only some of the workers, so older lines of the same generation are added.
+/* Replace ret's table of workers by the newest row of each worker in the n bytes of text, whose
+ * newest line ret was parsed from.  A line contains only some of the workers, so older lines of the
+ * same generation are searched, too.  Return 0 or a negative errno.
  */
 static int take_table(const char *text, size_t n, const char *path, struct job_status *ret,
                       struct eddis_error *err)
@@ -90,7 +92,7 @@ static int take_table(const char *text, size_t n, const char *path, struct job_s
         line = line ? line + 1 : text;
         if (job_status_parse(line, (size_t)(end - line), path, &s, NULL) == 0) {
             if (s.generation != ret->generation)
-                line = text; /* those workers have ended */
+                line = text; /* the workers of an earlier generation have ended */
             else if (take_rows(&s, ret) < 0)
                 rc = eddis_fail(err, -ENOMEM, "no memory for the workers");
             job_status_fini(&s);
@@ -101,8 +103,9 @@ static int take_table(const char *text, size_t n, const char *path, struct job_s
     return rc;
 }
 
-/* Parse the newest complete line of metrics.jsonl; a crash may have left an incomplete one behind
- * it. table: fill the table of workers, else leave it empty.
+/* Parse the newest complete line of metrics.jsonl into *ret; a crash may have left an incomplete
+ * line after it. table: fill the table of workers; otherwise leave it empty.  Return 0 or a
+ * negative errno; -ENOENT: no file; -ENODATA: no complete line.
  */
 static int last_metrics(const struct job_folder *f, bool table, struct job_status *ret,
                         struct eddis_error *err)
@@ -129,7 +132,9 @@ static int last_metrics(const struct job_folder *f, bool table, struct job_statu
     return eddis_fail(err, -ENODATA, "'%s' has no complete line", path);
 }
 
-/* Read summary.json from the job's folder. -ENOENT: there is none. */
+/* Read summary.json in the job's folder into *ret.  Return 0 or a negative errno; -ENOENT: there is
+ * none.
+ */
 static int read_summary(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "summary.json");
@@ -143,8 +148,8 @@ static int read_summary(const struct job_folder *f, struct job_status *ret, stru
     return rc < 0 ? rc : job_status_parse(text, n, path, ret, err);
 }
 
-/* Fill in the job's id, name and start from the name of its folder: there are no other files to
- * read.
+/* Set the job's id, name and start in *s from the name of its folder, because there are no other
+ * files to read.
  */
 static void name_it(const struct job_folder *f, struct job_status *s)
 {
@@ -155,7 +160,9 @@ static void name_it(const struct job_folder *f, struct job_status *s)
         s->start_s = (double)start;
 }
 
-/* Check that the folder belongs to a job: it has a job's name or a job.yaml. */
+/* Check that the folder belongs to a job: its name is a job id, or it has a job.yaml.  Return 0 or
+ * a negative errno; -ENOENT: it does not.
+ */
 static int check_folder(const struct job_folder *f, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(f->path, "job.yaml");
@@ -168,8 +175,8 @@ static int check_folder(const struct job_folder *f, struct eddis_error *err)
                       f->path);
 }
 
-/* Set the message for a job whose driver is gone without a summary, with how long its workers may
- * still run.
+/* Set ret->message for a job whose driver is gone without a summary, with how long its workers may
+ * still run if job.yaml says so.
  */
 static void say_lost(const struct job_folder *f, struct job_status *ret)
 {
@@ -186,8 +193,10 @@ static void say_lost(const struct job_folder *f, struct job_status *ret)
     job_free(job);
 }
 
-/* Read the job's status from its summary, else from its metrics, else from the folder's name.
- * otherwise: the state of a job that has not ended by its summary.
+/* Read the job's status from its summary, or else from its metrics, or else from the folder's name.
+ * If the summary is missing, a job that has not ended gets the state JOB_LOST if `otherwise` is
+ * JOB_LOST, and keeps its state if not. table: fill the table of workers from the metrics.  Return
+ * 0 or a negative errno.
  */
 static int from_files(const struct job_folder *f, enum job_state otherwise, bool table,
                       struct job_status *ret, struct eddis_error *err)
@@ -209,7 +218,7 @@ static int from_files(const struct job_folder *f, enum job_state otherwise, bool
     /* If the disk was full, the summary of a job that has ended may be missing. */
     if (otherwise == JOB_LOST && ret->state != JOB_ENDED) {
         ret->state = JOB_LOST;
-        ret->reason[0] = '\0'; /* what the driver intended; nobody knows whether it happened */
+        ret->reason[0] = '\0'; /* the driver's intention; it may not have happened */
         ret->exit_code = -1;
         if (!ret->message[0])
             say_lost(f, ret);
@@ -251,7 +260,9 @@ double status_age_s(const struct job_status *s)
     return age_s > 0 && isfinite(age_s) ? age_s : 0;
 }
 
-/* Ask the driver for the job's status over HTTP. Fail if it is stopped or does not answer. */
+/* Ask the driver for the job's status over HTTP and store it in *ret; block for up to ask_ns.
+ * Return 0 or a negative errno; -EAGAIN: the driver's process is stopped.
+ */
 static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_error *err)
 {
     struct http_client *c = NULL;
@@ -271,8 +282,8 @@ static int ask(const struct job_driver *d, struct job_status *ret, struct eddis_
     return rc;
 }
 
-/* Read the status from the files of a job whose driver lives but does not answer. Set err to the
- * reason and the status's age. Return 2, or a negative error.
+/* Read the status from the files of a job whose driver lives but does not answer.  Return 2 with
+ * the reason `why` and the status's age in err, or a negative errno if the files cannot be read.
  */
 static int in_spite_of(const struct eddis_error *why, const struct job_folder *f,
                        struct job_status *ret, struct eddis_error *err)
@@ -304,11 +315,11 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
             rc = ask(&d, ret, &asked);
             if (rc == 0)
                 return 1;
-            /* If the driver is gone now, it has just ended: read the files. */
+            /* If the driver is gone by now, it has just ended: read the files below. */
             if (job_driver_read(f, &d, NULL) == 1)
                 return in_spite_of(&asked, f, ret, err);
         } else if (rc == -EREMOTE) {
-            return from_files(f, JOB_STARTING, false, ret, err); /* what the driver has written */
+            return from_files(f, JOB_STARTING, false, ret, err); /* what that driver wrote */
         } else if (rc < 0 && rc != -ENOENT) {
             return rc;
         }

@@ -48,7 +48,7 @@ static const struct field checkpoint_fields[] = {
 static const struct fields checkpoint_table =
     FIELDS(struct checkpoint_status, checkpoint_fields, .open = true);
 
-/* Members of each of "plans". */
+/* Members of each item of "plans". */
 static const struct field plan_fields[] = {
     FIELD(struct plan_status, generation, INT64, 0, INT32_MAX),
     FIELD(struct plan_status, version, INT64, 0, INT64_MAX),
@@ -62,6 +62,7 @@ static const struct field plan_fields[] = {
 static const struct fields plan_table =
     FIELDS(struct plan_status, plan_fields, .open = true, .name = "plan");
 
+/* Members of each item of "workers". */
 static const struct field worker_fields[] = {
     FIELD(struct worker_status, rank, INT, 0, STATUS_MAX_WORKERS - 1),
     FIELD(struct worker_status, pid, INT, 0, INT32_MAX),
@@ -99,6 +100,7 @@ static const struct field plans_row[] = {
     FIELD_ARRAY("plans", struct job_status, plan, n_plans, plan_table),
 };
 
+/* Members of the status itself. */
 static const struct field job_fields[] = {
     FIELD(struct job_status, job, TEXT, 0, 0),
     FIELD(struct job_status, name, TEXT, 0, 0),
@@ -147,7 +149,7 @@ static const struct field job_fields[] = {
     FIELD_STRUCT("checkpoints", struct job_status, checkpoints, checkpoint_table),
 };
 
-/* Set every FIELD_MEASURE member of the table [n] in struct s to NAN, unknown. */
+/* Set every member of struct s that the table f [n] lists as FIELD_MEASURE to NAN, unknown. */
 static void forget_measures(const struct field *f, size_t n, void *s)
 {
     for (size_t i = 0; i < n; i++)
@@ -200,8 +202,8 @@ const char *job_state_name(enum job_state state)
 
 /* ---- writing ---- */
 
-/* Add n workers to o as the list "workers": those of rank[n], or the first n if rank is NULL.
- * Return 0 or -ENOMEM.
+/* Add to o the list "workers" with n workers of s: those with the indices rank[n], or the first n
+ * if rank is NULL.  Return 0 or -ENOMEM.
  */
 static int write_workers(json_t *o, const struct job_status *s, const int *rank, int n)
 {
@@ -216,7 +218,7 @@ static int write_workers(json_t *o, const struct job_status *s, const int *rank,
     return 0;
 }
 
-/* Add all of the status but plans and workers to o.  Return 0 or -ENOMEM. */
+/* Add all members of the status except plans and workers to o.  Return 0 or -ENOMEM. */
 static int write_job(json_t *o, const struct job_status *s)
 {
     json_t *code = s->exit_code < 0 ? json_null() : json_integer(s->exit_code);
@@ -260,7 +262,9 @@ char *job_status_workers_text(const struct job_status *s)
 
 /* ---- reading: unknown members are ignored, since a newer driver may write more ---- */
 
-/* Read the list "workers" of o, if there is one, into s.  Return 0 or a negative errno. */
+/* Replace the workers of s by the list "workers" of o, if there is one.  Return 0 or a negative
+ * errno.
+ */
 static int read_workers(const json_t *o, struct job_status *s, struct eddis_error *err)
 {
     json_t *list = json_object_get(o, "workers");
@@ -279,8 +283,8 @@ static int read_workers(const json_t *o, struct job_status *s, struct eddis_erro
     return rc < 0 ? rc : 0;
 }
 
-/* Read the object "first_failure" of o into s and set failure.set; null or a missing one leaves it
- * unset.  Return 0 or a negative errno.
+/* Read the object "first_failure" of o into s->failure and set failure.set; if it is null or
+ * missing, leave failure unset.  Return 0 or a negative errno.
  */
 static int read_failure(const json_t *o, struct job_status *s, struct eddis_error *err)
 {

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sysexits.h>
 
-#define AT_ONCE_S 0.1 /* a job that fails earlier had not begun: print "failed at once" */
+#define AT_ONCE_S 0.1 /* wall time, s, below which "failed at once" is printed */
 
-/* Least part of the predicted rate.  A job below it is held up by a cause that would hold up an
- * equal split, too, so the two are not compared.
+/* Least part of the predicted rate for a comparison with an equal split.  A job below it is slowed
+ * by a cause that would slow an equal split, too.
  */
 static const double AS_PREDICTED = 0.9;
 static const double LOW_PART = 0.8; /* part of the ideal rate below which the cause is printed */
@@ -42,7 +42,9 @@ char *job_status_elapsed(double s, char *ret, size_t size)
     return ret;
 }
 
-/* Append text of another source without its control characters, which could change the terminal. */
+/* Append text that may come from other programs, without its control characters, which could change
+ * the terminal.
+ */
 static void add_clean(struct strbuf *b, const char *text)
 {
     char clean[sizeof(((struct job_status *)0)->message)];
@@ -62,8 +64,7 @@ static void print_line(struct strbuf *b, const char *text)
     strbuf_add(b, "\n");
 }
 
-/* Check whether the job ended because the user, a signal or its time limit ended it: not a failure.
- */
+/* Check whether the user, a signal or the job's time limit ended the job, which is no failure. */
 static bool was_stopped(const struct job_status *s)
 {
     return strcmp(s->reason, "interrupted") == 0 || strcmp(s->reason, "preempted") == 0 ||
@@ -76,7 +77,9 @@ bool job_status_failed(const struct job_status *s)
            (s->state == JOB_ENDED && strcmp(s->reason, "ok") != 0 && !was_stopped(s));
 }
 
-/* Borrow the words that describe a reason of job_status; an unknown reason is returned as it is. */
+/* Return the words that describe a reason of struct job_status; an unknown reason is returned as it
+ * is.  The caller does not free them.
+ */
 static const char *reason_words(const char *reason)
 {
     static const struct {
@@ -101,7 +104,7 @@ static const char *reason_words(const char *reason)
     return reason;
 }
 
-/* Borrow " (saved)" or " (not saved)" for a preempted job, by its exit code; "" for other jobs. */
+/* Return " (saved)" or " (not saved)" for a preempted job, by its exit code; "" for other jobs. */
 static const char *code_words(const struct job_status *s)
 {
     if (strcmp(s->reason, "preempted") != 0)
@@ -109,7 +112,7 @@ static const char *code_words(const struct job_status *s)
     return s->exit_code == EX_TEMPFAIL ? " (saved)" : " (not saved)";
 }
 
-/* Append the job's message, and what failed first unless the message already begins with it. */
+/* Append the job's message as a line and, unless the message begins with it, what failed first. */
 static void print_failure(const struct job_status *s, struct strbuf *b)
 {
     const struct first_failure *f = &s->failure;
@@ -148,8 +151,9 @@ static bool plan_is_equal(const struct job_status *s)
            1e-9 * s->predicted_samples_per_s;
 }
 
-/* Check whether the job reached AS_PREDICTED of its predicted rate.  After a re-plan only the last
- * plan is compared, since a rate over different plans has no prediction.
+/* Check whether the job reached AS_PREDICTED of its predicted rate.  After a re-plan only the rate
+ * under the last plan is compared, and an unknown rate passes, since a rate over different plans
+ * has no prediction.
  */
 static bool is_as_predicted(const struct job_status *s)
 {
@@ -198,7 +202,7 @@ static void print_ideal(const struct job_status *s, struct strbuf *b)
                     100 * part);
 }
 
-/* Append the rate, such as "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9
+/* Append the job's rate, such as "21 900 samples/s = 97 % of ideal, 2.4x an equal split (measured 9
  * 200)"; nothing if it is unknown.
  */
 static void print_speed(const struct job_status *s, struct strbuf *b)
@@ -249,7 +253,7 @@ static void print_below_ideal(const struct job_status *s, struct strbuf *b)
                     100 * part, talks->rank, talks->exposed_ms, talks->step_ms);
 }
 
-/* Append "no restarts", "1 restart" or "3 restarts" for what = "restart". */
+/* Append a count and its noun: "no restarts", "1 restart" or "3 restarts" for what = "restart". */
 static void print_count(struct strbuf *b, int64_t n, const char *what)
 {
     if (n == 0)
@@ -258,7 +262,7 @@ static void print_count(struct strbuf *b, int64_t n, const char *what)
         strbuf_addf(b, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* Most plans printed; of more, only the first and the newest are printed. */
+/* Most plans that are printed; of more, the first plan and the newest ones. */
 enum { PLANS_PRINTED = 6 };
 
 /* Append the rate under each plan, such as " (613, 1 203, 1 690 samples/s)", if there was a re-plan
@@ -288,7 +292,7 @@ static void print_plans(const struct job_status *s, struct strbuf *b)
     strbuf_add(b, " samples/s)");
 }
 
-/* Check whether step times were measured, without which no worker can be found slow. */
+/* Check whether step times of any worker were measured; otherwise no worker can be found slow. */
 static bool was_watched(const struct job_status *s)
 {
     bool ret = s->stragglers > 0;
@@ -298,8 +302,8 @@ static bool was_watched(const struct job_status *s)
     return ret;
 }
 
-/* Append the number of stragglers during the run, and the slowest of those whose slowdown is known.
- * Append nothing if there were too few steps to detect one.
+/* Append the number of stragglers during the run and, of the workers whose slowdown is known, the
+ * slowest.  Append nothing if there were too few steps to detect one.
  */
 static void print_stragglers(const struct job_status *s, struct strbuf *b)
 {

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-/* A worker is stalled after so many seconds without a step ... */
+/* A worker is stalled after so many seconds without a step. */
 #define STALLED_S 2.0
-/* ... and, if its steps take long, after the time of so many steps. */
+/* If its steps take long, it is stalled only after the time of so many steps. */
 #define STALLED_STEPS 10
 
 bool job_status_has_ended(const struct worker_status *w)

@@ -45,8 +45,9 @@ static void wipe(char *text, size_t n)
     free(text);
 }
 
-/* Read the agent configuration from config_fd, or ask the driver for it with the invitation read
- * there.
+/* Read the agent configuration from config_fd or, if this agent was started with a node's name,
+ * read an invitation from it and request the configuration from the driver.  Set a->agent_config
+ * and the lease in a->life.  Return 0 or a negative errno.
  */
 static int read_agent_config(struct agent *a, struct eddis_error *err)
 {
@@ -70,7 +71,8 @@ static int read_agent_config(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
-/* Block the handled signals, and open the loop's descriptors for signals and the supervisor's end.
+/* Block the handled signals, and open a->events, a->signals and the supervisor's pidfd for the
+ * loop.  Return 0 or a negative errno; -ESRCH: the supervisor has died.
  */
 static int open_events(struct agent *a, struct eddis_error *err)
 {
@@ -87,7 +89,9 @@ static int open_events(struct agent *a, struct eddis_error *err)
     return 0;
 }
 
-/* Start the thread for file operations that may block, and watch it. */
+/* Start a->files, the thread for file operations that may block, and let it wake the loop.  Return
+ * 0 or a negative errno.
+ */
 static int open_files(struct agent *a, struct eddis_error *err)
 {
     int rc = file_thread_start(&a->files, err);
@@ -110,8 +114,8 @@ static int count_cores(void)
     return n;
 }
 
-/* Return the pid of the sender of Slurm's signals, as the supervisor set it; -1: not in a Slurm
- * step.
+/* Return the pid of the sender of Slurm's signals, from the variable KEEPER_SENDER that the
+ * supervisor has set; -1: not in a Slurm step.
  */
 static int find_sender(const struct agent *a)
 {
@@ -135,8 +139,9 @@ static bool has_six(void)
     return false;
 }
 
-/* Find Open MPI's version and whether the guard library can be loaded into it.  Without Open MPI
- * mpi_version stays "", and the driver learns it when this agent registers.
+/* Set a->mpi and the other mpi_ members: Open MPI's version, and whether the guard library can be
+ * loaded into it.  Without Open MPI mpi_version stays "", and the driver learns of this when this
+ * agent registers.
  */
 static void look_for_mpi(struct agent *a)
 {
@@ -170,8 +175,8 @@ static void tell_of_guard(const struct agent *a)
                         : "install eddis under a path without spaces and colons");
 }
 
-/* Open the client and the reporter for the driver's addresses; wipe the token from the agent
- * configuration.
+/* Open the HTTP client and the reporter for the driver's addresses, and wipe the token from the
+ * agent configuration.  Return 0 or a negative errno.
  */
 static int open_http(struct agent *a, struct eddis_error *err)
 {
@@ -185,8 +190,8 @@ static int open_http(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
-/* Log into the agent's own folder, which is removed at the end: a job that only checks leaves no
- * log.
+/* Open the log in the agent's temporary folder, which is removed at the end: a job that only checks
+ * leaves no log.  Return 0 or a negative errno.
  */
 static int log_for_a_while(struct agent *a, struct eddis_error *err)
 {
@@ -199,7 +204,9 @@ static int log_for_a_while(struct agent *a, struct eddis_error *err)
     return agent_logs_open(&a->logs, a->agent_config, a->files, &a->event_sender.log, err);
 }
 
-/* Warn the user once if other users may rename the job's folders. */
+/* Warn the user if other users may rename the job's folders, because a folder above them lacks the
+ * sticky bit.
+ */
 static void tell_of_folders(const struct agent *a)
 {
     int n;
@@ -213,19 +220,21 @@ static void tell_of_folders(const struct agent *a)
             n, base, n, base);
 }
 
-/* Set up everything before the loop; the caller calls finish() in any case. */
+/* Set up everything before the loop.  Return 0 or a negative errno; the caller calls finish() in
+ * both cases.
+ */
 static int begin(struct agent *a, struct eddis_error *err)
 {
     int rc;
 
     (void)signal(SIGPIPE, SIG_IGN); /* the session may be lost; programs get the default again */
-    /* Other processes of this user must not read the token from our memory, and no core file may
-     * hold it.
+    /* Other processes of this user must not read the token from this process's memory, and no core
+     * file may hold it.
      */
     if (prctl(PR_SET_DUMPABLE, 0) < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
-    /* Wake this process if the supervisor dies: stopped by a signal it could not notice that, and
-     * no process would clean up.
+    /* Let the kernel continue this process if the supervisor dies: a stopped process could not
+     * notice the death, and no process would clean up.
      */
     if (prctl(PR_SET_PDEATHSIG, SIGCONT) < 0)
         return eddis_fail_errno(err, -errno, "cannot tie this process to the supervisor");
@@ -258,8 +267,9 @@ static int begin(struct agent *a, struct eddis_error *err)
 
 /* ---- the loop ---- */
 
-/* Report Slurm's signal to the driver, which decides what follows: the model has to be saved first.
- * Both Slurm and the supervisor may send it, so only the first is reported.
+/* Report Slurm's signal to the driver, which decides what follows: the model has to be saved before
+ * the ranks end.  Both Slurm and the supervisor may send the same signal, so each signal is
+ * reported only the first time.
  */
 static void report_signal(struct agent *a, int sig)
 {
@@ -271,8 +281,8 @@ static void report_signal(struct agent *a, int sig)
     *told = true;
 }
 
-/* Handle signals: in a Slurm step report SIGTERM and SIGUSR1; else a SIGTERM stops this node's
- * ranks and ends the agent.
+/* Read all pending signals.  In a Slurm step report SIGTERM and SIGUSR1 to the driver; otherwise a
+ * SIGTERM stops this node's ranks and then ends the agent.  Ignore other signals.
  */
 static void read_signals(struct agent *a)
 {
@@ -301,8 +311,8 @@ static void lost(struct agent *a, const char *who)
     agent_end(a, AGENT_EXIT_LOST);
 }
 
-/* Leave the loop because the driver is lost.  Also write the reason to the session, which may still
- * reach the driver.
+/* Leave the loop because the driver is lost.  Also write the reason to standard error of the
+ * session, which may still reach the driver.
  */
 static void driver_lost(struct agent *a)
 {
@@ -321,8 +331,8 @@ static void keeper_lost(struct agent *a)
     lost(a, "supervisor");
 }
 
-/* Renew the heartbeat if it is due, and act on a lost driver or supervisor, a pause, and a late
- * device probe.
+/* If a heartbeat is due: renew it, end the agent if the driver or the supervisor is lost, stop
+ * ranks that have started during a pause, and kill a late device probe.
  */
 static void beat(struct agent *a, int64_t now_ns)
 {
@@ -340,7 +350,9 @@ static void beat(struct agent *a, int64_t now_ns)
         probe_kill(&a->probe);
 }
 
-/* Return when the loop has to run again, if nothing wakes it before. */
+/* Return the time of the loop's next deadline: when it has to run again if no descriptor wakes it
+ * before.
+ */
 static int64_t next_ns(const struct agent *a, int64_t now_ns)
 {
     int64_t next = timing_least_ns(a->life.beat_ns, stop_next_ns(&a->stop));
@@ -363,7 +375,9 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
     return next;
 }
 
-/* Run one iteration of the loop: act on all deadlines, wait, and handle what came. */
+/* Run one iteration of the loop: act on all deadlines, wait for the next one or an event, and
+ * handle what came.  Return 0 or a negative errno.
+ */
 static int turn(struct agent *a, struct eddis_error *err)
 {
     struct pollfd fd = { .fd = a->events, .events = POLLIN };
@@ -391,8 +405,9 @@ static int turn(struct agent *a, struct eddis_error *err)
     return rc;
 }
 
-/* Kill all descendants, remove the job's folders, report, and free everything.  The supervisor is
- * released last, because it watches over this.
+/* Kill all descendants, remove the job's folders, report the end to the driver if this succeeded,
+ * and free all members of a.  The supervisor is released near the end, because it watches over
+ * this.  Return 0 or a negative errno: a process or folder is left.
  */
 static int finish(struct agent *a, struct eddis_error *err)
 {

@@ -23,7 +23,9 @@
 
 /* ---- ranks ---- */
 
-/* Report that a rank's program has started; stop it at once if a stop is already under way. */
+/* Log and report that a rank's program has started, and watch its wrapper.  If a stop is already
+ * under way, send the wrapper SIGTERM.
+ */
 static void rank_started(struct agent *a, const struct worker *w, const struct rank_message *m)
 {
     struct event e = {
@@ -38,8 +40,8 @@ static void rank_started(struct agent *a, const struct worker *w, const struct r
         (void)process_fd_signal(w->pidfd, w->wrapper, SIGTERM);
 }
 
-/* Report what a rank of the network's probe has printed: the measured network, or the ranks that
- * did not answer.
+/* Report what a rank of the network's probe has printed, in as many events as needed: the measured
+ * network, or the ranks that did not answer.  Report nothing if it has printed nothing.
  */
 static void network_measured(struct agent *a, const struct worker *w)
 {
@@ -58,8 +60,9 @@ static void network_measured(struct agent *a, const struct worker *w)
     }
 }
 
-/* Mark ranks whose program is ending although no end was reported: it may be the cause of another
- * rank's failure.  The kernel frees a killed program's memory before its wrapper can reap it.
+/* Set w->ending of ranks whose program is ending although its end was not reported yet: such a rank
+ * may be the cause of another rank's failure.  The kernel frees a killed program's memory before
+ * its wrapper can reap it.
  */
 static void see_who_ends(const struct agent *a)
 {
@@ -79,7 +82,7 @@ static bool may_lack_shm(const struct generation *g)
     return g->n > 1 && g->shm_free >= 0 && g->shm_free < g->n * SHM_BYTES;
 }
 
-/* Write the sentence that /dev/shm is too small for MPI. */
+/* Write to ret [size] the sentence that the file system of shared memory is too small for MPI. */
 static void write_shm_lack(const struct generation *g, char *ret, size_t size)
 {
     snprintf(ret, size,
@@ -89,7 +92,9 @@ static void write_shm_lack(const struct generation *g, char *ret, size_t size)
              (double)g->shm_free / 1e6, SHM_BYTES / 1e6);
 }
 
-/* Write what else may explain a rank's end; "": nothing known. */
+/* Write to ret [size] a sentence that may explain a rank's end besides its code and signal; "":
+ * nothing is known.
+ */
 static void beside_end(const struct generation *g, const struct rank_message *m, char *ret,
                        size_t size)
 {
@@ -108,7 +113,9 @@ static void beside_end(const struct generation *g, const struct rank_message *m,
         write_shm_lack(g, ret, size);
 }
 
-/* Record and report a rank's end, with its cause, its last output and the trouble of its log. */
+/* Record and report a rank's end, with its cause, its last output and write errors of its log. m:
+ * the wrapper's message, or one made for a wrapper that has died.
+ */
 static void rank_ended(struct agent *a, struct worker *w, const struct rank_message *m)
 {
     char beside[200];
@@ -135,12 +142,12 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     if (!m->signal && !e.by_us)
         see_who_ends(a);
     a->generation->n_ended++;
-    a->progress_due = true; /* send its last progress page with its end */
+    a->progress_due = true; /* send the rank's last progress page with its end */
     node_log_say(a->event_sender.log, "rank %d ended, pid %d, code %d, signal %d%s%s", w->rank,
                  m->pid, m->code, m->signal, e.by_us ? ", by us" : "",
                  e.oom ? ", out of memory" : "");
     if (a->generation->probe)
-        network_measured(a, w); /* first, since it is more precise than the end */
+        network_measured(a, w); /* before the end, since it is more precise */
     event_sender_send(&a->event_sender, &e, m->at_ns);
     if (m->log_error && !a->logs.trouble)
         event_sender_note(
@@ -168,13 +175,16 @@ static void rank_output(struct agent *a, const struct worker *w, struct rank_mes
         outputs_add(a->outputs, &o);
 }
 
-/* Check whether a rank reports steps, so that a missing one shows that it stands still. */
+/* Check whether a rank reports steps, so that a lack of new steps shows that it does not advance.
+ */
 static bool tells_steps(const struct worker *w)
 {
     return w->seen && (!w->before.told || w->before.steps_done > 0);
 }
 
-/* Report that a rank is quiet, with the nanoseconds of silence, or works again (0). */
+/* Send the driver the event that a rank has been quiet since w->quiet.since_ns or, if not quiet,
+ * works again (quiet_ns 0).
+ */
 static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int64_t now_ns)
 {
     const struct event e = { .type = EVENT_QUIET,
@@ -185,7 +195,9 @@ static void tell_quiet(struct agent *a, const struct worker *w, bool quiet, int6
     event_sender_send(&a->event_sender, &e, now_ns);
 }
 
-/* Report where a rank stands: where, or if that is "", the kernel function in which it waits. */
+/* Report to the driver which code a rank executes: the sentence `where` or, if it is "", the kernel
+ * function in which it waits. code: as stack_inspect_finish returns it.
+ */
 static void report_place(struct agent *a, const struct worker *w, int code, const char *where)
 {
     char wait[48], text[STACK_PLACE];
@@ -217,15 +229,15 @@ void agent_look_at_stacks(struct agent *a, int64_t now_ns)
     }
 }
 
-/* Kill py-spy processes that are late. */
+/* Kill the py-spy processes that have passed their deadline. */
 static void report_stacks_soon(struct generation *g, int64_t now_ns)
 {
     for (int i = 0; i < g->n; i++)
         stack_inspect_report_soon(&g->worker[i].stack, now_ns);
 }
 
-/* Log that py-spy could not inspect a rank; report the reason to the user once if the kernel
- * forbids it.
+/* Log that py-spy could not inspect a rank.  If the kernel forbids it, also tell the user why, a
+ * single time for each generation.
  */
 static void report_unseen(struct agent *a, const struct worker *w, int status)
 {
@@ -261,7 +273,9 @@ static void stack_seen(struct agent *a, pid_t pid, int status)
     }
 }
 
-/* Check ranks without known steps for silence, if the user asked for it, and report changes. */
+/* If the user asked for it, check whether ranks that report no steps neither print nor compute, and
+ * report each change.
+ */
 static void look_for_quiet(struct agent *a, int64_t now_ns)
 {
     struct generation *g = a->generation;
@@ -274,7 +288,8 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
 
         if (tells_steps(w) || w->ended || w->pid <= 0)
             continue;
-        /* checked as late as possible: it reads the whole memory map of the process */
+        /* proctree_maps is called as late as possible: it reads the whole memory map of the process
+         */
         if (!w->seen && !w->quiet.told && w->quiet.looked_ns &&
             now_ns - w->quiet.since_ns >= quiet_ns && proctree_maps(w->pid, "/libeddis.so"))
             limit_ns = a->agent_config->quiet_start_ns;
@@ -322,8 +337,8 @@ void agent_read_relays(struct agent *a)
     }
 }
 
-/* Report the end of ranks whose wrapper is gone and has not reported it.  Such a wrapper was
- * killed, and its program with it, by the program's parent-death signal.
+/* Report the end of ranks whose wrapper has died without reporting it.  Such a wrapper was killed,
+ * and its program with it, by the program's parent-death signal.
  */
 void agent_look_at_wrappers(struct agent *a)
 {
@@ -340,10 +355,10 @@ void agent_look_at_wrappers(struct agent *a)
                                   .signal = SIGKILL,
                                   .told = g->mpirun_ended };
 
-        /* Without a descriptor the wrapper was dead already when its first message came. */
+        /* Without a pidfd the wrapper was dead already when its first message came. */
         if (w->pidfd < 0 ? !w->wrapper || w->ended : poll(&fd, 1, 0) <= 0)
             continue;
-        agent_read_messages(a); /* it may have reported after all */
+        agent_read_messages(a); /* the wrapper may have reported before it died */
         if (!w->ended) {
             if (w->watch_error)
                 (void)snprintf(m.lines, sizeof m.lines, "its eddis-rank could not be watched: %s\n",
@@ -360,8 +375,8 @@ void agent_look_at_wrappers(struct agent *a)
 
 /* ---- children ---- */
 
-/* Write one sentence about the end of mpirun or its daemon; "": nothing to add to code and signal.
- * words: the end of its log, may be NULL.
+/* Write to ret [size] one sentence about the end of mpirun or its daemon; "": nothing to add to
+ * code and signal. words: the end of its log; NULL: none.
  */
 static void describe_end(const struct generation *g, int status, const char *words, char *ret,
                          size_t size)
@@ -383,7 +398,9 @@ static void describe_end(const struct generation *g, int status, const char *wor
         snprintf(ret, size, "%s", why);
 }
 
-/* Report the end of mpirun, or of its daemon on another node, but not a daemon's ordinary end. */
+/* Record the end of mpirun or its daemon, after handling the messages sent before.  Report it to
+ * the driver, unless it is a daemon's ordinary end. status: as from waitpid.
+ */
 static void mpirun_ended(struct agent *a, int status)
 {
     struct generation *g = a->generation;
@@ -410,7 +427,9 @@ static void mpirun_ended(struct agent *a, int status)
         event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
 
-/* Report the profile, or the failure, of the ended device probe. */
+/* Report the result of the ended device probe: the profile, that the node was not measured, or the
+ * failure.
+ */
 static void probe_ended(struct agent *a, int status)
 {
     cleanup_free char *text = NULL;
@@ -450,7 +469,9 @@ void agent_reap(struct agent *a)
 
 /* ---- reports ---- */
 
-/* Return why the agent leaves before the driver orders it, for people; "": it was ordered. */
+/* Return, as words for people, why the agent leaves without an order of the driver; "": it was
+ * ordered to leave.
+ */
 static const char *why_it_leaves(const struct agent *a)
 {
     return a->life.keeper_lost                     ? "its supervisor was lost"
@@ -498,7 +519,8 @@ static void look_for_frozen(struct agent *a, int64_t now_ns)
         event_sender_note(&a->event_sender, a->generation->number, "%s", what);
 }
 
-/* Report a text from rank 0's progress page about the whole job; NULL: nothing. */
+/* Send an event with a text from rank 0's progress page about the whole job; text NULL: do nothing.
+ */
 static void send_text(struct agent *a, enum event_type type, char *text, int64_t now_ns)
 {
     struct event e = { .type = type, .generation = a->generation->number, .rank = 0, .text = text };
@@ -516,7 +538,7 @@ static void tell_choice(struct agent *a, int64_t now_ns)
     send_text(a, EVENT_CHOICE, text, now_ns);
 }
 
-/* Report what rank 0 found out about the network, once. */
+/* Report what rank 0 has found out about the network, if it was not reported before. */
 static void tell_network(struct agent *a, int64_t now_ns)
 {
     const struct network_check *c = generation_network_check(a->generation);
@@ -525,7 +547,8 @@ static void tell_network(struct agent *a, int64_t now_ns)
     send_text(a, EVENT_NETWORK, text, now_ns);
 }
 
-/* Report the size of rank 0's model and its program's needs, once, when it asks for the mode. */
+/* Report the size of rank 0's model and its program's needs, when rank 0 first asks for the mode.
+ */
 static void tell_model(struct agent *a, int64_t now_ns)
 {
     struct event e = { .type = EVENT_COMMITTED, .generation = a->generation->number, .rank = 0 };
@@ -535,7 +558,9 @@ static void tell_model(struct agent *a, int64_t now_ns)
         event_sender_send(&a->event_sender, &e, now_ns);
 }
 
-/* Report rejected connections to mpirun, one event per address and report. */
+/* Report the connections that mpirun has rejected since the previous report, in an event for each
+ * address, and reset their counters.
+ */
 static void tell_refused(struct agent *a, int64_t now_ns)
 {
     struct http_rejections *r = &a->generation->refused;
@@ -582,7 +607,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             tell_choice(a, now_ns);
             tell_network(a, now_ns);
             tell_refused(a, now_ns);
-            tell_model(a, now_ns); /* after the events that the driver compares it with */
+            tell_model(a, now_ns); /* last, since the driver compares it with the other events */
             if (!a->life.paused) {
                 look_for_frozen(a, now_ns);
                 look_for_quiet(a, now_ns);

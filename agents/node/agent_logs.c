@@ -32,8 +32,8 @@ int agent_logs_open(struct agent_logs *l, struct agent_config *b, struct file_th
     return node_log_open(dir, files, ret, err);
 }
 
-/* Set w->paths to the files of a rank's log, of the agent's own, or of mpirun's.  Return 0 or
- * -ENOMEM.
+/* Store in w->paths the allocated paths of the log that order o asks for: a rank's log (three
+ * files), the agent's or mpirun's.  Return 0 or -ENOMEM.
  */
 static int add_paths(const struct agent_logs *l, const struct order *o, struct log_wish *w)
 {
@@ -85,8 +85,8 @@ void agent_logs_report(struct agent_logs *l, const struct event_sender *v)
     }
 }
 
-/* Remove the logs of the agent and of mpirun.  Only on a node without workers: the driver has not
- * asked for any log.
+/* Remove the agent's and mpirun's logs from the log folder; ignore failures.  Called only if the
+ * driver has asked for no log, as on a node without workers.
  */
 static void remove_own_logs(const struct agent_logs *l)
 {

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Time until another node's file in a shared folder must be visible. */
+/* Time limit within which another node's file in a shared folder must become visible. */
 #define CHECK_NS (5 * CLOCK_S)
 
 /* ---- carrying them out ---- */
@@ -30,7 +30,8 @@ static int profile(struct agent *a, const struct order *o, struct eddis_error *e
     return probe_start(&a->probe, a->agent_config, o->turn, err);
 }
 
-/* Make the job's folders again if they were removed since the start, and report that to the user.
+/* Make the job's folders again if they were removed since the agent's start, and tell the user so;
+ * also make the log folder.  Return 0 or a negative errno.
  */
 static int renew_folders(struct agent *a, int64_t generation, struct eddis_error *err)
 {
@@ -46,7 +47,9 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
 
-/* Carry out "prepare": make a generation, and report that it is prepared. */
+/* Carry out "prepare": make a->generation, and report that it is prepared. -EBUSY: the previous
+ * generation has not ended.
+ */
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation_place where = { .agent_config = a->agent_config,
@@ -75,7 +78,9 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     return 0;
 }
 
-/* Return the generation of an order; NULL with err set: it is not the present one. */
+/* Return the generation that an order names; NULL, with err set to -ENOENT: it is not the present
+ * generation.
+ */
 static struct generation *meant(const struct agent *a, const struct order *o,
                                 struct eddis_error *err)
 {
@@ -85,8 +90,9 @@ static struct generation *meant(const struct agent *a, const struct order *o,
     return NULL;
 }
 
-/* Carry out "check": begin to look for the other nodes' files.  All nodes have left theirs before,
- * so that a network file system only needs time to show them.
+/* Carry out "check": begin to search for the other nodes' files in the shared folder;
+ * agent_step_check reports the result.  All nodes have left their files before, so that a network
+ * file system only needs time to show them.
  */
 static int check(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -113,7 +119,7 @@ static int relay(struct agent *a, const struct order *o, struct eddis_error *err
     return g ? generation_start_daemon(g, a->agent_config, &o->relay, err) : -ENOENT;
 }
 
-/* Carry out "settle": publish the first plan and the mode on the board. */
+/* Carry out "settle": publish the plan and the mode that the ranks wait for on the board. */
 static int settle(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -142,8 +148,8 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
-/* Carry out "look": find out where the ranks stand.  Never fails: a missing answer is no reason to
- * fail a job.
+/* Carry out "look": begin to find out which code the ranks execute, with py-spy.  Never fails: a
+ * missing answer is no reason to fail a job.
  */
 static int look(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -153,26 +159,28 @@ static int look(struct agent *a, const struct order *o, struct eddis_error *err)
     return 0;
 }
 
-/* Carry out "logs": begin to send a log. */
+/* Carry out "logs": queue the log that the order names for sending. */
 static int send_log(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     return agent_logs_send(&a->logs, o, err);
 }
 
-/* Carry out "stop": begin a stop.  Without a generation "stopped" is reported at once. */
+/* Carry out "stop": begin a stop, and let paused ranks continue; agent_step_stop reports its end,
+ * which comes immediately without a generation.  Never fails.
+ */
 static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)err;
-    agent_reap(a); /* what has ended by now was not stopped by us */
+    agent_reap(a); /* ranks that have ended by now were not stopped by this order */
     if (a->life.paused && a->generation)
-        generation_go_on(a->generation, clock_now_ns()); /* else they cannot save */
+        generation_go_on(a->generation, clock_now_ns()); /* otherwise the ranks cannot save */
     a->stop_generation = o->generation;
     stop_begin(&a->stop, o->ladder, o->grace_ns, clock_now_ns());
     return 0;
 }
 
-/* Carry out "pause": stop the ranks' processes, and do not count the driver's silence.  Works
- * without a generation.
+/* Carry out "pause": suspend the ranks' processes (SIGSTOP), and do not count the driver's silence.
+ * Works without a generation.  Never fails.
  */
 static int pause_workers(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -183,7 +191,9 @@ static int pause_workers(struct agent *a, const struct order *o, struct eddis_er
     return 0;
 }
 
-/* Carry out "continue": let the ranks' processes run again. */
+/* Carry out "continue": let the ranks' processes run again (SIGCONT), and count the driver's
+ * silence again.  Never fails.
+ */
 static int go_on(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)o;
@@ -194,7 +204,9 @@ static int go_on(struct agent *a, const struct order *o, struct eddis_error *err
     return 0;
 }
 
-/* Carry out "bye": stop what runs, and leave once nothing is left. */
+/* Carry out "bye": kill the generation, unless a stop is under way, and end the agent as soon as no
+ * process is left.  Never fails.
+ */
 static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     (void)o;
@@ -223,12 +235,14 @@ static int (*const carry_out[])(struct agent *a, const struct order *o, struct e
     [ORDER_CONTINUE] = go_on,      [ORDER_BYE] = bye,
 };
 
-/* Carry out the next order in sequence; report a failure to the driver. */
+/* Carry out an order if it is the next in sequence, and report a failure to the driver.  Ignore any
+ * other order.
+ */
 static void take_order(struct agent *a, const struct order *o)
 {
     struct eddis_error err = { 0 };
 
-    if (o->type == ORDER_NONE || a->over) /* an agent that leaves has removed everything already */
+    if (o->type == ORDER_NONE || a->over) /* an agent that leaves has removed its files already */
         return;
     if (o->number != a->after + 1) {
         node_log_say(a->event_sender.log, "received order %lld, but expected order %lld",
@@ -247,10 +261,10 @@ static void take_order(struct agent *a, const struct order *o)
                             &err);
 }
 
-/* ---- asking for them ---- */
+/* ---- asking the driver for orders ---- */
 
-/* Set the time of the next request after a failed one.  It is random, so that the agents of a job
- * do not all ask at once when the driver is back.
+/* Set a->ask_ns, the time of the next request after a failed one.  It is random, so that the agents
+ * of a job do not all ask simultaneously when the driver is back.
  */
 static void ask_again(struct agent *a)
 {
@@ -258,8 +272,8 @@ static void ask_again(struct agent *a)
         clock_now_ns() + timing_retry_ns(a->agent_config->lease_ns, random_next(&a->chance));
 }
 
-/* Handle the answer to a request for an order: carry the order out, or ask again later. ctx is the
- * struct agent.
+/* Handle the answer to a request for an order: carry the order out, or ask again later (callback of
+ * the HTTP client on the agent's thread; ctx is the struct agent).
  */
 static void on_order(void *ctx, int status, const char *body, size_t body_n,
                      const struct eddis_error *why)
@@ -281,8 +295,9 @@ static void on_order(void *ctx, int status, const char *body, size_t body_n,
                      status == 200 ? err.text : why->text);
 }
 
-/* Handle the answer to the registration.  Without success ask again later, or leave if the driver
- * rejects this agent (status 4xx). ctx is the struct agent.
+/* Handle the answer to the registration (callback of the HTTP client on the agent's thread; ctx is
+ * the struct agent).  Without success ask again later, or end the agent if the driver rejects it
+ * (status 4xx).
  */
 static void on_registered(void *ctx, int status, const char *body, size_t body_n,
                           const struct eddis_error *why)
@@ -292,8 +307,8 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
-        /* Wait one interval: the report needs a second connection, and other agents still wait for
-         * their first.
+        /* Send the first report only after one interval: it needs a second connection, and other
+         * agents still wait for their first.
          */
         a->progress_ns = clock_after_ns(clock_now_ns(), a->agent_config->heartbeat_ns);
         watchdog_heard(&a->life);
@@ -315,7 +330,9 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
         agent_end(a, AGENT_EXIT_LOST);
 }
 
-/* Add this node's addresses, without loopback; the driver chooses the network by them. */
+/* Add this node's addresses, without those of loopback, to h; the driver chooses the job's network
+ * by them.
+ */
 static void add_addresses(struct hello *h)
 {
     enum { MANY = 4 * PROTOCOL_MAX_ADDRESSES };
@@ -336,7 +353,9 @@ static void add_addresses(struct hello *h)
     }
 }
 
-/* Send the request to register this agent. */
+/* Start the request to register this agent; on_registered gets the answer.  Return 0 or a negative
+ * errno.
+ */
 static int ask_registration(struct agent *a, struct eddis_error *err)
 {
     struct hello h = { .protocol = PROTOCOL_VERSION,
@@ -416,7 +435,7 @@ void agent_step_check(struct agent *a, int64_t now_ns)
 
 /* ---- the end of a generation ---- */
 
-/* Send the signal of one row of the stop ladder. */
+/* Send the signal of one row of the stop ladder to the row's receivers. */
 static void carry_row(struct agent *a, const struct stop_row *row)
 {
     struct generation *g = a->generation;
@@ -436,8 +455,9 @@ static void carry_row(struct agent *a, const struct stop_row *row)
     }
 }
 
-/* Close the generation and report that no process of it is left.  step: step of its newest
- * checkpoint; -1: none.
+/* Handle the last messages, close the generation, end the stop, and report to the driver that no
+ * process of the generation is left. step: step of the newest checkpoint; -1: there is none;
+ * PROTOCOL_STEP_UNKNOWN.
  */
 static void stopped(struct agent *a, int64_t step)
 {
@@ -446,7 +466,7 @@ static void stopped(struct agent *a, int64_t step)
     };
 
     agent_read_messages(a);    /* the last output */
-    agent_look_at_wrappers(a); /* ends that no wrapper reported */
+    agent_look_at_wrappers(a); /* report ends that no wrapper has reported */
     node_log_say(a->event_sender.log, "start %lld has ended", (long long)a->stop_generation);
     generation_close(a->generation);
     a->generation = NULL;
@@ -458,12 +478,12 @@ static void stopped(struct agent *a, int64_t step)
 /* A search for the newest checkpoint in a thread, because its file system may block. */
 struct look {
     struct file_task task;
-    struct agent *agent; /* not used in the thread */
-    int64_t generation, step;
+    struct agent *agent;      /* not used in the thread */
+    int64_t generation, step; /* step: the result, see stopped() */
     char dir[];
 };
 
-/* Find the newest checkpoint; runs in the thread. */
+/* Set l->step to the newest checkpoint's step (file_task.run, on the file thread). */
 static void look_run(struct file_task *k)
 {
     struct look *l = (struct look *)k;
@@ -471,7 +491,9 @@ static void look_run(struct file_task *k)
     l->step = checkpoints_newest(l->dir, NULL, 0);
 }
 
-/* Close the generation and report its end, if its stop still waits for this search. */
+/* Close the generation and report its end, if its stop still waits for this search (file_task.done,
+ * on the agent's thread).  If a later call has reported it already, do nothing.
+ */
 static void look_done(struct file_task *k)
 {
     const struct look *l = (const struct look *)k;
@@ -503,8 +525,9 @@ static void look_and_say(struct agent *a, int64_t now_ns)
     }
 }
 
-/* Check whether the stop ladder waits for nothing: all programs have ended, mpirun has, or no rank
- * has started (then mpirun may wait for a daemon that never comes).
+/* Check whether the stop ladder need not wait before its next row: there is no generation, all
+ * programs have ended, mpirun has ended, or no rank has started (then mpirun may wait for a daemon
+ * that never comes).
  */
 static bool is_empty(const struct generation *g)
 {

@@ -27,17 +27,18 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* Polls of the steps are at least this far apart, and take at most one part in LOOK_PART of the
- * time.
+/* The interval between polls of the workers' steps is at least LOOK_NS, and LOOK_PART times the
+ * duration of a poll.
  */
 #define LOOK_NS (100 * CLOCK_MS)
 enum { LOOK_PART = 200 };
 
 /* ---- start ---- */
 
-/* Start g->argv, which is mpirun or its daemon, and record its pid.  In a Slurm step block Slurm's
- * signals in it: mpirun would end the ranks, or pass the signals on, before the ranks have saved.
- * The programs that it starts have none blocked.
+/* Start g->argv, which is mpirun or its daemon, and record its pid in g->mpirun.  Return 0 or a
+ * negative errno; -EALREADY: the generation was started before.  In a Slurm step, block the signals
+ * that Slurm sends: mpirun would end the ranks, or pass the signals on, before the ranks have
+ * saved.  The programs that mpirun starts have no signal blocked.
  */
 static int start(struct generation *g, const struct agent_config *b, struct eddis_error *err)
 {
@@ -96,7 +97,7 @@ int generation_start_daemon(struct generation *g, const struct agent_config *b,
         return eddis_fail(err, -EINVAL, "mpirun itself runs here");
     if (g->started)
         return eddis_fail(err, -EALREADY, "mpirun's daemon was started already");
-    /* A user who has set mpirun's network may have set another than the ranks'. */
+    /* If the user has set mpirun's network, it may be another network than the ranks'. */
     if (!launch_user_sets(b, g->mpi->network)) {
         uri = relay_uri_at(r->uri, first->address, first->host, err);
         if (!uri)
@@ -109,7 +110,7 @@ int generation_start_daemon(struct generation *g, const struct agent_config *b,
     return start(g, b, err);
 }
 
-/* Check that an order's plan is for as many ranks as the generation has. */
+/* Check that an order's plan is for as many ranks as the generation has.  Return 0 or -EINVAL. */
 static int check_plan(const struct generation *g, const struct order *o, struct eddis_error *err)
 {
     int n = board_setup(g->board)->n_ranks;
@@ -159,8 +160,8 @@ int generation_relay(struct generation *g, struct relay *ret, struct eddis_error
 
 /* ---- while it runs ---- */
 
-/* Count a connection that the guard in mpirun or its daemon has rejected; return false if the
- * message is not one of the guard's.
+/* Count the connections that the guard in mpirun or its daemon has rejected, as stated in a message
+ * of n bytes; return false if it is not a message of the guard.
  */
 static bool take_refusal(struct generation *g, const void *message, ssize_t n)
 {
@@ -176,8 +177,8 @@ static bool take_refusal(struct generation *g, const void *message, ssize_t n)
     return true;
 }
 
-/* Record a wrapper and open a pidfd for it.  Without a pidfd kill a live one: its end could not be
- * noticed.
+/* Record a worker's wrapper and open a pidfd for it.  If that fails although the wrapper lives, set
+ * w->watch_error and kill the wrapper, because its end could not be noticed.
  */
 static void watch_wrapper(struct worker *w, pid_t wrapper)
 {
@@ -197,7 +198,8 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
         struct worker *w = NULL;
 
         if (take_refusal(g, ret, n) || n <= (ssize_t)offsetof(struct rank_message, lines))
-            continue; /* or an empty message: a wrapper checks that this agent exists */
+            continue; /* the guard's message, or an empty one: a wrapper checks that this agent
+                         exists */
         ((char *)ret)[n - 1] = '\0';
         for (int i = 0; i < g->n; i++)
             if (g->worker[i].rank == ret->rank)
@@ -231,7 +233,9 @@ static int64_t since(int64_t now, int64_t before)
     return now > before ? now - before : 0;
 }
 
-/* Set the steps, samples and times since the previous report, if there was one. */
+/* Set p->recent_steps, recent_samples and recent to what the worker did since the previous report.
+ * Leave them as they are if there was no previous report or the counters have gone back.
+ */
 static void fill_recent(struct progress *p, const struct board_page *page, const struct worker *w)
 {
     if (!w->seen || page->samples_done < w->before.samples_done ||
@@ -248,7 +252,7 @@ static void fill_recent(struct progress *p, const struct board_page *page, const
     };
 }
 
-/* Convert a progress page to a row of progress. */
+/* Fill *p, the worker's row of a report, from its progress page.  Ages are relative to now_ns. */
 static void fill(struct progress *p, const struct board_page *page, const struct worker *w,
                  int64_t now_ns)
 {
@@ -297,7 +301,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
     progress_checkpoints(p, page);
     p->waits_for = (int)page->waits_for;
     p->phase_age_ns = page->phase_ns > 0 ? generation_age_ns(w, now_ns, page->phase_ns) : -1;
-    if (page->steps_done > 0 && end_ns > 0) /* else the steps were done before a restart */
+    if (page->steps_done > 0 && end_ns > 0) /* otherwise its steps were done before a restart */
         p->page_age_ns = generation_age_ns(w, now_ns, end_ns);
     fill_recent(p, page, w);
 }
@@ -351,7 +355,8 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
     }
     if (held)
         memory_limits_fill(held, n);
-    /* All workers have mapped the board: without its file nothing is left of it when they are gone.
+    /* When all workers have mapped the board, remove its file: then the memory is freed as soon as
+     * their processes have ended.
      */
     if (g->board_linked && board_all_mapped(g->board)) {
         (void)unlink(g->board_path);
@@ -360,7 +365,10 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
     return n;
 }
 
-/* Return when to poll again: not before the fastest worker can have done a step, within most_ns. */
+/* Return the time of the next poll.  Wait until the fastest worker, with step_ns per step, can have
+ * done a step, and LOOK_PART times as long as the poll took, which began at began_ns; at least
+ * LOOK_NS, but at most most_ns.
+ */
 static int64_t look_again_ns(int64_t step_ns, int64_t most_ns, int64_t began_ns)
 {
     int64_t now_ns = clock_now_ns(), wait_ns = LOOK_PART * (now_ns - began_ns);
@@ -438,7 +446,9 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
     return true;
 }
 
-/* The answer is late by at most 0.1 s; ranks that first read a large data set take minutes. */
+/* Longest interval between polls for rank 0's request for its mode.  So the answer is late by at
+ * most 0.1 s; ranks that first read a large data set take minutes to ask.
+ */
 #define ASKED_NS (100 * CLOCK_MS)
 
 bool generation_asks_mode(struct generation *g, int64_t now_ns)
@@ -463,9 +473,10 @@ int64_t generation_model_bytes(struct generation *g, struct program *ret)
 
 /* ---- stopped processes ---- */
 
-/* Check whether pid has been stopped for limit_ns without a break; a process stopped at two checks
- * may have run between them, which its context switches show.  Time counts in our own checks, as in
- * tick.h: a process that was stopped together with us gets the full limit.
+/* Check whether process pid has been stopped (SIGSTOP) for more than limit_ns without a break, and
+ * update *f.  A process stopped at two checks may have run between them, which its context switches
+ * show.  As in tick.h, each check adds at most one interval between checks: a process that was
+ * stopped together with this agent gets the full limit.
  */
 static bool is_frozen(struct frozen *f, pid_t pid, int64_t now_ns, int64_t limit_ns)
 {
@@ -513,7 +524,7 @@ bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_
     return false;
 }
 
-/* Free a list and its items; accept NULL. */
+/* Free a list, its items and the struct itself; accept NULL. */
 static void free_list(struct strlist *l)
 {
     if (l)

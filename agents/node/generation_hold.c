@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-/* Send sig to the processes below a wrapper, but not SIGSTOP to those that are stopped.  Return the
- * number of processes that got it.
+/* Send sig to all descendants of a worker's wrapper, except ending processes and, for SIGSTOP,
+ * processes that are stopped already.  Return the number of processes that were signalled.
  */
 static int send_below(const struct worker *w, int sig)
 {
@@ -37,8 +37,8 @@ void generation_go_on(struct generation *g, int64_t now_ns)
     for (int i = 0; i < g->n; i++) {
         struct worker *w = &g->worker[i];
 
-        /* To all: a SIGSTOP may still be pending for one that does not look stopped, such as a
-         * parent in vfork until its child runs its program.
+        /* Signal all processes: a SIGSTOP may still be pending for a process that does not look
+         * stopped, such as a parent in vfork until its child runs its program.
          */
         (void)send_below(w, SIGCONT);
         w->held_ns = now_ns;

@@ -31,8 +31,8 @@ static int copy_path(const char *path, char *ret, size_t size, struct eddis_erro
     return 0;
 }
 
-/* Return the node of each rank [n_ranks], followed by the group of each rank [n_ranks]; the caller
- * frees it.  NULL: no memory.
+/* Return one array with the node index of each rank [n_ranks], followed by the group of each rank
+ * [n_ranks]; the caller frees it.  NULL: no memory.
  */
 static int32_t *make_places(const struct order *o)
 {
@@ -47,7 +47,8 @@ static int32_t *make_places(const struct order *o)
     return place;
 }
 
-/* Return the jitter of the emulated device that a rank stands for; 0 for a real device. */
+/* Return the configured jitter of the emulated device that a rank stands for; 0 for a real device.
+ */
 static double jitter_of(const struct agent_config *b, const struct order_rank *r)
 {
     int row;
@@ -57,8 +58,9 @@ static double jitter_of(const struct agent_config *b, const struct order_rank *r
     return b->emulate[row].jitter;
 }
 
-/* Return the generation number that fences checkpoints.  A start with more generations than its
- * share of numbers uses its last one twice, rather than one of the next start.
+/* Return the generation number that fences checkpoints; a requeued Slurm job continues the numbers
+ * of its earlier starts.  A start with more generations than its range of numbers repeats the last
+ * number of the range, rather than using a number of the next start.
  */
 static int64_t fence_generation(const struct agent_config *b, const struct order *o)
 {
@@ -69,7 +71,7 @@ static int64_t fence_generation(const struct agent_config *b, const struct order
     return b->fence_before + (o->generation < most ? o->generation : most);
 }
 
-/* Return the free bytes of dir's file system; -1: unknown. */
+/* Return the bytes of dir's file system that users may still allocate; -1: unknown. */
 static int64_t free_bytes(const char *dir)
 {
     struct statvfs v;
@@ -77,7 +79,9 @@ static int64_t free_bytes(const char *dir)
     return statvfs(dir, &v) == 0 ? (int64_t)v.f_bavail * (int64_t)v.f_frsize : -1;
 }
 
-/* Make the board with the order's job, plan and options, and publish its first plan. */
+/* Make the board g->board with the order's job and options, and publish its first plan on it.  Also
+ * set g->shm_free.  Return 0 or a negative errno.
+ */
 static int make_board(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -151,8 +155,9 @@ static int find_interface(const char *address, char *ret, struct eddis_error *er
                : eddis_fail(err, -EADDRNOTAVAIL, "this node no longer has the address %s", address);
 }
 
-/* Choose a free port of rank 0's node for programs that meet by MASTER_PORT. Its socket stays bound
- * until mpirun starts, so that no other program gets the port meanwhile.
+/* Store in *ret a free port of an address of this node, for programs that meet by MASTER_PORT.
+ * g->port_fd keeps the port bound until mpirun starts, so that no other program gets the port
+ * meanwhile.  Return 0 or a negative errno.
  */
 static int choose_port(struct generation *g, const char *address, int *ret, struct eddis_error *err)
 {
@@ -175,8 +180,9 @@ static int choose_port(struct generation *g, const char *address, int *ret, stru
 
 /* ---- what starts the ranks ---- */
 
-/* Make what only several nodes need: relay, rules, hosts, and mpirun's or its daemon's arguments.
- * The relay is called by a link, because mpirun cuts its agent's path at spaces.
+/* Make what a job of several nodes needs: relay, rules, hosts, and the arguments of mpirun (first
+ * node, with MASTER_PORT) or its daemon.  Return 0 or a negative errno.  The relay is called
+ * through a symbolic link, because mpirun cuts its agent's path at spaces.
  */
 static int make_several(struct generation *g, struct launch *l, struct eddis_error *err)
 {
@@ -203,7 +209,9 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
     return launch_argv(l, g->argv, err);
 }
 
-/* Make mpirun's arguments and choose MASTER_PORT, for one node. */
+/* Make mpirun's arguments for a job of one node, and choose MASTER_PORT.  Return 0 or a negative
+ * errno.
+ */
 static int make_one(struct generation *g, struct launch *l, struct eddis_error *err)
 {
     int rc = choose_port(g, "127.0.0.1", &l->master_port, err);
@@ -212,7 +220,9 @@ static int make_one(struct generation *g, struct launch *l, struct eddis_error *
     return rc < 0 ? rc : launch_argv(l, g->argv, err);
 }
 
-/* Make the arguments, the environment and the rank file for mpirun or its daemon. */
+/* Make the arguments, the environment and the rank file for mpirun or its daemon.  Return 0 or a
+ * negative errno.
+ */
 static int make_launch(struct generation *g, const struct generation_place *where,
                        const struct order *o, struct eddis_error *err)
 {
@@ -265,7 +275,7 @@ static void name_files(struct generation *g, const struct agent_config *b)
     snprintf(g->hosts_path, sizeof g->hosts_path, "%s/hosts", g->run);
     snprintf(g->guard_path, sizeof g->guard_path, "%s/guard", g->run);
     snprintf(g->rules_path, sizeof g->rules_path, "%s/allreduce.rules", g->run);
-    /* Nodes may share that folder, so each has its own file. */
+    /* Nodes may share the log folder, so each node has its own file. */
     if (g->place == 0)
         snprintf(g->log_path, sizeof g->log_path, "%s/mpirun.log", b->log_dir);
     else
@@ -301,8 +311,8 @@ static struct generation *allocate(const struct generation_place *where, const s
     return NULL;
 }
 
-/* Find this node among those of the order, and check that both agree about its ranks. -EINVAL: they
- * do not.
+/* Fill g->node, set g->place to the index of this node, and initialize the workers.  Return 0, or
+ * -EINVAL if the order does not list this node or its ranks do not match the list.
  */
 static int find_place(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
@@ -331,7 +341,10 @@ static int find_place(struct generation *g, const struct agent_config *b, const 
     return 0;
 }
 
-/* Leave this node's file in the shared folder, for the other nodes to find; see shared_folder.h. */
+/* Leave this node's file in the checkpoint folder, which all nodes must share, for the other nodes
+ * to find; see shared_folder.h.  Do nothing if the order does not ask for it.  Return 0 or a
+ * negative errno.
+ */
 static int make_share(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
 {
@@ -347,15 +360,15 @@ static int make_share(struct generation *g, const struct agent_config *b, const 
     return g->share_dir ? 0 : eddis_fail(err, -ENOMEM, "no memory for a path");
 }
 
-/* The agent configuration of a network probe; borrows from the job's. */
+/* The agent configuration of a network probe; its pointers are those of the job's configuration. */
 struct probe_config {
     struct agent_config agent_config;
     char program[PATH_MAX];
     char *command[2];
 };
 
-/* Make the agent configuration of the network's probe: it runs as the user's program would, but
- * writes nothing to the user's folders.
+/* Fill *ret, the agent configuration of the network's probe: the probe runs as the user's program
+ * would, but writes nothing to the user's folders.  Return 0 or a negative errno.
  */
 static int agent_config_probe(const struct generation *g, const struct agent_config *b,
                               struct probe_config *ret, struct eddis_error *err)
@@ -371,7 +384,7 @@ static int agent_config_probe(const struct generation *g, const struct agent_con
     return program_path("eddis-net-probe", ret->program, sizeof ret->program, err);
 }
 
-/* Make all of a generation's files; after an error the caller closes g. */
+/* Make all of a generation's files.  Return 0 or a negative errno; then the caller closes g. */
 static int make(struct generation *g, const struct generation_place *where, const struct order *o,
                 struct eddis_error *err)
 {

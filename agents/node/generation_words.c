@@ -15,10 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Bytes at the end of a log that are read. */
 enum { WORDS_BYTES = 4096 };
 
-/* Return a copy of text in which mpirun's names of nodes are replaced by those for people.  The
- * caller frees it; NULL: no memory.
+/* Return a copy of text in which the names that mpirun uses for the nodes are replaced by the
+ * nodes' names for people.  The caller frees it; NULL: no memory.
  */
 static char *with_names(const struct generation *g, const char *text)
 {

@@ -19,13 +19,13 @@
 struct question {
     const struct invitation *i;
     struct http_client *http;
-    struct tick_page *page;
-    char *json;
-    bool answered;
-    int status;        /* 0: no answer */
-    char *body;        /* body of an answer 200; owned */
-    char refusal[200]; /* error sentence of any other answer */
-    struct eddis_error why;
+    struct tick_page *page; /* page for the heartbeats to the supervisor */
+    char *json;             /* body of the request */
+    bool answered;          /* the request has ended, with or without an answer */
+    int status;             /* HTTP status of the answer; 0: no answer */
+    char *body;             /* body of an answer 200; owned */
+    char refusal[200];      /* error sentence of any other answer */
+    struct eddis_error why; /* reason for no answer */
 };
 
 int joining_client(char *const *url, const char *token, const char *pin, int64_t lease_ns,
@@ -44,7 +44,7 @@ int joining_client(char *const *url, const char *token, const char *pin, int64_t
     return http_client_open(&o, ret, err);
 }
 
-/* Copy the error sentence of a rejecting answer. */
+/* Store the error sentence of a rejecting answer, n bytes of body, in q->refusal. */
 static void read_refusal(struct question *q, const char *body, size_t n)
 {
     cleanup_json json_t *o = NULL;
@@ -55,7 +55,9 @@ static void read_refusal(struct question *q, const char *body, size_t n)
                    json_is_string(sentence) ? json_string_value(sentence) : "it gives no reason");
 }
 
-/* Record an answer, or the lack of one; ctx is the struct question. */
+/* Record an answer, or the reason for no answer, in the struct question ctx (callback of the HTTP
+ * client on this thread).
+ */
 static void on_done(void *ctx, int status, const char *body, size_t n,
                     const struct eddis_error *err)
 {
@@ -71,8 +73,8 @@ static void on_done(void *ctx, int status, const char *body, size_t n,
         q->why = *err;
 }
 
-/* Wait until the request is answered or until_ns, with heartbeats.  Return 0 or a negative errno
- * value.
+/* Wait until q->answered is set or until until_ns, and send the supervisor heartbeats meanwhile.
+ * Return 0 in both cases, or a negative errno.
  */
 static int wait(struct question *q, int64_t until_ns, struct eddis_error *err)
 {
@@ -87,7 +89,9 @@ static int wait(struct question *q, int64_t until_ns, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Ask until the driver answers, for at most a lease.  Return 0 with q->body set, or an error. */
+/* Send the request repeatedly until the driver answers, for at most a lease.  Return 0 with q->body
+ * set, or a negative errno: -ETIMEDOUT: no answer; -EACCES: the driver rejects the node.
+ */
 static int ask(struct question *q, struct eddis_error *err)
 {
     int64_t lease_ns = q->i->lease_ns, end_ns = clock_now_ns() + lease_ns;

@@ -97,20 +97,21 @@ static void add(struct strlist *a, const struct launch *l, const char *flag, con
         add_pair(a, flag, name, value);
 }
 
-/* Append a parameter of MPI itself, in the ranks. */
+/* Append a parameter of MPI itself, which the ranks read, unless the user sets it. */
 static void add_mca(struct strlist *a, const struct launch *l, const char *name, const char *value)
 {
     add(a, l, "--mca", name, value);
 }
 
-/* Append a parameter of the runtime that starts the ranks. */
+/* Append a parameter of the runtime (ORTE or PRRTE) that starts the ranks, unless the user sets it.
+ */
 static void add_runtime(struct strlist *a, const struct launch *l, const char *name,
                         const char *value)
 {
     add(a, l, l->mpi->flag, name, value);
 }
 
-/* Append a parameter of the runtime with a number as value. */
+/* Append a parameter of the runtime whose value is a number, unless the user sets it. */
 static void add_number(struct strlist *a, const struct launch *l, const char *name, int64_t value)
 {
     char text[24];
@@ -144,8 +145,8 @@ bool launch_is_six(const struct launch *l)
     return is_several(l) && strchr(l->order->network, ':') != NULL;
 }
 
-/* Append a parameter of the shared-memory transfer layer (BTL), which has another name in each
- * version.
+/* Append parameter `what` of the shared-memory transfer layer (BTL), which has another name in each
+ * version of Open MPI, unless the user sets it.
  */
 static void add_shared(struct strlist *a, const struct launch *l, const char *what,
                        const char *value)
@@ -156,7 +157,9 @@ static void add_shared(struct strlist *a, const struct launch *l, const char *wh
     add_mca(a, l, name, value);
 }
 
-/* Append what mpirun and its daemons need in common to connect between several nodes. */
+/* Append the parameters with which both mpirun and its daemons connect several nodes: relay,
+ * folder, network and detection of dead connections.
+ */
 static void add_connection(struct strlist *a, const struct launch *l)
 {
     char agent[2 * sizeof l->folders->run + 256];
@@ -168,10 +171,10 @@ static void add_connection(struct strlist *a, const struct launch *l)
     add_runtime(a, l, l->mpi->tmpdir, l->run_dir);
     /* No version of Open MPI accepts an IPv6 network, but all accept the name of an interface. */
     add_runtime(a, l, l->mpi->network, launch_is_six(l) ? l->interface : l->order->network);
-    /* Networks that the user has named may be IPv4. */
+    /* If the user has named the network, it may be an IPv4 network. */
     if (launch_is_six(l) && !launch_user_sets(l->agent_config, l->mpi->network))
         add_runtime(a, l, l->mpi->no_v4, "1");
-    /* These detect a pulled cable too, though the agents detect it first. */
+    /* The keep-alive probes detect a pulled cable, too, but the agents detect it earlier. */
     add_number(a, l, l->mpi->alive, timing_mpi_alive_s(l->agent_config->lease_ns));
     add_number(a, l, l->mpi->interval, timing_mpi_probe_s(l->agent_config->lease_ns));
     add_number(a, l, l->mpi->strikes, TIMING_MPI_PROBES);
@@ -179,8 +182,8 @@ static void add_connection(struct strlist *a, const struct launch *l)
 
 /* ---- mpirun ---- */
 
-/* Append mpirun's arguments for this machine alone, even inside an allocation or beside a default
- * host file.
+/* Append mpirun's arguments for a job on this machine alone.  They also hold inside an allocation
+ * and beside a default host file.
  */
 static void add_one(struct strlist *a, const struct launch *l)
 {
@@ -201,8 +204,8 @@ static void add_one(struct strlist *a, const struct launch *l)
     add_mca(a, l, "btl_tcp_if_include", "lo");
 }
 
-/* Append mpirun's arguments for several nodes.  A node's folders are not named here, where all
- * nodes would read them: they are in its rank file.
+/* Append mpirun's arguments for several nodes.  A node's folders are not among them, because all
+ * nodes would read them: they are in the node's rank file.
  */
 static void add_several(struct strlist *a, const struct launch *l)
 {
@@ -221,12 +224,12 @@ static void add_several(struct strlist *a, const struct launch *l)
         add_mca(a, l, "btl_tcp_if_include", l->order->network);
     else if (!launch_user_sets(l->agent_config, "btl_tcp_if_include"))
         add_mca(a, l, "btl_tcp_disable_family", "4"); /* see launch_ranks.c */
-    /* 1: send only.  TCP's other protocols (put, get) send in one direction at a time, which halves
-     * the speed of an all-reduce.
+    /* 1: send only.  TCP's other protocols (put, get) transfer data in only one direction
+     * simultaneously, which halves the speed of an all-reduce.
      */
     add_mca(a, l, "btl_tcp_flags", "1");
-    /* The largest message of a halved layer is then sent without asking the receiver first: with
-     * sixteen workers on two cores a step ends 5 ms earlier.
+    /* With this limit the largest message of a halved layer is sent without asking the receiver
+     * first: with sixteen workers on two cores a step ends 5 ms earlier.
      */
     add_mca(a, l, "btl_tcp_eager_limit", "262144");
     add_mca(a, l, "btl_tcp_max_send_size", "262144");
@@ -247,8 +250,8 @@ int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error 
     add_mca(ret, l, "pml", "ob1");
     snprintf(btl, sizeof btl, "self,%s%s", l->mpi->shared, is_several(l) ? ",tcp" : "");
     add_mca(ret, l, "btl", btl);
-    /* Gradients of a small model are then sent without asking the receiver first, who may be
-     * asleep: with four ranks on two cores that saves 0.1 ms a step.
+    /* With this limit gradients of a small model are sent without asking the receiver first, who
+     * may be asleep: with four ranks on two cores that saves 0.1 ms a step.
      */
     add_shared(ret, l, "eager_limit", "65536");
     /* A worker computes in one thread and communicates in another.  If cores are short, a spinning
@@ -292,8 +295,8 @@ void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct s
         add_pair(ret, mpi->flag, mpi->nodes, r->nodes);
 }
 
-/* Set the variables that only several nodes need: PATH with eddis-rank's folder, the rank file, and
- * PMIx's host name.
+/* Set in env the variables that a job of several nodes needs: PATH with eddis-rank's folder first,
+ * the rank file and, except on the first node, PMIx's host name.
  */
 static void add_places(const struct launch *l, struct strlist *env)
 {
@@ -305,7 +308,7 @@ static void add_places(const struct launch *l, struct strlist *env)
                 l->rank_program, path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
     strlist_set(env, "PATH", strbuf_text(&all));
     strlist_set(env, "EDDIS_RANK_FILE", l->rank_file);
-    /* Otherwise PMIx takes this node for the first if their host names are equal. */
+    /* Without it PMIx takes this node for the first node if their host names are equal. */
     launch_node_name(l->node, name);
     if (l->node > 0)
         strlist_set(env, "PMIX_HOSTNAME", name);
@@ -323,8 +326,8 @@ int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_err
     return l->guard[0] ? openmpi_preload_guard(ret, l->guard, l->guard_file, err) : 0;
 }
 
-/* Return the address that the guard allows mpirun to use: "" on one node, "*" any if the user sets
- * mpirun's network, which may differ from the ranks'.
+/* Return the address that the guard allows mpirun and its daemons to use: "": a job of one node;
+ * "*": any, because the user sets mpirun's network, which may differ from the ranks' network.
  */
 static const char *channel_address(const struct launch *l)
 {
@@ -372,7 +375,7 @@ static const char *const drop[] = {
     KEEPER_SENDER,
     /* Variables of the Slurm step of the agents; the job's own are passed to the ranks. */
     "SLURM_STEPID",
-    "SLURM_STEP_", /* SLURM_STEPMGR is the job's */
+    "SLURM_STEP_", /* SLURM_STEPMGR belongs to the job */
     "SLURM_PROCID",
     "SLURM_LOCALID",
     "SLURM_NODEID",
@@ -422,7 +425,9 @@ int launch_clean_environment(const struct agent_config *b, struct eddis_error *e
     for (size_t i = 0; i < names.n; i++)
         (void)unsetenv(names.item[i]);
     strlist_fini(&names);
-    /* These tell other jobs on the node, and whoever cleans up after this one, which job it is. */
+    /* Replace a missing home.  Then set the variables by which other jobs on the node, and a later
+     * cleanup, recognize the job of a process.
+     */
     if (is_homeless() && setenv("HOME", "/", 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot set a variable");
     if (setenv(NODE_IDENTITY_VARIABLE, b->mark, 1) < 0 || setenv("EDDIS_JOB_ID", b->job_id, 1) < 0)

@@ -26,16 +26,16 @@ int launch_check_workdir(const char *dir, struct eddis_error *err)
     return 0;
 }
 
-/* Check that the ranks will find the program. */
+/* Check that the ranks will find the program.  Return 0 or a negative errno. */
 static int check_program(const struct launch *l, struct eddis_error *err)
 {
     const char *path =
-        l->agent_config->setup[0] ? NULL : launch_search_path(l); /* they may change it */
+        l->agent_config->setup[0] ? NULL : launch_search_path(l); /* setup lines may change PATH */
 
     return program_check(l->agent_config->command[0], l->agent_config->workdir, path, l->bin, err);
 }
 
-/* Check that the data can be read. */
+/* Check that the job's data, if any is configured, can be read.  Return 0 or a negative errno. */
 static int check_data(const struct launch *l, struct eddis_error *err)
 {
     if (!l->agent_config->data_path || access(l->agent_config->data_path, R_OK) == 0)
@@ -43,9 +43,10 @@ static int check_data(const struct launch *l, struct eddis_error *err)
     return eddis_fail_errno(err, -errno, "cannot read the data '%s'", l->agent_config->data_path);
 }
 
-/* Raise the limit of open files to what mpirun needs, or fail with -EMFILE: without it Open MPI's
- * mpirun and daemon wait for ever.  Measured: 26 descriptors, 4.3 for each rank; mpirun also has
- * connections to other nodes.
+/* Raise this process's limit of open files, which mpirun inherits, to what mpirun needs.  Return 0,
+ * or -EMFILE if that is not allowed: with too low a limit Open MPI's mpirun and daemon wait for
+ * ever.  Measured need: 26 descriptors, and 4.3 for each rank; mpirun also has connections to other
+ * nodes.
  */
 static int check_descriptors(const struct launch *l, struct eddis_error *err)
 {

@@ -53,7 +53,7 @@ const char *launch_search_path(const struct launch *l)
     return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-/* Add a variable unless the user or the environment already sets it. */
+/* Add a variable to e unless the user or the environment already sets it. */
 static void add_unless_given(struct strlist *e, const struct launch *l, const char *name,
                              const char *value)
 {
@@ -61,7 +61,9 @@ static void add_unless_given(struct strlist *e, const struct launch *l, const ch
         strlist_addf(e, "%s=%s", name, value);
 }
 
-/* Restrict gloo, UCX and NCCL to this node's interface, unless the user has chosen another. */
+/* Restrict gloo, UCX and NCCL to this node's interface (the loopback interface for one node), by
+ * variables that the user has not set.
+ */
 static void add_interface(struct strlist *e, const struct launch *l)
 {
     const char *name = l->interface[0] ? l->interface : "lo";
@@ -82,7 +84,8 @@ static void add_mca(struct strlist *e, const struct launch *l, const char *name,
         strlist_addf(e, "OMPI_MCA_%s=%s", name, value);
 }
 
-/* Add what mpirun knows only of its own node: folders, rules and waiting; only for several nodes.
+/* Add what mpirun knows only of its own node: folders, rules of algorithms and whether ranks yield
+ * when they wait.  Do nothing for a single node.
  */
 static void add_node(struct strlist *e, const struct launch *l)
 {
@@ -105,8 +108,8 @@ static void add_node(struct strlist *e, const struct launch *l)
         add_mca(e, l, "mpi_yield_when_idle", "1");
 }
 
-/* Add MASTER_ADDR and MASTER_PORT. With several nodes the port is known only on the first, and
- * mpirun passes it to all.
+/* Add MASTER_ADDR and MASTER_PORT.  With several nodes only the first node knows the port, and
+ * mpirun passes it to all nodes.
  */
 static void add_master(struct strlist *e, const struct launch *l)
 {
@@ -118,8 +121,9 @@ static void add_master(struct strlist *e, const struct launch *l)
         strlist_addf(e, "MASTER_PORT=%d", l->master_port);
 }
 
-/* Return the folder to resume from.  A later generation uses the job's newest complete checkpoint,
- * which rank 0 searches.  If the job has written none, it uses the one that the job began with.
+/* Return the folder to resume from; NULL: none.  A later generation uses the job's newest complete
+ * checkpoint, which rank 0 searches.  If the job has written none, it uses the checkpoint that the
+ * job began with.
  */
 const char *launch_resume_from(const struct agent_config *b, const struct order *o)
 {
@@ -128,8 +132,9 @@ const char *launch_resume_from(const struct agent_config *b, const struct order 
     return o->generation > 1 && !o->resume_begun ? b->checkpoint_dir : b->resume_from;
 }
 
-/* Add the path of this release's libeddis for programs that load it by name: PATH and the system
- * may have another.
+/* Add EDDIS_LIBRARY, the path of this release's libeddis, for programs that load it by name: PATH
+ * and the system may have another release.  Add nothing if the file is not found or the user sets
+ * the variable.
  */
 static void add_library(struct strlist *e, const struct launch *l)
 {
@@ -148,8 +153,8 @@ static void add_library(struct strlist *e, const struct launch *l)
     }
 }
 
-/* Add the variables that all ranks get, as scripts for torchrun and for eddis read them; see
- * eddis-run(1).
+/* Add the variables that all ranks of this node get, as scripts for torchrun and for eddis read
+ * them; see eddis-run(1).  A name without "=" means that the variable is unset.
  */
 static void add_common(struct strlist *e, const struct launch *l)
 {
@@ -195,8 +200,9 @@ static void add_common(struct strlist *e, const struct launch *l)
         strlist_addf(e, "PATH=%s", launch_search_path(l));
 }
 
-/* Return how many threads a rank may run: its part of its cores, divided by the ranks bound to the
- * same ones.
+/* Return the number of threads that a rank may run: if it is bound to cores, their number divided
+ * by the ranks that are bound to the same list of cores; otherwise an equal part of the node's
+ * cores.  May be 0.
  */
 static int threads_of(const struct launch *l, const struct order_rank *r)
 {
@@ -229,9 +235,10 @@ static bool have_gpus(const struct order *o)
     return true;
 }
 
-/* Add CUDA_VISIBLE_DEVICES. If each rank has a GPU, all are visible, and scripts choose the
- * LOCAL_RANK-th, as with torchrun.  Else each rank sees only its own: CUDA accepts only one part of
- * a GPU (MIG).
+/* Add CUDA_VISIBLE_DEVICES for rank r.  If each rank of the node has a whole GPU of its own, all
+ * these GPUs are visible, and scripts choose the LOCAL_RANK-th, as with torchrun.  Otherwise the
+ * rank sees only its own GPU, because CUDA accepts only one part of a GPU (MIG).  For other devices
+ * add nothing.
  */
 static void add_devices(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
@@ -251,7 +258,7 @@ static void add_devices(struct strlist *e, const struct launch *l, const struct 
     strbuf_fini(&all);
 }
 
-/* Add the variables that only this rank gets. */
+/* Add the variables whose values differ between the ranks, for rank r. */
 static void add_own(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
     int threads = threads_of(l, r);
@@ -270,7 +277,7 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
     add_devices(e, l, r);
 }
 
-/* Add the user's variables, without PATH if add_common has extended it already. */
+/* Add the user's variables.  Omit PATH if add_common has added it with eddis's folder appended. */
 static void add_users(struct strlist *e, const struct launch *l)
 {
     for (char **v = l->agent_config->env; *v; v++)
@@ -278,7 +285,9 @@ static void add_users(struct strlist *e, const struct launch *l)
             strlist_addf(e, "%s", *v);
 }
 
-/* Fill the rows of the rank file; own [f->n] owns their variables. */
+/* Fill the rows f->rank [f->n] of the rank file, one for each rank of this node. own [f->n]
+ * receives the ranks' own variables, which the rows borrow.  Return 0 or -ENOMEM.
+ */
 static int fill_specs(const struct launch *l, struct rank_file *f, struct strlist *own,
                       struct eddis_error *err)
 {
@@ -297,8 +306,8 @@ static int fill_specs(const struct launch *l, struct rank_file *f, struct strlis
     return failed ? eddis_fail(err, -ENOMEM, "no memory for the ranks' variables") : 0;
 }
 
-/* Return the bytes per second of a rank's output that are copied to the screen.  All ranks together
- * then load neither driver nor network, and print more than anyone can read.
+/* Return the limit, in bytes per second, of a rank's output that is copied to the screen.  With it
+ * all ranks together load neither driver nor network, and still print more than anyone can read.
  */
 static int64_t show_rate(int n_ranks)
 {
@@ -308,8 +317,8 @@ static int64_t show_rate(int n_ranks)
     return rate > MOST ? MOST : rate < LEAST ? LEAST : rate;
 }
 
-/* Return the folder of the ranks' logs; the caller frees it.  If the driver's folder is not shared,
- * each generation has one of its own: see log_place.h.
+/* Return the folder of the ranks' logs, which the caller frees; NULL: no memory.  If the driver's
+ * folder is not shared, each generation has its own folder: see log_place.h.
  */
 static char *log_dir_of(const struct launch *l)
 {

@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Time between two polls of the counter. */
+/* Interval between two polls of the counter. */
 #define LOOK_NS (CLOCK_S / 2)
 
-/* Return the number after "oom_kill" in a control group's file, of either version; -1: none. */
+/* Return the number after "oom_kill" in a control group's file, of either version; -1: there is
+ * none, or path is "".
+ */
 static int64_t read_counter(const char *path)
 {
     cleanup_file FILE *f = path[0] ? fopen(path, "re") : NULL;
@@ -64,7 +66,7 @@ void oom_begin(struct oom_watch *w)
         (void)lseek(w->kmsg, 0, SEEK_END);
 }
 
-/* Check whether our control group has a counter. */
+/* Check whether this process's control group has a counter. */
 static bool has_counter(const struct oom_watch *w)
 {
     return w->count[1] >= 0;
@@ -91,7 +93,9 @@ void oom_look(struct oom_watch *w, pid_t pid, int64_t now_ns)
     w->count[1] = count < w->count[1] ? w->count[1] : count; /* the group may have been removed */
 }
 
-/* Check whether the kernel's log names pid as killed, in records since the previous call. */
+/* Read the records of the kernel's log since the previous call, until one names pid as killed for
+ * lack of memory; return true if one does.
+ */
 static bool log_names(const struct oom_watch *w, pid_t pid)
 {
     char want[64], record[8192];

@@ -18,8 +18,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Time limit of a program that prints its version or configuration. */
 #define VERSION_NS (10 * CLOCK_S)
 
+/* Parameters that a daemon always gets, for Open MPI 4 and 5. */
 static const char *const orted_always[] = { "--mca", "pmix", "^s1,s2,cray,isolated", NULL };
 static const char *const prted_always[] = { "--prtemca", "pmix_session_server", "1", NULL };
 
@@ -86,7 +88,7 @@ const struct openmpi *openmpi_row(int major)
     return row;
 }
 
-/* ---- its version ---- */
+/* ---- the version of Open MPI ---- */
 
 int openmpi_parse_version(const char *text, char *ret, size_t size, struct eddis_error *err)
 {
@@ -121,8 +123,9 @@ int openmpi_preload_guard(struct strlist *env, const char *library, const char *
     return env->failed ? eddis_fail(err, -ENOMEM, "no memory for variables") : 0;
 }
 
-/* Run a program, with the guard loaded if guard is not "", and write its standard output to ret
- * [size].
+/* Run a program in the user's environment, and write its standard output to ret [size] as a string.
+ * If guard is not "", preload that library.  Block until the program ends or, after VERSION_NS, is
+ * killed.  Return 0 or a negative errno, whatever the exit code.
  */
 static int run_program(const char *const *argv, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
@@ -155,7 +158,7 @@ static int run_program(const char *const *argv, const char *guard, char *ret, si
     return 0;
 }
 
-/* Run "program --version" and write its output to ret [size]. */
+/* Run "program --version" as run_program does, and write its output to ret [size]. */
 static int run_version(const char *program, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
 {
@@ -195,9 +198,11 @@ bool openmpi_is_v4_only(void)
            strstr(text, "\noptions:ipv6:no") != NULL;
 }
 
-/* ---- its error messages ---- */
+/* ---- error messages of Open MPI ---- */
 
-/* Sorted from the most specific to the least: one failure makes mpirun print several of these. */
+/* Words of mpirun's error messages and the sentence that explains them.  Sorted from the most
+ * specific to the least: a single failure makes mpirun print several messages.
+ */
 static const struct {
     const char *words, *sentence;
 } known[] = {
@@ -228,8 +233,8 @@ static const struct {
     { "No network interfaces were found", "mpirun finds no network interface that it may use" },
 };
 
-/* Write that mpirun has lost the connection to a node, named in " Remote daemon: [[4711,0],2] on
- * node c07".
+/* Write to ret [size] that mpirun has lost the connection to a node.  The node is named in the
+ * words " Remote daemon: [[4711,0],2] on node c07"; if not, write "a node".
  */
 static void lost_node(const char *words, char *ret, size_t size)
 {

@@ -23,7 +23,9 @@
 
 enum { MAX_PROFILE = 512 << 10, MAX_WORDS = 400 };
 
-/* Append eddis-probe's arguments; turn: it may measure. */
+/* Append eddis-probe's path and arguments to ret. turn: the probe may measure; otherwise it may
+ * only read the cached profile, unless devices are emulated.  Return 0 or a negative errno.
+ */
 static int arguments(const struct agent_config *b, bool turn, struct strlist *ret,
                      struct eddis_error *err)
 {
@@ -45,7 +47,7 @@ static int arguments(const struct agent_config *b, bool turn, struct strlist *re
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;
 }
 
-/* Close a probe's files, and record that none is under way. */
+/* Close a probe's files, and set p->pid to 0: no probe is under way. */
 static void close_files(struct probe *p)
 {
     (void)close(p->out);
@@ -82,7 +84,9 @@ int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct
     return rc;
 }
 
-/* Set err for a failed probe, with its first line on standard error.  Return -EIO. */
+/* Set err from the wait status of a failed probe and its first line on standard error.  Return
+ * -EIO.
+ */
 static int fail(const struct probe *p, int status, struct eddis_error *err)
 {
     cleanup_free char *words = NULL;

@@ -40,7 +40,7 @@ static const struct field file_fields[] = {
 };
 static const struct fields file_table = FIELDS(struct rank_file, file_fields);
 
-/* Written like this; a rank reads only its own item. */
+/* The list of ranks, for writing; a rank reads only its own item. */
 static const struct field ranks_row[] = {
     FIELD_OWNED("ranks", struct rank_file, rank, n, BOARD_MAX_LOCAL, spec_table),
 };
@@ -66,7 +66,9 @@ int rank_file_write(const char *path, const struct rank_file *f, struct eddis_er
     return file_write_new(path, text, strlen(text), err);
 }
 
-/* Read the row of this rank alone to f->rank. -ENOENT: there is none. */
+/* Store only the row of this rank in f->rank, allocated, and set f->n to 1.  Return a negative
+ * errno if that fails; -ENOENT: the file has no such rank.
+ */
 static int read_rows(struct rank_file *f, const json_t *o, int rank, struct eddis_error *err)
 {
     json_t *list;

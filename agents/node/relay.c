@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+/* Time limit of sending a message, in seconds; limit of its size, in bytes. */
 enum { SEND_S = 10, RELAY_BYTES = 192 << 10 };
 
 /* ---- mpirun's arguments ---- */
@@ -31,14 +32,18 @@ static char *unquoted(const char *value)
     return strdup(value);
 }
 
-/* Check whether a word is a flag before a parameter: -mca or -prtemca, with one or two dashes. */
+/* Check whether a word is the flag that precedes a parameter's name and value: -mca or -prtemca,
+ * with one or two dashes.
+ */
 static bool is_flag(const char *word)
 {
     word += word[0] == '-' && word[1] == '-';
     return strcmp(word, "-mca") == 0 || strcmp(word, "-prtemca") == 0;
 }
 
-/* Return the value of a parameter, which the caller frees; NULL: it is missing, or name is NULL. */
+/* Return a copy of a parameter's value, without quotes, which the caller frees.  NULL: the
+ * parameter is missing, name is NULL, or no memory.
+ */
 static char *value_of(int argc, char *const *argv, const char *name)
 {
     for (int i = 1; name && i + 2 < argc; i++)
@@ -47,7 +52,9 @@ static char *value_of(int argc, char *const *argv, const char *name)
     return NULL;
 }
 
-/* Read the value of a parameter as a number of daemons.  Return 0 or -EINVAL. */
+/* Store a parameter's value, a daemon's number or the number of daemons, in *ret.  Return 0 or
+ * -EINVAL.
+ */
 static int number_of(int argc, char *const *argv, const char *name, int *ret,
                      struct eddis_error *err)
 {
@@ -64,8 +71,8 @@ static int number_of(int argc, char *const *argv, const char *name, int *ret,
     return 0;
 }
 
-/* Fill a relay from mpirun's arguments, for one version of Open MPI. The caller frees it also after
- * an error.
+/* Fill *r from mpirun's arguments, for one version of Open MPI, and check it. argv[0] is the host.
+ * Return 0 or a negative errno; the caller frees r also after an error.
  */
 static int fill(int argc, char *const *argv, const struct openmpi *mpi, struct relay *r,
                 struct eddis_error *err)
@@ -111,7 +118,8 @@ int relay_parse(int argc, char *const *argv, struct relay *ret, struct eddis_err
 
 /* ---- mpirun's address ---- */
 
-/* Return word n, from 0, of a list separated by commas, cut out of the list; NULL: there are fewer.
+/* Return word n, counted from 0, of a list separated by commas; NULL: it has fewer words.
+ * Overwrites the list.
  */
 static char *nth_word(char *list, int n)
 {
@@ -121,14 +129,14 @@ static char *nth_word(char *list, int n)
     return strsep(&list, ",");
 }
 
-/* Check whether s is a number without sign, not empty. */
+/* Check whether s consists of one or more decimal digits. */
 static bool is_digits(const char *s)
 {
     return *s && !s[strspn(s, "0123456789")];
 }
 
-/* Return the index of an address in a list separated by commas, with brackets around one address or
- * around all; -1: not in it.
+/* Return the index, from 0, of an address in a list separated by commas, which may have brackets
+ * around each address or around the whole list; -1: not in it.
  */
 static int find_address(const char *list, const char *address)
 {
@@ -147,9 +155,9 @@ static int find_address(const char *list, const char *address)
     return -1;
 }
 
-/* Append one part of a URI, with only `address` in its list: "tcp://10.1.0.7,10.2.0.7:41231:24,16"
- * or without the prefix lengths after the port.  Skip it if the address is not in it.  Overwrites
- * part.
+/* Append a part of a URI to b, with `address` as the only item of its list.  The part is
+ * "tcp://10.1.0.7,10.2.0.7:41231:24,16", or has no prefix lengths after the port.  Append nothing
+ * if the address is not in the part or the part is invalid.  Overwrites the part.
  */
 static void add_place(char *part, const char *address, struct strbuf *b)
 {
@@ -198,7 +206,7 @@ char *relay_uri_at(const char *uri, const char *address, const char *host, struc
 
 /* ---- from the relay to its agent ---- */
 
-/* Convert a path to a socket address. -ENAMETOOLONG: it is too long. */
+/* Convert a path to a socket address.  Return 0 or -ENAMETOOLONG. */
 static int address_of(const char *path, struct sockaddr_un *ret, struct eddis_error *err)
 {
     *ret = (struct sockaddr_un){ .sun_family = AF_UNIX };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report_limit.c - doubles the pause between reports that are sent at once */
+/* report_limit.c - doubles the pause between reports that are sent before the next regular one */
 #include "report_limit.h"
 
 #include "lib/base/clock.h"
 
+/* First pause after a report, in ns. */
 static const int64_t least_ns = 100 * CLOCK_MS;
 
 bool report_limit_allows(struct report_limit *h, int64_t every_ns, int64_t now_ns)

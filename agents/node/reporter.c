@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reporter.c - sends reports one at a time, and repeats one that was not answered */
+/* reporter.c - sends one report after the other, and repeats a report that was not answered */
 #include "reporter.h"
 
 #include "agents/protocol/timing.h"
@@ -11,15 +11,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most text of one report: well below the server's limit of a body, escapes included. */
+/* Limits of one report: bytes of the events' texts, number of events, bytes of output.  They are
+ * well below the server's limit of a body, even if all characters are escaped.
+ */
 enum { REPORT_TEXT = 128 << 10, REPORT_EVENTS = 1024, REPORT_OUTPUT = 64 << 10 };
 
+/* HTTP status with which the driver rejects a body that is too long. */
 enum { STATUS_TOO_LONG = 413 };
 
+/* Minimum interval between reports with output alone, and between chunks of logs. */
 #define OUTPUT_NS (100 * CLOCK_MS)
 #define PIECE_NS  (8 * CLOCK_MS) /* limits logs to 8 MB a second */
 
-/* A queued event, with copies of its texts, and the time when it happened. */
+/* A queued event, with copies of its texts, and the time at which it happened. */
 struct waiting {
     struct event e;
     int64_t at_ns;
@@ -35,20 +39,20 @@ struct reporter {
     void *ctx;
     struct waiting *queue;
     int n, cap;
-    int64_t sequence; /* number of the report under way, or of the next one */
-    bool in_flight, failed, beat;
-    int n_sent;              /* number of queued events in the report */
-    struct progress *worker; /* [n_workers] progress in the report */
+    int64_t sequence; /* sequence number of the report under way, or of the next report */
+    bool in_flight, failed, beat; /* sent, unanswered; to be repeated; see reporter_beat */
+    int n_sent;                   /* number of queued events in the report */
+    struct progress *worker;      /* [n_workers] progress in the report */
     int n_workers;
-    struct outputs *source;
-    struct output *output; /* [n_outputs] output in the report */
+    struct outputs *source; /* queue from which output is taken */
+    struct output *output;  /* [n_outputs] output in the report */
     int n_outputs;
-    bool report_limit;
+    bool report_limit; /* as in reporter_take_output */
     struct log_send *logs;
     struct log_chunk piece; /* chunk of a log in the report; text NULL: none */
-    int64_t piece_ns;
-    int64_t output_ns; /* earliest time of a report with output alone */
-    int64_t retry_ns;
+    int64_t piece_ns;       /* earliest time of the next chunk of a log */
+    int64_t output_ns;      /* earliest time of a report with output alone */
+    int64_t retry_ns;       /* earliest time of a repetition */
 };
 
 int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporter_heard_fn heard,
@@ -70,7 +74,7 @@ int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporte
     return 0;
 }
 
-/* Return a copy of a text, "" for NULL; the caller frees it.  NULL: no memory. */
+/* Return a copy of a text, or of "" for NULL, which the caller frees; NULL: no memory. */
 static char *copy_text(const char *text)
 {
     return strdup(text ? text : "");
@@ -110,7 +114,7 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
     return 0;
 }
 
-/* Free the output in the report. */
+/* Free and remove the ranks' output in the report. */
 static void drop_output(struct reporter *r)
 {
     outputs_free_rows(r->output, r->n_outputs);
@@ -118,8 +122,8 @@ static void drop_output(struct reporter *r)
     r->n_outputs = 0;
 }
 
-/* Free the chunk of a log in the report, and notify the log's sender; refused: the driver rejected
- * it.
+/* Free and remove the chunk of a log in the report, if any, and tell the log's sender that its
+ * chunks have arrived or, if refused, that the driver rejected them.
  */
 static void drop_piece(struct reporter *r, bool refused)
 {
@@ -129,7 +133,9 @@ static void drop_piece(struct reporter *r, bool refused)
         log_send_arrived(r->logs, refused);
 }
 
-/* Remove what an answered report held, and count up the report's number. */
+/* Free what an answered report held, remove its events from the queue, and increment the sequence
+ * number.
+ */
 static void drop_sent(struct reporter *r)
 {
     for (int i = 0; i < r->n_sent; i++)
@@ -146,8 +152,10 @@ static void drop_sent(struct reporter *r)
     r->sequence++;
 }
 
-/* Handle the answer to a report; ctx is the reporter.  If the driver rejects the report, drop its
- * progress, output and log chunk before it is sent again, because its events matter more.
+/* Handle the answer to a report, or its failure (callback of the HTTP client on the agent's thread;
+ * ctx is the reporter).  Status 200: drop what was sent and renew the lease.  Otherwise arrange a
+ * repetition; if the driver rejects the report as invalid or too long, drop its progress, output
+ * and log chunk before, because its events matter more.
  */
 static void on_answer(void *ctx, int status, const char *body, size_t body_n,
                       const struct eddis_error *err)
@@ -173,7 +181,8 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     r->heard(r->ctx);
 }
 
-/* Return how many of the queued events fit into one report. */
+/* Return how many of the oldest queued events fit into one report; at least one if any is queued.
+ */
 static int choose(const struct reporter *r)
 {
     size_t text = 0;
@@ -188,7 +197,9 @@ static int choose(const struct reporter *r)
     return n;
 }
 
-/* Send the report under way, with the events' present ages.  Return 0 or a negative errno value. */
+/* Start to send the report that r holds, with the events' present ages; on_answer gets the result.
+ * Return 0 or a negative errno.
+ */
 static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
 {
     cleanup_free struct event *event = calloc((size_t)r->n_sent + 1, sizeof *event);
@@ -234,7 +245,9 @@ static bool has_output(const struct reporter *r)
     return r->source && !outputs_empty(r->source);
 }
 
-/* Move output of ranks into the report, unless it holds a chunk of a log. */
+/* Move output of ranks into the report, unless the report holds a chunk of a log, and set the time
+ * of the next report with output alone.
+ */
 static void take_output(struct reporter *r, int64_t now_ns)
 {
     if (!has_output(r) || r->piece.text)
@@ -260,9 +273,9 @@ static bool is_output_due(const struct reporter *r, int64_t now_ns)
     return has_output(r) && now_ns >= r->output_ns;
 }
 
-/* Move a chunk of a log into the report if its time has come.  Never together with output: control
- * characters make either up to six times as long in JSON, and both together could exceed the limit
- * of a body.
+/* Move a chunk of a log into the report if one is due and no output is.  Output and a chunk are
+ * never in the same report: control characters make either up to six times as long in JSON, and
+ * both together could exceed the limit of a body.
  */
 static void take_piece(struct reporter *r, int64_t now_ns)
 {

@@ -16,7 +16,8 @@
 /* Size of the file: a full disk accepts an empty file, and may accept a short one. */
 enum { BYTES = 4096 };
 
-/* Return the path of an agent's file; the caller frees it.  NULL: no memory. */
+/* Return the path of the file that an agent leaves in dir, which the caller frees; NULL: no memory.
+ */
 static char *path_of(const char *dir, const char *name, int agent)
 {
     return file_join(dir, ".%s-%d", name, agent);

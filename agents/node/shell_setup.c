@@ -30,7 +30,8 @@ static const char ends[] =
     "fi\n"
     "exec \"$@\"\n";
 
-/* Check whether a shell is of a known kind, by the last part of its path, and can be run. */
+/* Check whether a shell, by the last part of its path, is of a known kind and can be run; NULL: no.
+ */
 static bool is_usable(const char *shell)
 {
     static const char *const known[] = { "bash", "sh", "dash", "ksh", "zsh" };

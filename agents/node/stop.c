@@ -6,10 +6,11 @@
 
 #include <signal.h>
 
+/* Interval between repetitions of the last row. */
 #define LAST_WAIT_NS (20 * CLOCK_MS)
 
-/* Rows of the ladder. mpirun is killed first if the ranks have to end soon: it would signal them
- * itself, and kill those that still save after one second.
+/* Rows of the ladder.  If the ranks have to end soon, mpirun is killed before they are signalled:
+ * it would signal the ranks itself, and kill ranks that still save after one second.
  */
 static const struct stop_row ladder[] = {
     { STOP_RANKS, SIGTERM, STOP_GRACE }, /* STOP_ORDERLY begins here */

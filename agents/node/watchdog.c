@@ -37,7 +37,7 @@ bool watchdog_is_cut(const struct watchdog *l)
     return l->silence_ns > l->lease_ns;
 }
 
-/* Close the connection to the driver's machine, if there is one. */
+/* Close the connection to the driver's machine (l->driver), if there is one. */
 static void drop_driver(struct watchdog *l)
 {
     if (l->driver > 0)
@@ -61,8 +61,10 @@ void watchdog_go_on(struct watchdog *l)
     l->silence_ns = 0;
 }
 
-/* Check whether the driver's machine no longer answers over a connection that was established.  If
- * the machine has closed the connection, it is up, and only the session shows its end.
+/* Return true if the connection to the driver's machine was established (l->met) and has failed
+ * because the machine no longer answers.  Set l->met when it is established; close it when it has
+ * ended in any way.  If the machine itself has closed the connection, the machine is up, and only
+ * the session shows the end of the driver.
  */
 static bool is_machine_gone(struct watchdog *l)
 {
@@ -83,7 +85,9 @@ static bool is_machine_gone(struct watchdog *l)
            (code == ETIMEDOUT || code == EHOSTUNREACH || code == ENETUNREACH || code == EHOSTDOWN);
 }
 
-/* Check whether the process at the other end of the session still has it open. */
+/* Check whether the process at the other end of the session still has the session open; false if
+ * there is no session.
+ */
 static bool has_session(const struct watchdog *l)
 {
     struct pollfd fd = { .fd = l->session > 0 ? l->session : -1 };
@@ -102,7 +106,7 @@ int watchdog_heartbeat(struct watchdog *l, int64_t now_ns)
     if (l->beat_ns)
         l->silence_ns += timing_silence_ns(since, period);
     if (l->paused && is_machine_gone(l))
-        l->session = -1; /* the machine is gone, but another process has kept the session open */
+        l->session = -1; /* the machine is gone; another process may keep the session open */
     if (l->paused && has_session(l))
         l->silence_ns = 0;
     l->beat_ns = now_ns + period;
@@ -120,7 +124,7 @@ void watchdog_end(struct watchdog *l)
     if (l->keeper_lost) {
         cgroup_leave(clock_after_ns(clock_now_ns(), CLOCK_S));
         (void)process_fd_signal(l->keeper_fd, l->keeper, SIGKILL);
-    } else if (l->keeper_fd >= 0) { /* a stopped supervisor could not notice our end */
+    } else if (l->keeper_fd >= 0) { /* a stopped supervisor could not notice the agent's end */
         (void)process_fd_signal(l->keeper_fd, l->keeper, SIGCONT);
     }
 }

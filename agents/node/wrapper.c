@@ -35,15 +35,16 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#define HOLD_NS   (5 * CLOCK_S)   /* time for the driver to order a stop after a failure */
-#define ECHO_NS   (2 * CLOCK_S)   /* time for the rank that caused a failure to end first */
-#define ORPHAN_NS (2 * CLOCK_S)   /* time for the program to end after mpirun has died */
-#define SEND_NS   (1 * CLOCK_S)   /* time for a busy agent to take a message before a new check */
-#define SHOW_NS   (CLOCK_S / 5)   /* time for a busy agent to take the last output */
-#define TELL_NS   (300 * CLOCK_S) /* time for an agent stopped by a signal to continue */
+#define HOLD_NS   (5 * CLOCK_S)   /* time limit for the driver to order a stop after a failure */
+#define ECHO_NS   (2 * CLOCK_S)   /* time limit for the rank that caused a failure to end before */
+#define ORPHAN_NS (2 * CLOCK_S)   /* time limit for the program to end after mpirun has died */
+#define SEND_NS   (1 * CLOCK_S)   /* time limit of one try to send a message to a busy agent */
+#define SHOW_NS   (CLOCK_S / 5)   /* time limit for a busy agent to take the last output */
+#define TELL_NS   (300 * CLOCK_S) /* time limit for an agent stopped by a signal to continue */
 
-enum { DYING_MS = 100 }; /* time for mpirun to end after its last signal to us */
+enum { DYING_MS = 100 }; /* time limit for mpirun to end after its last signal */
 
+/* Sizes in bytes: of a read, of the pipe for the output, and of the output read after the end. */
 enum { CHUNK = 1 << 16, PIPE_BYTES = 1 << 20, DRAIN_BYTES = 64 << 20 };
 
 struct wrapper {
@@ -53,28 +54,28 @@ struct wrapper {
     struct output_copy *copy; /* copy of the output for the screen */
     struct rank_steps *steps; /* steps in the program's output; NULL: not read */
     struct oom_watch oom;
-    int64_t peak_bytes; /* peak memory of the program, once it is reaped */
+    int64_t peak_bytes; /* peak memory of the program, in bytes, after it was reaped */
     int agent;          /* connected socket to the agent */
     int signals;        /* signalfd */
     int output;         /* read end of the program's pipe; -1: at its end */
-    pid_t parent, pid;
-    int mpirun;        /* pidfd of mpirun; -1: mpirun is dead */
-    bool reaped;       /* pid has ended ... */
-    int64_t reaped_ns; /* ... at this time */
-    bool asked;        /* SIGTERM was passed on to the program */
-    bool told;         /* mpirun or the agent has ordered us to end */
-    bool by_agent;     /* the agent has, and will kill us itself */
-    bool echo;         /* the program's output blames another rank */
-    bool lingers;      /* the program left the job properly but without MPI_Finalize; its death
-                          afterwards is hidden from mpirun */
-    bool in_setup;     /* the program has not started; the job's setup lines run */
+    pid_t parent, pid;  /* mpirun or its daemon; the program, or 0 */
+    int mpirun;         /* pidfd of the parent (mpirun or its daemon); -1: it is dead */
+    bool reaped;        /* the process pid has ended */
+    int64_t reaped_ns;  /* time at which it was reaped */
+    bool asked;         /* SIGTERM was passed on to the program */
+    bool told;          /* mpirun or the agent has ordered this wrapper to end */
+    bool by_agent;      /* the agent has ordered it, and will kill this wrapper itself */
+    bool echo;          /* the program's output blames another rank */
+    bool lingers;       /* the program left the job properly but without MPI_Finalize; its death
+                           afterwards is hidden from mpirun */
+    bool in_setup;      /* the program has not started: the job's setup lines run */
     char chunk[CHUNK];
     int64_t kill_ns; /* when to kill what is left; CLOCK_NEVER: mpirun lives */
 };
 
 /* ---- messages to the agent ---- */
 
-/* Connect a socket to the agent's.  Return a descriptor or a negative errno value. */
+/* Connect a datagram socket to the agent's socket.  Return the descriptor or a negative errno. */
 static int connect_agent(const char *path, struct eddis_error *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -94,7 +95,7 @@ static int connect_agent(const char *path, struct eddis_error *err)
     return fd;
 }
 
-/* Fill in what all messages to the agent have in common. */
+/* Set the members of m that all messages to the agent have in common. */
 static void address_message(const struct wrapper *w, struct rank_message *m)
 {
     m->magic = RANK_MESSAGE_MAGIC;
@@ -106,9 +107,10 @@ static void address_message(const struct wrapper *w, struct rank_message *m)
     m->told = w->told;
 }
 
-/* Send a message to the agent, and wait for room in its short queue.  A full queue means that the
- * agent is stopped by a signal, which its supervisor allows for at most a lease.  Giving up sooner
- * would make a success look like a death.
+/* Send a message to the agent.  While its queue is full, retry, for up to TELL_NS and while the
+ * parent lives; a message that cannot be sent is lost.  A full queue means that the agent is
+ * stopped by a signal, which its supervisor allows for at most a lease.  Giving up sooner would
+ * make a success look like a death.
  */
 static void tell(const struct wrapper *w, struct rank_message *m)
 {
@@ -120,7 +122,9 @@ static void tell(const struct wrapper *w, struct rank_message *m)
         ;
 }
 
-/* Check whether the program has not started yet: setup lines run, or nothing does. */
+/* Check whether the program has not started yet, because setup lines run or no process was started.
+ * Clear w->in_setup once they have ended.
+ */
 static bool is_early(struct wrapper *w)
 {
     if (w->in_setup && w->pid > 0 && !w->reaped)
@@ -128,8 +132,8 @@ static bool is_early(struct wrapper *w)
     return w->in_setup || w->pid <= 0;
 }
 
-/* Send lines of output to the agent for the screen, without waiting.  Return false if it has no
- * room now. ctx is the wrapper.
+/* Send lines of output to the agent for the screen, without blocking (output_copy_fn; ctx is the
+ * wrapper).  Return false if the agent has no room now.
  */
 static bool show(void *ctx, const char *text, int64_t dropped)
 {
@@ -144,7 +148,9 @@ static bool show(void *ctx, const char *text, int64_t dropped)
     return send(w->agent, &m, rank_message_size(&m), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
 }
 
-/* Send the last output before the report of the program's end; wait at most SHOW_NS. */
+/* Send all output that is still pending, before the report of the program's end; wait at most
+ * SHOW_NS.
+ */
 static void show_rest(struct wrapper *w)
 {
     int64_t end = clock_after_ns(clock_now_ns(), SHOW_NS);
@@ -153,7 +159,8 @@ static void show_rest(struct wrapper *w)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
 }
 
-/* Write output of the program to the log, the copy for the screen and the search for steps. */
+/* Pass output of the program to the log, to the copy for the screen, and to the search for steps.
+ */
 static void take_output(struct wrapper *w, const char *data, size_t n)
 {
     int64_t now_ns = clock_now_ns();
@@ -164,8 +171,8 @@ static void take_output(struct wrapper *w, const char *data, size_t n)
         rank_steps_feed(w->steps, w->pid, data, n, now_ns);
 }
 
-/* Return the memory limit of our control group, in bytes.  The program, now gone, was in it or in a
- * group below.
+/* Return the memory limit of this process's control group, in bytes.  The program, now gone, was in
+ * the same group or in one below it.
  */
 static int64_t memory_limit(void)
 {
@@ -175,11 +182,13 @@ static int64_t memory_limit(void)
     return m.limit_bytes;
 }
 
-/* Report the program's end, by its waitpid status, with its last output and the cause. */
+/* Send the agent the program's end: its waitpid status, whether it ran out of memory, and its last
+ * output if it failed.  Send the pending output before.
+ */
 static void report_end(struct wrapper *w, int status)
 {
     struct rank_message m = { .kind = RANK_ENDED, .lingers = w->lingers, .echo = w->echo };
-    bool killed; /* killed from outside: its last output is not the cause */
+    bool killed; /* killed by another process: its last output is not the cause */
 
     show_rest(w);
     m.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -201,7 +210,9 @@ static void report_end(struct wrapper *w, int status)
 
 /* ---- before the program ---- */
 
-/* Set the variables of a list of NAME=VALUE; "NAME" alone is unset. */
+/* Set this process's variables from a list of NAME=VALUE; unset those given by NAME alone.  Return
+ * 0 or a negative errno.
+ */
 static int apply_env(char *const *env, struct eddis_error *err)
 {
     for (; *env; env++) {
@@ -221,7 +232,7 @@ static int apply_env(char *const *env, struct eddis_error *err)
     return 0;
 }
 
-/* Write a line of eddis itself to the program's log. */
+/* Pass a line "eddis: <text>" on like output of the program, to its log and the screen. */
 static void say(struct wrapper *w, const char *text)
 {
     take_output(w, "eddis: ", 7);
@@ -229,8 +240,8 @@ static void say(struct wrapper *w, const char *text)
     take_output(w, "\n", 1);
 }
 
-/* Set environment, folder and cores for the program.  Cores that cannot be bound are only logged:
- * training may be slower.
+/* Set this process's environment, folder and cores, which the program inherits.  Return 0 or a
+ * negative errno.  If the cores cannot be bound, only say so: training may be slower.
  */
 static int prepare(struct wrapper *w, struct eddis_error *err)
 {
@@ -244,7 +255,7 @@ static int prepare(struct wrapper *w, struct eddis_error *err)
     if (chdir(w->file->workdir) < 0)
         return eddis_fail_errno(err, -errno, "cannot enter the folder '%s'", w->file->workdir);
     if (spec->cpus[0] && topo_bind(spec->cpus, &unbound) < 0)
-        say(w, unbound.text); /* perhaps slower, but training is possible */
+        say(w, unbound.text);
     return 0;
 }
 
@@ -288,7 +299,9 @@ out:
 
 /* ---- while it runs ---- */
 
-/* Copy at most max bytes from the pipe; close it at its end. */
+/* Copy output from the pipe until it is empty or max bytes were copied (rounded up to a read).
+ * Close the pipe and set w->output to -1 at its end or after an error.
+ */
 static void copy_output(struct wrapper *w, int64_t max)
 {
     while (w->output >= 0 && max > 0) {
@@ -306,8 +319,9 @@ static void copy_output(struct wrapper *w, int64_t max)
     }
 }
 
-/* Pass a signal on: a request to end to the program's whole process group, as a terminal does; any
- * other to the program alone, because it would kill a shell in between.
+/* Pass a signal on to the program: SIGTERM and SIGINT to its whole process group, as a terminal
+ * does; any other signal to the program alone, because it would kill a shell in between.  After the
+ * program's end, send SIGTERM and SIGINT to all descendants, and ignore others.
  */
 static void pass_on(struct wrapper *w, int sig)
 {
@@ -315,12 +329,12 @@ static void pass_on(struct wrapper *w, int sig)
 
     if (!w->reaped && w->pid > 0)
         (void)kill(end ? -w->pid : w->pid, sig);
-    else if (end) /* the pid may be reused by now; what it left below us is not */
+    else if (end) /* its pid may be reused by now, but the descendants are still this wrapper's */
         (void)proctree_signal(getpid(), sig, 0, NULL);
 }
 
-/* Check whether a signal comes from Slurm, which sends it to the program as well; the agent reports
- * it.
+/* Check whether a signal comes from Slurm.  Slurm sends it to the program as well, and the agent
+ * reports it.
  */
 static bool is_of_slurm(const struct wrapper *w, const struct signalfd_siginfo *info)
 {
@@ -328,8 +342,8 @@ static bool is_of_slurm(const struct wrapper *w, const struct signalfd_siginfo *
            (int)info->ssi_pid == w->file->sender;
 }
 
-/* Handle all pending signals: record who ordered an end, and pass them on to the program.  Return
- * how often SIGTERM came.
+/* Read all pending signals: record whether mpirun or the agent has ordered an end, and pass the
+ * signals on to the program.  Return the number of SIGTERM received.
  */
 static int read_signals(struct wrapper *w)
 {
@@ -344,7 +358,8 @@ static int read_signals(struct wrapper *w)
             w->asked = true;
             if ((pid_t)info.ssi_pid == w->parent)
                 w->told = true;
-            /* Only the agent and mpirun may order us to end; SIGTERM from others is only passed on.
+            /* Only the agent and mpirun may order this wrapper to end; SIGTERM from other processes
+             * is only passed on.
              */
             if ((pid_t)info.ssi_pid == (pid_t)w->file->agent_pid)
                 w->told = w->by_agent = true;
@@ -354,9 +369,10 @@ static int read_signals(struct wrapper *w)
     return asked;
 }
 
-/* Notice mpirun's death within wait_ms: pass SIGTERM on and set when to kill the rest.  The
- * parent-death signal is not enough: it comes when the thread that started us ends, before the
- * process does, and merges with another SIGTERM.
+/* Wait up to wait_ms for mpirun's death.  When it has died, close w->mpirun, pass SIGTERM on unless
+ * that was done before, and set w->kill_ns, when to kill what is left.  The parent-death signal is
+ * not enough: it comes when the thread that started this wrapper ends, before the process does, and
+ * merges with another SIGTERM.
  */
 static void look_at_mpirun(struct wrapper *w, int wait_ms)
 {
@@ -373,7 +389,9 @@ static void look_at_mpirun(struct wrapper *w, int wait_ms)
     w->asked = true;
 }
 
-/* Wait for a signal, output, mpirun's end or a deadline, and send output that is due. */
+/* Wait for a signal, output, mpirun's end, or the earliest of deadline_ns and this wrapper's own
+ * deadlines.  Then send output that is due.
+ */
 static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
 {
     struct pollfd fd[3] = { { .fd = w->signals, .events = POLLIN },
@@ -392,7 +410,9 @@ static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
     output_copy_tick(w->copy, clock_now_ns());
 }
 
-/* Reap ended children; return true with the status if the program itself is among them. */
+/* Reap all ended children.  If the program is among them, store its waitpid status in *ret_status,
+ * set w->reaped, its time and w->peak_bytes, and return true.
+ */
 static bool ended(struct wrapper *w, int *ret_status)
 {
     struct rusage used;
@@ -404,14 +424,14 @@ static bool ended(struct wrapper *w, int *ret_status)
             *ret_status = status;
             w->peak_bytes = (int64_t)used.ru_maxrss * 1024;
             w->reaped = true;
-            w->reaped_ns = clock_now_ns(); /* before its last output is copied, which may be long */
+            w->reaped_ns = clock_now_ns(); /* before the last output is copied: that may be long */
             return true;
         }
     return false;
 }
 
-/* Kill all descendants if their time after mpirun's death is over.  Repeated, because a new one may
- * start meanwhile; ended() reaps them.
+/* Kill all descendants if w->kill_ns, their deadline after mpirun's death, has passed.  The kill is
+ * repeated, because a new process may start meanwhile; ended() reaps them.
  */
 static void kill_if_orphaned(struct wrapper *w)
 {
@@ -421,8 +441,8 @@ static void kill_if_orphaned(struct wrapper *w)
     w->kill_ns = clock_after_ns(clock_now_ns(), CLOCK_S / 10);
 }
 
-/* Copy output, pass signals on and watch mpirun until the program has ended.  Return its waitpid
- * status.
+/* Copy output, pass signals on, and watch mpirun and memory until the program has ended.  Return
+ * its waitpid status.
  */
 static int run(struct wrapper *w)
 {
@@ -440,8 +460,9 @@ static int run(struct wrapper *w)
     return status;
 }
 
-/* Wait, after the program has ended, until we are asked to end, mpirun dies or HOLD_NS has passed.
- * There is no limit if the agent will kill us or w->lingers; see wrapper.h.
+/* After the program's end, wait until SIGTERM comes, mpirun dies or HOLD_NS has passed; do not wait
+ * if mpirun has ordered the end.  There is no time limit if the agent has ordered the end, which
+ * will kill this wrapper, or if w->lingers; see wrapper.h.
  */
 static void hold(struct wrapper *w)
 {
@@ -459,8 +480,9 @@ static void hold(struct wrapper *w)
     }
 }
 
-/* Check whether the program failed because another rank did, by its output.  The other may end
- * later: Python closes connections before it exits.
+/* Check whether the program's output says that it failed because of another rank.  That rank may
+ * end later: Python closes connections before it exits.  A program that was ordered to end, or
+ * killed by a signal other than SIGABRT, does not count.
  */
 static bool is_echo(const struct wrapper *w, int status)
 {
@@ -469,7 +491,7 @@ static bool is_echo(const struct wrapper *w, int status)
     return itself && !w->told && rank_log_blames_another(w->log);
 }
 
-/* Check whether a program died of a signal that its own fault raises. */
+/* Check whether a program, by its waitpid status, died of a signal that its own fault raises. */
 static bool died_by_itself(int status)
 {
     static const int own[] = { SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL };
@@ -480,7 +502,9 @@ static bool died_by_itself(int status)
     return false;
 }
 
-/* Wait up to ECHO_NS, so that the rank that caused the failure is reported first. */
+/* Wait until ECHO_NS after the program's end, an order to end, or mpirun's death, so that the rank
+ * that caused the failure is reported before this one.
+ */
 static void wait_for_blamed(struct wrapper *w)
 {
     int64_t end = clock_after_ns(w->reaped_ns, ECHO_NS);
@@ -493,8 +517,8 @@ static void wait_for_blamed(struct wrapper *w)
     }
 }
 
-/* Clean up if mpirun is dead: kill all descendants, and remove the node's folders if the agent is
- * dead too.  With agent and supervisor dead, no other process is left to do it.
+/* If mpirun is dead, kill all descendants; if the agent is dead, too, also remove the node's
+ * folders: if the supervisor is dead as well, no other process would do it.
  */
 static void end_orphaned(struct wrapper *w)
 {
@@ -509,8 +533,8 @@ static void end_orphaned(struct wrapper *w)
     (void)file_remove_tree(w->file->shm_dir, NULL);
 }
 
-/* Return the program's exit code, or die of the same signal without a core file, so that mpirun
- * reports the same.
+/* Return the program's exit code or, if it died of a signal, die of the same signal without a core
+ * file, so that mpirun reports the same end.
  */
 static int end_alike(int status)
 {
@@ -527,8 +551,8 @@ static int end_alike(int status)
     return spawn_exit_code(status);
 }
 
-/* Log and report that the program could not be started; return 127 if it is missing, else 126, as
- * shells do.
+/* Log and report that the program could not be started, and wait in hold().  Return the exit code:
+ * 127 if the program is missing, otherwise 126, as shells do.
  */
 static int fail_start(struct wrapper *w, const struct eddis_error *why)
 {
@@ -540,8 +564,8 @@ static int fail_start(struct wrapper *w, const struct eddis_error *why)
     return code;
 }
 
-/* Read the rank file, connect to the agent, and open all descriptors and logs.  The caller closes
- * them also after an error.
+/* Read the rank file, connect to the agent, and open all descriptors and logs of w.  Return 0 or a
+ * negative errno; the caller closes them in both cases.
  */
 static int open_all(struct wrapper *w, const char *file, struct eddis_error *err)
 {

@@ -35,7 +35,8 @@ bool node_identity_read(const char *mark, struct node_identity *ret)
     return true;
 }
 
-/* Set *ret to start `number` of the node whose digits `node` begins with. ret and node may overlap.
+/* Set *ret to the identity of start `number` of the node whose digits `node` begins with. node may
+ * point into *ret.
  */
 static void write_start(struct node_identity *ret, const char *node, uint32_t number)
 {
@@ -45,7 +46,7 @@ static void write_start(struct node_identity *ret, const char *node, uint32_t nu
     (void)node_identity_read(mark, ret);
 }
 
-/* Return the number of the start, from 1: the last 8 digits of the mark. */
+/* Return the number of the start, counted from 1: the last 8 digits of the mark. */
 static uint32_t number_of(const struct node_identity *id)
 {
     return (uint32_t)strtoul(id->mark + NODE_IDENTITY_NODE, NULL, 16);
@@ -106,7 +107,9 @@ bool node_identity_before(const struct node_identity *id, struct node_identity *
     return true;
 }
 
-/* Comparing as text suffices: numbers of equal length sort as their digits do. */
+/* Comparing marks as text suffices, since hexadecimal numbers of equal length have the same order
+ * as their texts.
+ */
 bool node_identity_covers(const struct node_identity *id, int n, const char *text)
 {
     for (int i = 0; node_identity_is_mark(text) && i < n; i++)

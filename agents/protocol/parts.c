@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHARACTER_REST = 3 }; /* most bytes that follow the first one of a UTF-8 character */
+enum { CHARACTER_REST = 3 }; /* most bytes that follow the first byte of a UTF-8 character */
 
-/* Return the length of the next part of s, which has `all` bytes.  A UTF-8 character that does not
- * fit as a whole goes into the next part, since half of one is not valid text.
+/* Return the length of the next part of s, which has `all` bytes: at most PARTS_BYTES.  A UTF-8
+ * character that does not fit as a whole goes into the next part, since a part of a character is
+ * not valid text.
  */
 static size_t part_bytes(const char *s, size_t all)
 {

@@ -19,7 +19,7 @@ static const struct field emulated_fields[] = {
     FIELD_REAL(struct job_emulated, jitter, DOUBLE, 0, 1),
 };
 
-/* Check that an emulated device makes progress. */
+/* Check that the rate of an emulated device is positive (fields.check).  Return 0 or -EINVAL. */
 static int check_emulated(const void *emulated, struct eddis_error *err)
 {
     return ((const struct job_emulated *)emulated)->rate > 0
@@ -30,8 +30,9 @@ static int check_emulated(const void *emulated, struct eddis_error *err)
 static const struct fields emulated_table =
     FIELDS(struct job_emulated, emulated_fields, .check = check_emulated);
 
-/* Check what the field table cannot: that required members are not empty, and that mark, URLs, key
- * hash, environment, MCA parameters and paths are well formed.  Return 0 or -EINVAL.
+/* Check what the field table cannot (fields.check): that required members are not empty, and that
+ * mark, URLs, key hash, environment, MCA parameters and paths are well formed.  Return 0 or
+ * -EINVAL.
  */
 static int check_agent_config(const void *config, struct eddis_error *err)
 {

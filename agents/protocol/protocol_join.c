@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Check that url, secret and pin of an invitation are present and well formed.  Return 0 or
- * -EINVAL.
+/* Check that url, secret and pin of an invitation are present and well formed (fields.check).
+ * Return 0 or -EINVAL.
  */
 static int check_invitation(const void *invitation, struct eddis_error *err)
 {
@@ -37,7 +37,9 @@ static const struct field invitation_fields[] = {
 static const struct fields invitation_table =
     FIELDS(struct invitation, invitation_fields, .check = check_invitation, .secret = "secret");
 
-/* Check that a node that joins has a name and a nonce. */
+/* Check that a join request has a node's name and a valid nonce (fields.check).  Return 0 or
+ * -EINVAL.
+ */
 static int check_join(const void *join, struct eddis_error *err)
 {
     const struct join *j = join;

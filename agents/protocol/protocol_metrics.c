@@ -27,7 +27,9 @@ static const struct field metrics_fields[] = {
     FIELD_INLINE("total_", struct step_metrics, total, spread_table),
 };
 
-/* Check that the statistics are possible. */
+/* Check that the statistics are possible and complete, as step_metrics_are_valid says
+ * (fields.check).  Return 0 or -EINVAL.
+ */
 static int check(const void *metrics, struct eddis_error *err)
 {
     return step_metrics_are_valid(metrics) ? 0

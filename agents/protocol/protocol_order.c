@@ -19,7 +19,8 @@
 
 #define N(table) (sizeof(table) / sizeof *(table))
 
-/* Longest step of an emulated device: profile.emulate allows an hour at a millionth of the speed.
+/* Limit of an emulated device's times in seconds: profile.emulate allows an hour at a millionth of
+ * the speed.
  */
 #define MAX_SECONDS (3600 * 1e6)
 
@@ -48,7 +49,7 @@ static const struct field rank_fields[] = {
 };
 static const struct fields rank_table = FIELDS(struct order_rank, rank_fields);
 
-/* Members of both prepare and settle. */
+/* Members of orders to prepare and of orders to settle. */
 static const struct field mode_fields[] = {
     FIELD(struct order, mode, NAME, 0, 0),
     FIELD(struct order, algorithm, NAME, 0, 0),
@@ -82,8 +83,8 @@ static const struct field prepare_fields[] = {
     FIELD_OWNED("rank", struct order, rank, n_local, BOARD_MAX_LOCAL, rank_table),
 };
 
-/* Check row i of an order's ranks: ranks are consecutive, cores are a list of numbers, and the
- * device's id is printable.  Return 0 or -EINVAL.
+/* Check row i of an order's list of ranks: its rank follows that of the row before, cores are a
+ * list of numbers, and the device's id is printable.  Return 0 or -EINVAL.
  */
 static int check_rank(const struct order *order, int i, struct eddis_error *err)
 {
@@ -108,7 +109,8 @@ static int check_digits(const char *key, const char *text, int n, struct eddis_e
     return 0;
 }
 
-/* Check the members of an order to prepare other than the plan. */
+/* Check the members of an order to prepare, except the plan (fields.check).  Return 0 or -EINVAL.
+ */
 static int check_prepare_own(const void *order, struct eddis_error *err)
 {
     const struct order *o = order;
@@ -139,7 +141,7 @@ static const struct field logs_fields[] = {
 
 static const struct field relay_row[] = { FIELD_STRUCT("relay", struct order, relay, relay_table) };
 
-/* The members that depend on the type, other than the plan */
+/* The members that depend on the order's type, except the plan, by enum order_type. */
 static const struct fields own_tables[] = {
     [ORDER_PROFILE] = FIELDS(struct order, profile_fields),
     [ORDER_PREPARE] = FIELDS(struct order, prepare_fields, .check = check_prepare_own),
@@ -258,7 +260,9 @@ static int read_pieces(const json_t *plan, int n, int64_t *ret, struct eddis_err
     return 0;
 }
 
-/* Check that the order, unless it has no groups, names one of n groups for each of n ranks. */
+/* Check that the order has a group below n for each of n ranks; an order to rebalance has no groups
+ * and passes.  Return 0 or -EINVAL.
+ */
 static int check_groups(const struct order *order, int n, struct eddis_error *err)
 {
     if (order->type == ORDER_REBALANCE)

@@ -17,8 +17,8 @@ static const struct field relay_fields[] = {
     FIELD(struct relay, nodes, SENTENCE, 0, 0),
 };
 
-/* Check that text holds only the characters of `may` and does not begin like an option. name is its
- * JSON key, for the message.  Return 0 or -EINVAL.
+/* Check that text contains only characters of `may` and does not begin like an option. name: the
+ * text's JSON key, for the message.  Return 0 or -EINVAL.
  */
 static int check_text(const char *name, const char *text, const char *may, struct eddis_error *err)
 {

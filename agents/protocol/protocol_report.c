@@ -71,7 +71,9 @@ static const struct field event_fields[] = {
     FIELD_UNION(struct event, type, event_own),
 };
 
-/* Check the one number of an event whose meaning follows from its type. */
+/* Check that a model's size in an event "committed", which shares the member "step", is not
+ * negative (fields.check).  Return 0 or -EINVAL.
+ */
 static int check_event(const void *event, struct eddis_error *err)
 {
     const struct event *e = event;
@@ -126,7 +128,7 @@ static const struct field metric_fields[] = {
     FIELD(struct board_metric, value, MEASURE, 0, 0),
 };
 
-/* Check that a metric has a name. */
+/* Check that a metric has a name (fields.check).  Return 0 or -EINVAL. */
 static int check_metric(const void *metric, struct eddis_error *err)
 {
     return *((const struct board_metric *)metric)->name

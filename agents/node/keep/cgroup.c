@@ -20,11 +20,14 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* Limits: bytes of a file that is read, levels of groups that are searched, age up to which an
+ * empty group is kept.
+ */
 enum { MAX_BYTES = 1 << 20, DEPTH = 12, SWEEP_AGE_S = 2 };
 
 /* ---- files of a control group ---- */
 
-/* Write text to a file of the group.  Return 0 or a negative errno value. */
+/* Write text to the file `name` of the group.  Return 0 or a negative errno. */
 static int put(const struct cgroup *c, const char *name, const char *text)
 {
     char path[CGROUP_PATH + 32];
@@ -37,7 +40,7 @@ static int put(const struct cgroup *c, const char *name, const char *text)
     return 0;
 }
 
-/* Check whether the group has a file that we may write. */
+/* Check whether the group has a file `name` that this user may write. */
 static bool has(const struct cgroup *c, const char *name)
 {
     char path[CGROUP_PATH + 32];
@@ -116,8 +119,8 @@ void cgroup_remove(struct cgroup *c)
 
 /* ---- killing ---- */
 
-/* Send a signal (0: none) to all live processes of the group, except this one.  Return their number
- * or an error.
+/* Send a signal (0: none) to all live processes of the group, except this one.  Return their
+ * number, 0 if the group does not exist, or a negative errno.
  */
 static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
 {
@@ -146,8 +149,9 @@ static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
     return rc < 0 ? rc : n;
 }
 
-/* Kill all processes of the group once.  Version 1 cannot kill a group at once, but can freeze
- * processes that fork faster than they are signalled.
+/* Send SIGKILL to all processes of the group, without waiting.  Version 1 cannot kill a whole group
+ * with one write; in version 1 every eighth round freezes the group during the kill, for processes
+ * that fork faster than they are signalled.
  */
 static void kill_once(const struct cgroup *c, int round)
 {
@@ -177,8 +181,8 @@ int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error 
 
 /* ---- finding ---- */
 
-/* Check whether this user owns the folder: another user may have made a group of the same name,
- * which we could not end.
+/* Check whether this user owns the folder `name` in dir: another user may have made a group of the
+ * same name, which this process could not end.
  */
 static bool is_ours(int dir, const char *name)
 {
@@ -187,8 +191,8 @@ static bool is_ours(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && trust_is_self(st.st_uid);
 }
 
-/* Add to ret this user's groups of a start below base, at most max, down to depth.  Return their
- * number.
+/* Store in ret [max] this user's groups of a start, or of an earlier start on the same node, that
+ * are found below base in at most depth + 1 levels.  Return their number, at most max.
  */
 static int search(const char *base, const struct node_identity *id, int depth, struct cgroup *ret,
                   int max)
@@ -231,8 +235,8 @@ int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max)
 
 /* ---- groups of dead supervisors ---- */
 
-/* Remove a group if it is ours, empty (the kernel checks that) and not new: a new one may be about
- * to get its agent.
+/* Remove the group `name` in dir if this user owns it, it is empty (the kernel checks that), and it
+ * is not new: a supervisor may be about to put its agent into a new group.
  */
 static void remove_empty(int dir, const char *name)
 {
@@ -243,7 +247,9 @@ static void remove_empty(int dir, const char *name)
         (void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
-/* Remove this user's empty groups below base, down to depth, until the deadline. */
+/* Remove this user's empty groups with eddis's names that are below base in at most depth + 1
+ * levels; stop at the deadline.
+ */
 static void sweep(const char *base, int depth, int64_t deadline_ns)
 {
     cleanup_dir DIR *dir = opendir(base);

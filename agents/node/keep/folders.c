@@ -22,20 +22,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A younger folder without a mark may be about to be locked and marked. */
+/* Age up to which a folder without a mark is kept: it may be about to be locked and marked. */
 enum { SWEEP_AGE_S = 60 };
 
+/* Time limit for removing folders of dead starts. */
 #define SWEEP_NS (CLOCK_S / 2)
 
-/* A name is one of 2^64: if so many are taken, no one has guessed them. */
+/* Digits of a folder's random name, one of 2^64, and how many names are tried before making a
+ * folder fails.
+ */
 enum { NAME_DIGITS = 16, DRAWS = 32 };
 
 static const char prefix[] = "eddis-", mark_file[] = "mark";
 
 /* ---- locations of folders ---- */
 
-/* Return dir if it is a folder of this user alone, or a sticky one, writable and short enough for a
- * socket's path; else "/tmp".
+/* Return dir if it is the absolute path, short enough for a socket's path, of a writable folder
+ * that this user owns and no other user may write to; otherwise "/tmp".
  */
 static const char *usable(const char *dir)
 {
@@ -53,14 +56,14 @@ static const char *shm_base(void)
     return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-/* Folders in which this user's folders may be. */
+/* List of the folders in which folders of this user's starts may be. */
 struct bases {
     const char *dir[4]; /* [n], all different; borrowed */
     int n;
-    char user[FOLDERS_BASE];
+    char user[FOLDERS_BASE]; /* memory for one of the paths */
 };
 
-/* Add a folder unless it is in the list; dir is borrowed. */
+/* Add a folder to the list unless the list has it; dir is borrowed. */
 static void add_base(struct bases *b, const char *dir)
 {
     for (int i = 0; i < b->n; i++)
@@ -69,8 +72,8 @@ static void add_base(struct bases *b, const char *dir)
     b->dir[b->n++] = dir;
 }
 
-/* List the folders in which this user's folders may be. runtime_dir, borrowed, may differ from the
- * supervisor's, or be NULL.
+/* Fill *ret with the folders in which folders of this user's starts may be. runtime_dir, borrowed,
+ * may differ from that of the supervisor that made them, or be NULL.
  */
 static void list_bases(const char *runtime_dir, struct bases *ret)
 {
@@ -82,8 +85,9 @@ static void list_bases(const char *runtime_dir, struct bases *ret)
     add_base(ret, "/tmp");
 }
 
-/* Open a folder below base if its name is one of ours, it belongs to this user and is no link;
- * write its path.  Return the descriptor; negative: none.
+/* Open the folder base/name if its name has the form of eddis's folders, it belongs to this user
+ * and is no link; write its path to ret_path.  Return the descriptor; negative: it is no such
+ * folder.
  */
 static int open_ours(const char *base, const char *name, char ret_path[FOLDERS_PATH])
 {
@@ -119,8 +123,8 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
 
 /* ---- folders of dead agents ---- */
 
-/* The content of a mark file: the mark, and in a second line the machine's boot id; machine "":
- * unknown.
+/* The content of a mark file: in its first line the mark, in its second the boot id of the machine;
+ * machine "": unknown.
  */
 struct mark {
     char digits[NODE_IDENTITY_DIGITS + 1], machine[BOOT_ID_CHARS];
@@ -128,7 +132,7 @@ struct mark {
 
 enum { MARK_TEXT = sizeof(struct mark) + 2 };
 
-/* Read the mark of a folder; return false if it has none. */
+/* Read the mark file of a folder, given by its descriptor; return false if it has none. */
 static bool read_mark(int folder, struct mark *ret)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -144,8 +148,8 @@ static bool read_mark(int folder, struct mark *ret)
     return true;
 }
 
-/* Check whether a mark is of another machine, on a shared file system, on which locks may hold on
- * one machine only.
+/* Check whether a mark was written on another machine.  Then its folder is on a shared file system,
+ * where a lock may hold on one machine only.
  */
 static bool is_of_another_machine(const struct mark *m)
 {
@@ -155,7 +159,7 @@ static bool is_of_another_machine(const struct mark *m)
     return m->machine[0] && strcmp(m->machine, own) != 0;
 }
 
-/* Check whether a process has this mark in its environment. */
+/* Check whether a process has exactly this mark in its environment. */
 static bool carries(pid_t pid, const char *mark)
 {
     static const char prefix_of[] = NODE_IDENTITY_VARIABLE "=";
@@ -169,7 +173,9 @@ static bool carries(pid_t pid, const char *mark)
     return false;
 }
 
-/* Check whether any process of this start, by its mark, still runs and may use its folders. */
+/* Check whether any live process of this user has this mark in its environment, and so may use the
+ * start's folders; true if processes cannot be listed.
+ */
 static bool is_used(const char *mark)
 {
     cleanup_free struct proctree_process *all = NULL;
@@ -181,8 +187,9 @@ static bool is_used(const char *mark)
     return used;
 }
 
-/* Check whether a folder was left by a dead start.  It is locked before it is marked: a marked one
- * without a lock belongs to a dead supervisor and agent.
+/* Check whether a folder, given by its descriptor, was left by a dead start; if so, it is locked
+ * until the descriptor is closed.  A start locks its folder before it marks it: a marked folder
+ * without a lock belongs to a dead supervisor and agent.  Without a mark only age shows it.
  */
 static bool is_left(int folder)
 {
@@ -228,7 +235,9 @@ static void sweep_all(const char *runtime_dir)
 
 /* ---- making ---- */
 
-/* Make a folder with a random name below base, mode 0700, and write its path. */
+/* Make a folder with a random name and mode 0700 below base, and write its path to ret.  Return 0
+ * or a negative errno.
+ */
 static int make_new(const char *base, char ret[FOLDERS_PATH], struct eddis_error *err)
 {
     for (int i = 0; i < DRAWS; i++) {
@@ -247,7 +256,9 @@ static int make_new(const char *base, char ret[FOLDERS_PATH], struct eddis_error
                       DRAWS);
 }
 
-/* Open a folder and take a shared lock on it; *ret_lock is the descriptor. */
+/* Open a folder, take a shared lock on it, and store the descriptor in *ret_lock.  Return 0 or a
+ * negative errno.
+ */
 static int hold(const char *path, int *ret_lock, struct eddis_error *err)
 {
     *ret_lock = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -256,7 +267,7 @@ static int hold(const char *path, int *ret_lock, struct eddis_error *err)
     return 0;
 }
 
-/* Write the mark file of a folder.  Return 0 or a negative errno value. */
+/* Write the mark file of a folder, which must not have one.  Return 0 or a negative errno. */
 static int write_mark(int folder, const char *mark, struct eddis_error *err)
 {
     cleanup_fd int fd =
@@ -270,7 +281,9 @@ static int write_mark(int folder, const char *mark, struct eddis_error *err)
     return file_write_all(fd, text, strlen(text), err);
 }
 
-/* Make one folder: enter it in the shared memory, lock it and mark it. */
+/* Make one folder below base, enter it in the page, lock it and mark it.  Store its path in ret and
+ * the lock's descriptor in *ret_lock.  Return 0 or a negative errno.
+ */
 static int make_one(struct tick_page *page, const struct node_identity *id, const char *base,
                     char ret[FOLDERS_PATH], int *ret_lock, struct eddis_error *err)
 {
@@ -312,8 +325,8 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
 
 /* ---- making again ---- */
 
-/* Check whether the locked folder still exists at its path.  The lock keeps its inode from being
- * used again.
+/* Check whether the folder that is open and locked as `lock` still exists at its path.  The lock
+ * keeps its inode from being used again.
  */
 static bool is_there(const char *path, int lock)
 {
@@ -323,8 +336,8 @@ static bool is_there(const char *path, int lock)
            there.st_ino == held.st_ino;
 }
 
-/* Make folder i again at its old path, or below base with a new name if that is taken; write its
- * path.
+/* Make folder i again at its old path.  If that path is taken, make it below base with a new name,
+ * and change the path and its entry in the page.  Return 0 or a negative errno.
  */
 static int make_place(struct tick_page *page, int i, const char *base, char path[FOLDERS_PATH],
                       struct eddis_error *err)
@@ -342,8 +355,8 @@ static int make_place(struct tick_page *page, int i, const char *base, char path
     return rc;
 }
 
-/* Make folder i again if it is missing, and its mark.  Return 1 if it was made again, 0 if it
- * existed, or an error.
+/* Make folder i again if it is missing, with a new lock; also write its mark again if only that is
+ * missing.  Return 1 if the folder was made again, 0 if it existed, or a negative errno.
  */
 static int renew_one(struct tick_page *page, int i, const char *mark, const char *base,
                      char path[FOLDERS_PATH], int *lock, struct eddis_error *err)
@@ -388,7 +401,7 @@ static bool bears_mark(int folder, const struct node_identity *start, int n)
     return read_mark(folder, &mark) && node_identity_covers(start, n, mark.digits);
 }
 
-/* A search for folders, and its result. */
+/* A search for the folders of starts, and its result. */
 struct found {
     const struct node_identity *start; /* [n_starts] whose folders are searched */
     int n_starts;
@@ -398,7 +411,7 @@ struct found {
     int n;
 };
 
-/* Append a path to the result.  Return 0 or -ENOMEM. */
+/* Append a copy of a path to f->path.  Return 0 or -ENOMEM. */
 static int keep(struct found *f, const char *path, struct eddis_error *err)
 {
     char(*more)[FOLDERS_PATH] = realloc(f->path, ((size_t)f->n + 1) * sizeof *more);

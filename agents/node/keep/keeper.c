@@ -26,21 +26,24 @@
 
 struct keeper {
     struct tick_page *page;
-    int page_fd, signals;
-    pid_t agent;
+    int page_fd, signals; /* descriptor of the page for the agent; signalfd */
+    pid_t agent;          /* pid of the agent */
     int64_t lease_ns;
     struct tick_watch watch;
-    struct cgroup group;
+    struct cgroup group; /* the agent's control group; path "": none */
     struct folders folders;
 };
 
-/* The handled signals.  They are read, not ignored: an ignored signal would stay ignored in the
- * user's program.
+/* The handled signals.  Return the descriptor or a negative
+ * errno.  The signals are read, not ignored: an ignored signal would stay ignored in the
+ * user's
+ * program.
  */
 static const int handled[] = { SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, 0 };
 
-/* Set KEEPER_SENDER for the agent: Slurm's signals to a step come from the parent of its first
- * process.
+/* Set the variable KEEPER_SENDER, which the agent inherits, to the parent's pid: Slurm's signals to
+ * a step come from the parent of the step's first process.  Unset it if this is not a Slurm step.
+ * Return 0 or a negative errno.
  */
 static int name_sender(const struct keeper_options *o, struct eddis_error *err)
 {
@@ -52,16 +55,17 @@ static int name_sender(const struct keeper_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* Return the time for removing groups of dead supervisors: the agent already runs, and must not
- * take us for dead.
+/* Return the time limit for removing control groups of dead supervisors.  It is well below a lease:
+ * the agent already runs, and must not take this supervisor for dead.
  */
 static int64_t sweep_ns(int64_t lease_ns)
 {
     return timing_least_ns(CLOCK_S / 2, lease_ns / 4);
 }
 
-/* Start the agent with the descriptor of the shared memory, and put it in a control group if one
- * may be made.
+/* Start the agent, set k->agent, and hand it the descriptor of the shared page.  Put it into a
+ * control group, k->group, if one may be made, and remove groups of dead supervisors.  Return 0 or
+ * a negative errno.
  */
 static int start_agent(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
@@ -74,12 +78,12 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     struct spawn s = { .argv = argv, .in = 0, .out = 1, .err = 2, .also = k->page_fd };
     int rc;
 
-    if (o->node) /* blocked until the agent reads them itself */
+    if (o->node) /* Slurm's signals stay blocked until the agent reads them itself */
         s.blocked = of_step;
 
     snprintf(fd, sizeof fd, "%d", k->page_fd);
     rc = spawn_start(&s, &k->agent, err);
-    /* The group is not required: what is below the agent is found without it. */
+    /* The group is not required: the agent's descendants are found without it. */
     if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0) {
         if (cgroup_add(&k->group, k->agent) < 0)
             cgroup_remove(&k->group);
@@ -90,8 +94,8 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     return rc;
 }
 
-/* Pass SIGTERM and SIGUSR1 on to the agent, which ends things in order.  In a Slurm step this
- * process alone may have received them.
+/* Read all pending signals, and pass SIGTERM and SIGUSR1 on to the agent, which ends the ranks in
+ * order.  In a Slurm step this process alone may have received them.
  */
 static void read_signals(const struct keeper *k)
 {
@@ -102,7 +106,9 @@ static void read_signals(const struct keeper *k)
             (void)kill(k->agent, (int)info.ssi_signo);
 }
 
-/* Reap ended children; return true with its status if the agent is among them. */
+/* Reap all ended children.  If the agent is among them, store its waitpid status in *ret_status and
+ * return true.
+ */
 static bool agent_ended(const struct keeper *k, int *ret_status)
 {
     int status;
@@ -116,8 +122,9 @@ static bool agent_ended(const struct keeper *k, int *ret_status)
     return false;
 }
 
-/* Watch the agent until it ends.  Return its exit code, or KEEPER_EXIT_LOST with the reason in err
- * if it was silent for a lease.
+/* Watch the agent until it ends, and send it heartbeats.  Return its exit code, or 128 + signal if
+ * it was killed.  If it was silent for a lease, return KEEPER_EXIT_LOST with the reason in err; the
+ * agent still runs.
  */
 static int watch(struct keeper *k, struct eddis_error *err)
 {
@@ -148,7 +155,9 @@ static int watch(struct keeper *k, struct eddis_error *err)
     }
 }
 
-/* Kill and reap all descendants, and remove the control group.  Return 0 or an error. */
+/* Kill and reap all descendants, and remove the control group.  Block until this is done or the
+ * deadline has passed.  Return 0 or a negative errno.
+ */
 static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = k->group.path[0] ? cgroup_kill(&k->group, deadline_ns, err) : 0;
@@ -158,7 +167,9 @@ static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *er
     return tree < 0 ? tree : rc < 0 ? rc : 0;
 }
 
-/* Make the shared memory and the folders, and start the agent. */
+/* Make the shared page and the folders, and start the agent.  Return 0, or a negative errno with
+ * the folders removed.
+ */
 static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_error *err)
 {
     int rc = name_sender(o, err);
@@ -180,14 +191,15 @@ int keeper_run(const struct keeper_options *o, struct eddis_error *err)
     struct keeper k = { .page_fd = -1, .lease_ns = o->lease_ns };
     int rc, code, removed;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* programs started from here get the default again */
+    (void)signal(SIGPIPE, SIG_IGN); /* started programs get the default again */
     /* The agent's secrets pass through a descriptor of this process: forbid core files and reading
      * its memory.
      */
     (void)prctl(PR_SET_DUMPABLE, 0);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         return eddis_fail_errno(err, -errno, "cannot become a child subreaper");
-    /* Wake this process if its parent dies while it is stopped; otherwise SIGCONT changes nothing.
+    /* Let the kernel continue this process if it is stopped when its parent dies; otherwise SIGCONT
+     * changes nothing.
      */
     (void)prctl(PR_SET_PDEATHSIG, SIGCONT);
     k.signals = signal_fd_open(handled, err);

@@ -20,9 +20,9 @@
 
 enum { MAX_GROUPS = 8 };
 
-/* The identity of a job on this node. */
+/* By what a job's processes and folders on this node are recognized. */
 struct job_marks {
-    char id[160];                      /* "EDDIS_JOB_ID=..."; "": the starts alone count */
+    char id[160]; /* "EDDIS_JOB_ID=..."; "": only the marks of the starts count */
     const struct node_identity *start; /* [n_starts]; borrowed */
     int n_starts;
     char (*folder)[FOLDERS_PATH]; /* [n_folders] paths of folders with their marks */
@@ -52,7 +52,9 @@ static bool names_start(const char *text, size_t n, const struct job_marks *m)
     return false;
 }
 
-/* Check whether an environment has a mark of the job's starts, or the job's id. */
+/* Check whether an environment, n bytes of NUL-terminated variables, has a mark of the job's starts
+ * or the job's id.
+ */
 static bool carries_mark(const char *text, size_t n, const struct job_marks *m)
 {
     static const char mark[] = NODE_IDENTITY_VARIABLE "=";
@@ -79,7 +81,7 @@ static bool is_marked(const struct job_marks *m, pid_t pid)
     return environment && carries_mark(environment, n, m);
 }
 
-/* Check whether `pid` is this process or an ancestor of it. */
+/* Check whether `pid` is this process, one of its ancestors by the list all [n], or not above 1. */
 static bool is_above_us(const struct proctree_process *all, int n, pid_t pid)
 {
     pid_t at = getpid();
@@ -97,8 +99,9 @@ static bool is_above_us(const struct proctree_process *all, int n, pid_t pid)
     return pid <= 1;
 }
 
-/* Move the job's processes, marked ones and their descendants, to the front of all [n].  Return
- * their number.
+/* Move this user's processes of the job, which are the marked processes and all their descendants,
+ * to the front of all [n].  Return their number.  This process, its ancestors and dead processes do
+ * not count.
  */
 static int sift(const struct job_marks *m, struct proctree_process *all, int n)
 {
@@ -124,7 +127,7 @@ static int sift(const struct job_marks *m, struct proctree_process *all, int n)
     return found;
 }
 
-/* Count a killed process and add its command to the names for people. */
+/* Count a killed process in *l, and add its command to the names that the user is shown. */
 static void name_process(struct orphans *l, const struct proctree_process *p)
 {
     size_t n = strlen(l->names);
@@ -134,7 +137,10 @@ static void name_process(struct orphans *l, const struct proctree_process *p)
         snprintf(l->names + n, sizeof l->names - n, "%s%s", n ? ", " : "", p->command);
 }
 
-/* Kill all processes of the job until none is left. -ETIMEDOUT: err names one that does not end. */
+/* Kill all processes of the job, repeatedly, until none is left; block.  Record the killed
+ * processes of the first pass in *l.  Return 0 or a negative errno; -ETIMEDOUT: err names a process
+ * that does not end.
+ */
 static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct orphans *l,
                           struct eddis_error *err)
 {
@@ -157,7 +163,9 @@ static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct
     }
 }
 
-/* Kill and remove the control groups of a start. */
+/* Kill all processes in the control groups of a start, remove the groups, and count both in *l.
+ * Return 0 or a negative errno.
+ */
 static int end_groups(const struct node_identity *start, int64_t deadline_ns, struct orphans *l,
                       struct eddis_error *err)
 {
@@ -176,8 +184,8 @@ static int end_groups(const struct node_identity *start, int64_t deadline_ns, st
     return 0;
 }
 
-/* Check that no process holds a lock on a folder; its agent does.  If /proc hides processes,
- * nothing else shows the agent. -EBUSY: locked.
+/* Check that no process holds a lock on a folder; the agent of the folder's job does.  If /proc
+ * hides processes, nothing else shows that the agent lives.  Return 0, or -EBUSY: it is locked.
  */
 static int check_free(const char *folder, struct eddis_error *err)
 {
@@ -188,7 +196,9 @@ static int check_free(const char *folder, struct eddis_error *err)
     return 0;
 }
 
-/* Remove all folders of the job.  Return 0, -EBUSY or another negative errno. */
+/* Remove all folders of the job that are not locked, and count them in l->folders.  Return 0, or
+ * the error of the last folder that is left, such as -EBUSY.
+ */
 static int remove_folders(const struct job_marks *m, struct orphans *l, struct eddis_error *err)
 {
     int rc = 0;

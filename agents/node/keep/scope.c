@@ -16,8 +16,8 @@
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
-/* Check whether this process is in a login session's scope itself, not in a group below it: a batch
- * system may have put the login into its own job's group, which must not be left.
+/* Check whether this process is directly in the scope of a login session, not in a group below it:
+ * a batch system may have put the login into the group of its own job, which must not be left.
  */
 static bool is_in_login(void)
 {
@@ -45,7 +45,7 @@ static bool lingers(void)
            access(path, F_OK) == 0;
 }
 
-/* Check whether a control group of this name can be made here. */
+/* Check whether a control group of this name can be made here, by making and removing it. */
 static bool can_make_group(const char *name)
 {
     struct cgroup c = { .path = "" };
@@ -106,7 +106,9 @@ static bool get_scope(const char *address, const char *name, int64_t deadline_ns
     return answer > 0;
 }
 
-/* Wait until this process is in the scope: the manager answers before it moves the process. */
+/* Wait until this process is in the scope of this name, or the deadline has passed: the manager
+ * answers before it moves the process.
+ */
 static void wait_until_moved(const char *name, int64_t deadline_ns)
 {
     while (clock_now_ns() < deadline_ns) {

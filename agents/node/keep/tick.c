@@ -16,12 +16,12 @@
 
 struct tick_page {
     uint64_t magic;
-    _Atomic uint64_t beat[2];
+    _Atomic uint64_t beat[2]; /* heartbeat counters, by enum tick_side */
     _Atomic uint32_t n_folders;
     char folder[TICK_FOLDERS][TICK_PATH];
 };
 
-/* Map the shared memory of a descriptor; NULL: that failed. */
+/* Map the page of shared memory of a descriptor and return it; NULL: that failed. */
 static struct tick_page *map(int fd)
 {
     void *p = mmap(NULL, sizeof(struct tick_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of libraries' own messages that hardly any other message has. */
+/* Parts of libraries' messages of a failed communication, which hardly any other message contains.
+ */
 static const char *const sentences[] = {
     /* gloo: the other end of a connection is gone */
     "gloo/transport/tcp/",
@@ -45,8 +46,8 @@ static const char *const sentences[] = {
 };
 
 enum {
-    BEHIND = 10, /* lines after a traceback that may belong to the same end */
-    ENDING = 40, /* last lines that may show why a program ended */
+    BEHIND = 10, /* most lines after a traceback that still belong to the program's end */
+    ENDING = 40, /* number of last lines that may show why a program ended */
 };
 
 /* First line of a Python traceback. */
@@ -54,7 +55,7 @@ static const char begins[] = "Traceback (most recent call last):";
 
 /* ---- lines ---- */
 
-/* Return the start of the line that contains offset at. */
+/* Return the offset of the start of the line that contains offset `at`. */
 static size_t line_start(const char *text, size_t at)
 {
     while (at > 0 && text[at - 1] != '\n')
@@ -62,7 +63,9 @@ static size_t line_start(const char *text, size_t at)
     return at;
 }
 
-/* Return the end of the line that contains offset at, newline excluded. */
+/* Return the offset of the end, newline excluded, of the line that contains offset `at` of text
+ * [n].
+ */
 static size_t line_end(const char *text, size_t n, size_t at)
 {
     const char *end = memchr(text + at, '\n', n - at);
@@ -76,7 +79,9 @@ static bool holds(const char *text, size_t n, const char *word)
     return memmem(text, n, word, strlen(word)) != NULL;
 }
 
-/* Return the length of the "[rank1]: " that PyTorch's excepthook puts before each line; 0: none. */
+/* Return the length of the prefix "[rank1]: ", which PyTorch's excepthook puts before each line; 0:
+ * none.
+ */
 static size_t prefix_of(const char *line, size_t n)
 {
     size_t i = 5;
@@ -88,8 +93,8 @@ static size_t prefix_of(const char *line, size_t n)
     return i + 3 <= n && memcmp(line + i, "]: ", 3) == 0 ? i + 3 : 0;
 }
 
-/* Return the length of what a line has before its text: the prefix of prefix_of and, in an
- * exception group, blanks and the bar "| ".  Without a bar the blanks do not count.
+/* Return the length of what precedes a line's own text: the prefix of prefix_of and, in an
+ * exception group, blanks and the bar "| ".  Blanks without a bar do not count.
  */
 static size_t bar_of(const char *line, size_t n)
 {
@@ -110,7 +115,7 @@ static size_t indent(const char *line, size_t n)
     return i - skip;
 }
 
-/* Check whether a line has a word at offset at. */
+/* Check whether a line of n bytes has a word at offset `at`. */
 static bool starts(const char *line, size_t n, size_t at, const char *word)
 {
     size_t len = strlen(word);
@@ -118,7 +123,7 @@ static bool starts(const char *line, size_t n, size_t at, const char *word)
     return n >= at + len && memcmp(line + at, word, len) == 0;
 }
 
-/* Check whether a line is one of the C++ stack frames that libraries append, in tens of lines. */
+/* Check whether a line is a C++ stack frame, of which libraries append tens to a message. */
 static bool is_of_cxx(const char *line, size_t n)
 {
     return starts(line, n, prefix_of(line, n), "frame #");
@@ -139,7 +144,9 @@ static bool begins_traceback(const char *line, size_t n)
            starts(line, n, i + strlen("Exception Group "), begins);
 }
 
-/* Check whether a line is Python's sentence between an exception and the one that it caused. */
+/* Check whether a line is Python's sentence between an exception's traceback and the traceback of
+ * the exception that it caused.
+ */
 static bool is_chain(const char *line, size_t n)
 {
     size_t skip = prefix_of(line, n);
@@ -148,7 +155,9 @@ static bool is_chain(const char *line, size_t n)
            starts(line, n, skip, "During handling of the above exception, another exception");
 }
 
-/* Return the number of lines from offset at that are neither empty nor C++ stack frames. */
+/* Return the number of lines of text [n] from offset `at` on that are neither empty nor C++ stack
+ * frames.
+ */
 static int count_lines(const char *text, size_t n, size_t at)
 {
     int lines = 0;
@@ -160,7 +169,9 @@ static int count_lines(const char *text, size_t n, size_t at)
     return lines;
 }
 
-/* Return the offset after the first line of the exception that ends the traceback at offset at. */
+/* Return the offset after the first line of the exception's message that ends the traceback at
+ * offset `at`; n: the message is missing.
+ */
 static size_t traceback_end(const char *text, size_t n, size_t at)
 {
     size_t end = line_end(text, n, at);
@@ -174,8 +185,9 @@ static size_t traceback_end(const char *text, size_t n, size_t at)
     return n;
 }
 
-/* Return the offset of the last traceback, including those of its causes. n: there is none, or the
- * program continued after it and printed more than belongs to its end.
+/* Return the offset in text [n] of the last traceback, or of the first of the tracebacks chained to
+ * it by Python's sentences about causes.  Return n if there is none, or the program has continued
+ * after it and printed more than BEHIND lines.
  */
 static size_t last_traceback(const char *text, size_t n)
 {
@@ -197,13 +209,13 @@ static size_t last_traceback(const char *text, size_t n)
     return found;
 }
 
-/* Check whether a line names a frame of a traceback. */
+/* Check whether a line names a stack frame of a traceback. */
 static bool is_frame(const char *line, size_t n)
 {
     return indent(line, n) == 2 && holds(line, n, "File \"");
 }
 
-/* Check whether a line names a file of Python's own: ".../lib/python3.11/...", but not
+/* Check whether a line names a file of the Python installation: ".../lib/python3.11/...", but not
  * lib/python_tools.
  */
 static bool is_of_python(const char *line, size_t n)
@@ -215,20 +227,21 @@ static bool is_of_python(const char *line, size_t n)
     return i < n && isdigit((unsigned char)line[i]);
 }
 
-/* Check whether a line names a file of Python's own or of an installed package. */
+/* Check whether a line names a file of the Python installation or of an installed package. */
 static bool is_of_library(const char *line, size_t n)
 {
     return holds(line, n, "/site-packages/") || holds(line, n, "/dist-packages/") ||
            is_of_python(line, n) || holds(line, n, "\"<frozen ");
 }
 
-/* Chosen lines [n], owned, and the number of frames among them. */
+/* Chosen lines, line [n], owned, and the number of stack frames among them. */
 struct choice {
     struct last_line *line;
     int n, frames;
 };
 
-/* Return all lines from offset at, or if users, without frames of libraries. line NULL: no memory.
+/* Return all lines of text [n] from offset `at` on, except empty ones.  If users, omit the stack
+ * frames of libraries, too. line NULL: no memory; otherwise the caller frees it.
  */
 static struct choice lines_of(const char *text, size_t n, size_t at, bool users)
 {
@@ -251,8 +264,8 @@ static struct choice lines_of(const char *text, size_t n, size_t at, bool users)
     return c;
 }
 
-/* Write at most `most` of the chosen lines to ret: the first half and the last.  Return their
- * number.
+/* Write at most `most` of the chosen lines to ret; of more, the first and the last ones, half of
+ * each.  Return their number.
  */
 static int cut(const struct choice *c, int most, struct last_line *ret)
 {
@@ -263,8 +276,9 @@ static int cut(const struct choice *c, int most, struct last_line *ret)
     return c->n < most ? c->n : most;
 }
 
-/* Write the lines to show of a traceback to ret [most].  If there are too many, leave out frames of
- * libraries, unless no frame would be left.  Return their number.
+/* Write to ret [most] the lines to show of the traceback at offset `at`.  If there are too many,
+ * omit stack frames of libraries, unless no frame would be left, and then lines in the middle.
+ * Return their number.
  */
 static int choose_traceback(const char *text, size_t n, size_t at, int most, struct last_line *ret)
 {
@@ -273,7 +287,7 @@ static int choose_traceback(const char *text, size_t n, size_t at, int most, str
 
     if (c.n > most) {
         users = lines_of(text, n, at, true);
-        if (users.frames > 0) { /* else no location would be left */
+        if (users.frames > 0) { /* otherwise no location would be left */
             free(c.line);
             c = users;
         } else {
@@ -307,7 +321,9 @@ int last_words_tail(const char *text, size_t n, int most, struct last_line *ret)
     return k;
 }
 
-/* Return the offset of the last ENDING lines, which may show the cause of the end. */
+/* Return the offset of the last ENDING lines of text [n], which may show the cause of the end;
+ * empty lines and C++ stack frames do not count.
+ */
 static size_t last_lines(const char *text, size_t n)
 {
     size_t at = n;
@@ -333,7 +349,7 @@ bool last_words_blame_another(const char *text, size_t n)
 }
 
 /* Return the length of "[host:pid] ", or UCX's "[host:pid:0:thread] ", at the start of a line; 0:
- * it has none. host: this machine's name up to its first dot.
+ * the line has neither. host: this machine's name up to its first dot.
  */
 static size_t mpi_prefix(const char *line, const char *host)
 {

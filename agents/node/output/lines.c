@@ -6,7 +6,7 @@
 
 enum { ROOM = LINES_MAX - (sizeof LINES_CUT - 1) };
 
-/* Pass the collected line to fn, marked with LINES_CUT if it was cut, and empty it. */
+/* Pass the collected line to fn, with LINES_CUT at its end if it was cut, and empty the line. */
 static void give(struct lines *l, lines_fn fn, void *ctx)
 {
     if (l->cut) {
@@ -21,17 +21,19 @@ static void give(struct lines *l, lines_fn fn, void *ctx)
     l->cut = l->returned = l->news = false;
 }
 
-/* End a line: pass it to fn, unless lines_flush has passed all of it already. */
+/* Handle a newline: pass the line to fn, unless lines_flush has passed all of it already. */
 static void end_line(struct lines *l, lines_fn fn, void *ctx)
 {
-    if (l->n == 0 && l->flushed) /* all of it was passed already */
+    if (l->n == 0 && l->flushed) /* lines_flush has passed all of the line */
         l->returned = false;
     else
         give(l, fn, ctx);
     l->flushed = false;
 }
 
-/* Append bytes without line ends to the line; after a carriage return they replace it. */
+/* Append n bytes without line ends to the line; if the last byte was a carriage return, they
+ * replace the line.  Drop bytes beyond LINES_MAX.
+ */
 static void append(struct lines *l, const char *data, size_t n)
 {
     size_t room = LINES_MAX - l->n;
@@ -48,7 +50,7 @@ static void append(struct lines *l, const char *data, size_t n)
     l->news = true;
 }
 
-/* Append n bytes of one line, without its newline, and handle its carriage returns. */
+/* Append n bytes of one line, which contain no newline, and handle their carriage returns. */
 static void feed_line(struct lines *l, const char *data, size_t n)
 {
     while (n > 0) {

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Make dir and use it for logs, if it is writable. */
+/* Make dir, if it is missing, and set p to it if it is writable.  Return 0, or a negative errno
+ * with the made folders removed and p->dir "".
+ */
 static int make(const char *dir, struct log_place *p, struct eddis_error *err)
 {
     int rc;
@@ -28,8 +30,8 @@ static int make(const char *dir, struct log_place *p, struct eddis_error *err)
     return rc;
 }
 
-/* Return the path of this user's own log folder of the job, which the caller frees; NULL: no home,
- * or no memory.
+/* Return the path of the job's log folder among this user's files on this node, which the caller
+ * frees.  NULL: no absolute home is set, or no memory.
  */
 static char *own_dir(const struct agent_config *b, const char *state_home, const char *home)
 {

@@ -12,32 +12,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A range of the text to send: bytes of a file, or a line of our own. */
+/* A range of the text to send: bytes of a file, or a line that eddis inserts. */
 struct part {
     const char *path; /* borrowed from the request; NULL: the line in text */
     char text[1024];
-    int64_t from, n;
+    int64_t from, n; /* range of the file: first byte and number of bytes; n: also length of text */
 };
 
 enum { PARTS = 8 };
 
-/* A request for a log, and how far it is. */
+/* A request for a log, and its progress. */
 struct wish {
     struct log_wish w;
     struct part part[PARTS];
-    int n_parts, at;      /* number of parts; the one being sent */
+    int n_parts, at;      /* number of parts; index of the part being sent */
     int64_t done;         /* bytes of that part taken so far */
-    int64_t offset, end;  /* offset of the next chunk in the whole text, and end of that text */
-    bool begun, ended;    /* the files were measured; all chunks were taken */
+    int64_t offset, end;  /* offset of the next chunk in the whole text; end of that text */
+    bool begun, ended;    /* the parts were chosen; all chunks were taken */
     bool told;            /* log_send_done has returned it */
-    bool arrived, partly; /* all of it has arrived; something was left out or rejected */
-    int error;
+    bool arrived, partly; /* all chunks have arrived; some bytes were left out or rejected */
+    int error;            /* negative errno: no file could be read; 0: none */
 };
 
 struct log_send {
     struct wish *wish[LOG_SEND_WISHES];
-    int n, at;     /* number of requests; the one being sent */
-    int n_arrived; /* requests before it are done */
+    int n, at;     /* number of requests; index of the request being sent */
+    int n_arrived; /* requests before this index have arrived or failed */
 };
 
 struct log_send *log_send_new(void)
@@ -71,7 +71,8 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
     struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish };
     int rc = 0;
 
-    /* Drop finished requests that remove no files, as those of users who read a log, to make room.
+    /* To make room, drop finished requests that remove no files, such as those of users who read a
+     * log.
      */
     for (int i = 0; w && s->n == LOG_SEND_WISHES && i < s->n_arrived; i++)
         if (!s->wish[i]->w.remove && s->wish[i]->told) {
@@ -98,14 +99,17 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
 
 /* ---- the parts of a text ---- */
 
-/* Add n bytes from offset `from` of a file to the parts to send. */
+/* Append n bytes of a file from offset `from` to the parts to send; do nothing if n <= 0 or PARTS
+ * are used.
+ */
 static void add_part(struct wish *w, const char *path, int64_t from, int64_t n)
 {
     if (n > 0 && w->n_parts < PARTS)
         w->part[w->n_parts++] = (struct part){ .path = path, .from = from, .n = n };
 }
 
-/* Add the bytes from..to of the whole text, which is the three files of these sizes in their order.
+/* Append the bytes from..to of the whole text to the parts to send.  The whole text is the three
+ * files of these sizes, one after the other.
  */
 static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t to)
 {
@@ -120,8 +124,9 @@ static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t
     }
 }
 
-/* Measure the files and choose the parts to send: all from the offset on, or its first and last
- * bytes with a line between them.
+/* Measure the files of a request and choose the parts to send: all bytes from the requested offset
+ * on (negative: counted from the end).  If they exceed LOG_SEND_MOST, choose the first and last of
+ * them, with a line of eddis between.  If no file exists, set w->error.
  */
 static void begin(struct wish *w)
 {
@@ -159,7 +164,8 @@ static void begin(struct wish *w)
     add_range(w, size, all - LOG_SEND_MOST / 2, all);
 }
 
-/* Read up to n bytes of a part, from its byte `at`. Return the bytes read; 0: the file has shrunk.
+/* Read up to n bytes of a part, from its byte `at`, into `to`.  Return the number of bytes read; 0:
+ * the file has shrunk or cannot be read.
  */
 static size_t read_part(const struct part *p, int64_t at, char *to, size_t n)
 {
@@ -178,8 +184,8 @@ static size_t read_part(const struct part *p, int64_t at, char *to, size_t n)
     return got;
 }
 
-/* Return the largest length up to n that does not cut a UTF-8 character: a cut one would be sent as
- * hexadecimal digits.
+/* Return the largest length up to n at which text can be cut without dividing a UTF-8 character,
+ * whose parts would be sent as hexadecimal digits.
  */
 static size_t whole_characters(const char *text, size_t n)
 {
@@ -249,7 +255,7 @@ void log_send_arrived(struct log_send *s, bool refused)
     for (int i = s->n_arrived; i < s->n && i <= s->at; i++) {
         struct wish *w = s->wish[i];
 
-        if (refused && w->begun) { /* the driver has given this log up */
+        if (refused && w->begun) { /* the driver wants no more of this log */
             w->partly = true;
             w->at = w->n_parts;
         }

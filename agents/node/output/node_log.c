@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLOSE_NS CLOCK_S /* time for a file system that does not respond */
+#define CLOSE_NS CLOCK_S /* time limit for a file system that does not respond */
 
 struct node_log {
     int fd;
@@ -32,7 +32,7 @@ int node_log_open(const char *dir, struct file_thread *files, struct node_log **
 {
     cleanup_free char *path = file_join(dir, "agent.log");
     struct node_log *l;
-    int rc = path ? file_mkdirs(dir, 0700, err) : 0; /* it may be the driver's only */
+    int rc = path ? file_mkdirs(dir, 0700, err) : 0; /* dir may be missing on this node */
 
     if (rc < 0)
         return rc;
@@ -49,7 +49,7 @@ int node_log_open(const char *dir, struct file_thread *files, struct node_log **
     return 0;
 }
 
-/* Write one line; runs in the file thread. */
+/* Write one line to the log (file_task.run, on the file thread). */
 static void write_line(struct file_task *k)
 {
     const struct line *line = (const struct line *)k;
@@ -102,7 +102,7 @@ bool node_log_close(struct node_log *l)
         return true;
     over = file_thread_settle(l->files, clock_after_ns(clock_now_ns(), CLOSE_NS));
     if (over)
-        (void)close(l->fd); /* else the thread may still write to it */
+        (void)close(l->fd); /* otherwise the thread may still write to it */
     free(l);
     return over;
 }

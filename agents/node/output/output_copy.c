@@ -9,14 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Size of the token bucket: at least LEAST_BURST bytes, and the bytes of BURST_S seconds. */
 enum { LEAST_BURST = 16 << 10, BURST_S = 4 };
 
-/* Pause between two messages, so that a program that prints word by word does not wake the agent
- * for each.
+/* Least interval between two messages, so that a program that prints word by word does not wake the
+ * agent for each word.
  */
 static const int64_t apart_ns = 50 * CLOCK_MS;
 
-/* Time from the change of an unfinished line until it is sent; longer with many ranks. */
+/* Limits of the time from the change of an unfinished line until it is sent; a smaller rate, as
+ * with many ranks, makes it longer.
+ */
 static const int64_t least_partial_ns = 200 * CLOCK_MS, most_partial_ns = 2 * CLOCK_S;
 enum { PARTIAL_BYTES = 12 << 10 }; /* bytes of the rank's share between two unfinished lines */
 
@@ -26,12 +29,12 @@ struct output_copy {
     struct lines lines;
     int64_t rate, burst, tokens; /* token bucket, in bytes */
     int64_t filled_ns;           /* time when tokens were last added */
-    int64_t sent_ns;             /* time of the last message, or attempt */
-    int64_t partial_ns;
-    int64_t changed_ns; /* when the unfinished line changed; CLOCK_NEVER: it was sent */
+    int64_t sent_ns;             /* time of the latest message, sent or not accepted; 0: none */
+    int64_t partial_ns;          /* time from the change of an unfinished line until it is sent */
+    int64_t changed_ns; /* time at which the unfinished line changed; CLOCK_NEVER: it was sent */
     bool began;         /* filled_ns is valid */
-    int64_t dropped;
-    char *text; /* [2 * burst]: whole lines with their newlines, n bytes from `first` */
+    int64_t dropped;    /* lines dropped since the last message */
+    char *text;         /* [2 * burst]: whole lines with their newlines, n bytes from `first` */
     size_t first, n;
     char message[OUTPUT_COPY_MESSAGE];
 };
@@ -70,7 +73,7 @@ void output_copy_free(struct output_copy *c)
 
 /* ---- pending lines ---- */
 
-/* Drop the oldest pending line and count it. */
+/* Remove the oldest pending line, of which there must be one, and count it as dropped. */
 static void drop_oldest(struct output_copy *c)
 {
     const char *from = c->text + c->first, *end = memchr(from, '\n', c->n);
@@ -88,7 +91,9 @@ static void hide_zeros(char *text, size_t n)
         *zero = '?';
 }
 
-/* Append a line to the pending ones, and drop the oldest to make room. ctx is the copy. */
+/* Append a line of n bytes to the pending lines, and drop the oldest ones to make room (lines_fn;
+ * ctx is the struct output_copy).
+ */
 static void add_line(void *ctx, const char *line, size_t n)
 {
     struct output_copy *c = ctx;
@@ -111,7 +116,7 @@ static void add_line(void *ctx, const char *line, size_t n)
 
 /* ---- messages ---- */
 
-/* Add the tokens of the time since the last call, up to the bucket's size. */
+/* Add the tokens of the time since the previous call, up to the bucket's size. */
 static void fill(struct output_copy *c, int64_t now_ns)
 {
     int64_t gone_ns = c->began ? now_ns - c->filled_ns : 0, more;
@@ -126,7 +131,9 @@ static void fill(struct output_copy *c, int64_t now_ns)
     c->tokens = c->tokens + more < c->burst ? c->tokens + more : c->burst;
 }
 
-/* Return the bytes of the oldest lines that fit in one message; one line always fits. */
+/* Return the number of bytes of the oldest pending lines that fit in one message; a single line
+ * always fits.  At least one line must be pending.
+ */
 static size_t choose(const struct output_copy *c)
 {
     const char *from = c->text + c->first;
@@ -136,7 +143,9 @@ static size_t choose(const struct output_copy *c)
     return (size_t)(end - from) + 1;
 }
 
-/* Send one message of pending lines; return false if it is not accepted now. */
+/* Send one message of the oldest pending lines, and remove them and their tokens.  Return false,
+ * with the lines kept, if it is not accepted now.
+ */
 static bool send_one(struct output_copy *c, int64_t now_ns)
 {
     size_t n = choose(c);
@@ -153,7 +162,9 @@ static bool send_one(struct output_copy *c, int64_t now_ns)
     return true;
 }
 
-/* Send all pending lines, whatever the bucket holds; return false if one is not accepted. */
+/* Send all pending lines, whatever the bucket holds.  Return false, with the rest kept, if a
+ * message is not accepted.
+ */
 static bool send_all(struct output_copy *c, int64_t now_ns)
 {
     while (c->n > 0)
@@ -162,14 +173,14 @@ static bool send_all(struct output_copy *c, int64_t now_ns)
     return true;
 }
 
-/* Check whether the last message is too recent for another. */
+/* Check whether the last message was sent too recently to send another now. */
 static bool is_soon(const struct output_copy *c, int64_t now_ns)
 {
     return c->sent_ns && now_ns < c->sent_ns + apart_ns;
 }
 
-/* Send pending lines as tokens allow.  The last message may take more tokens than there are; later
- * time pays that debt.
+/* Send pending lines as long as the bucket has tokens.  The last message may take more tokens than
+ * there are; the tokens of later time pay this debt.
  */
 static void send_due(struct output_copy *c, int64_t now_ns)
 {
@@ -190,14 +201,14 @@ void output_copy_feed(struct output_copy *c, const char *data, size_t n, int64_t
 
 /* ---- the unfinished line ---- */
 
-/* Return when the unfinished line may be sent; CLOCK_NEVER: it has not changed. */
+/* Return the time at which the unfinished line may be sent; CLOCK_NEVER: it has not changed. */
 static int64_t partial_at(const struct output_copy *c)
 {
     return c->changed_ns == CLOCK_NEVER ? CLOCK_NEVER : c->changed_ns + c->partial_ns;
 }
 
-/* Send the unfinished line, after all lines before it.  If it cannot be sent now, a later call
- * sends its state at that time.
+/* Send the unfinished line with "\r\n" after it, if no whole line is pending and there are tokens.
+ * If it is not sent now, a later call sends its state at that time.
  */
 static void send_partial(struct output_copy *c, int64_t now_ns)
 {

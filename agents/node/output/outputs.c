@@ -10,7 +10,7 @@ enum { MOST_ROWS = 1024 };
 /* Some lines of a rank, as one message brought them. */
 struct piece {
     struct piece *next;
-    int64_t dropped; /* lines missing before it */
+    int64_t dropped; /* lines missing before this piece */
     size_t n;
     char *text;
     bool early;
@@ -19,9 +19,9 @@ struct piece {
 /* The queue of one rank. */
 struct queue {
     int rank;
-    struct piece *first, **last;
-    size_t bytes;
-    int64_t dropped; /* further lines missing before the first piece */
+    struct piece *first, **last; /* oldest piece; where the pointer to the next new piece goes */
+    size_t bytes;                /* bytes of all its pieces */
+    int64_t dropped;             /* further lines missing before the first piece */
 };
 
 struct outputs {
@@ -53,7 +53,7 @@ void outputs_free(struct outputs *o)
     free(o);
 }
 
-/* Return the rank's queue, made if it is new; NULL: no memory. */
+/* Return the rank's queue; make it if there is none yet.  NULL: no memory. */
 static struct queue *queue_of(struct outputs *o, int rank)
 {
     struct queue *q, **more;
@@ -73,7 +73,9 @@ static struct queue *queue_of(struct outputs *o, int rank)
     return o->queue[o->n++] = q;
 }
 
-/* Return the number of whole lines in text; an unfinished one, with "\r\n", does not count. */
+/* Return the number of whole lines in text; an unfinished line, which ends in "\r\n", does not
+ * count.
+ */
 static int64_t count_lines(const char *text)
 {
     int64_t n = 0;
@@ -83,7 +85,9 @@ static int64_t count_lines(const char *text)
     return n;
 }
 
-/* Take the first piece out of a queue, with all lines missing before it. */
+/* Remove the oldest piece from a queue that has one, and return it for the caller to free.  Its
+ * `dropped` then counts all lines missing before it.
+ */
 static struct piece *unlink_first(struct queue *q)
 {
     struct piece *p = q->first;

@@ -16,26 +16,27 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Bytes of the last output that are kept in memory. */
 enum { KEPT = 16384 };
 
 struct rank_log {
-    char *head_path, *tail_path, *old_path;
-    int fd; /* file being written; -1: none */
-    bool in_tail;
-    int64_t written; /* bytes in that file */
-    int64_t old_bytes;
-    int64_t head_max, tail_max;
-    int64_t dropped;
-    int error;         /* negative errno of the last write; 0: success */
-    int first_error;   /* first error of all */
-    int64_t unwritten; /* bytes not written since the last error began */
+    char *head_path, *tail_path, *old_path; /* files of the beginning, the end, the older end */
+    int fd;                                 /* file being written; -1: none */
+    bool in_tail;                           /* the file being written is tail_path, not head_path */
+    int64_t written;                        /* bytes in the file being written */
+    int64_t old_bytes;                      /* bytes in old_path */
+    int64_t head_max, tail_max;             /* limits of head_path and tail_path, in bytes */
+    int64_t dropped;                        /* output that is in no file, in bytes */
+    int error; /* negative errno of failed writes that the log does not mention yet; 0: none */
+    int first_error;   /* negative errno of the first failed write; 0: none */
+    int64_t unwritten; /* bytes that the log must still report as not written */
     char kept[KEPT];   /* the last output; of a line with carriage returns only its last state */
     size_t n_kept;
     bool returned; /* the last byte was a carriage return */
 };
 
-/* Open a file for appending, mode 0600, and set its size.  Return the descriptor or a negative
- * errno value.
+/* Open a file for appending, with mode 0600 if it is new, and store its size in *ret_size.  Return
+ * the descriptor or a negative errno.
  */
 static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
 {
@@ -76,13 +77,13 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
     if (generation > 1 && l->written) {
         snprintf(line, sizeof line, "[eddis: start %lld]\n", (long long)generation);
         rank_log_write(l, line, strlen(line));
-        l->n_kept = 0; /* that is no word of the program's */
+        l->n_kept = 0; /* this line is not output of the program */
     }
     *ret = l;
     return 0;
 }
 
-/* Append bytes to the last output in memory, and drop the oldest. */
+/* Append n bytes to the last output in memory (l->kept), and drop the oldest bytes beyond KEPT. */
 static void keep_bytes(struct rank_log *l, const char *data, size_t n)
 {
     if (n >= KEPT) {
@@ -100,8 +101,8 @@ static void keep_bytes(struct rank_log *l, const char *data, size_t n)
     l->n_kept += n;
 }
 
-/* Append output to the last output in memory; as in lines_feed, text after a carriage return
- * replaces its line.
+/* Append output to the last output in memory.  As in lines_feed, text after a carriage return
+ * replaces the line before it.
  */
 static void keep(struct rank_log *l, const char *data, size_t n)
 {
@@ -123,7 +124,7 @@ static void keep(struct rank_log *l, const char *data, size_t n)
     }
 }
 
-/* Write a formatted line to fd. */
+/* Write a formatted line to fd; ignore a failure. */
 static void say(int fd, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(int fd, const char *fmt, ...)
@@ -137,7 +138,8 @@ static void say(int fd, const char *fmt, ...)
     (void)file_write_all(fd, line, strlen(line), NULL);
 }
 
-/* Return the size of a file, which another generation may have left; 0: there is none. */
+/* Return the size of a regular file, which an earlier generation may have left; 0: there is none.
+ */
 static int64_t size_of(const char *path)
 {
     struct stat st;
@@ -145,7 +147,9 @@ static int64_t size_of(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* Continue in the next file because the present one is full; in none if that fails. */
+/* Continue in the next file because the present file is full: close it, rename the end to the older
+ * end, and open the end anew.  If that fails, l->fd is negative, and later output is dropped.
+ */
 static void turn(struct rank_log *l)
 {
     bool moved = true;
@@ -165,8 +169,9 @@ static void turn(struct rank_log *l)
     l->in_tail = true;
 }
 
-/* Write to the log how many bytes are missing here, once there is room again. last: no more will
- * come, so overwrite the file's end if it is full.
+/* If writes have failed, write to the log how many bytes are missing at this point, and reset the
+ * count if that succeeds. last: no more output will come, so overwrite the file's end if the disk
+ * is still full.
  */
 static void say_unwritten(struct rank_log *l, bool last)
 {
@@ -185,7 +190,7 @@ static void say_unwritten(struct rank_log *l, bool last)
     }
 }
 
-/* Record that n bytes could not be written. */
+/* Record that n bytes could not be written, and why (errno). */
 static void write_failed(struct rank_log *l, size_t n)
 {
     l->error = l->fd < 0 ? -EBADF : -errno;
@@ -217,8 +222,8 @@ void rank_log_write(struct rank_log *l, const char *data, size_t n)
     }
 }
 
-/* Copy chosen lines of the last output to ret [size], each cut to line_bytes, without control
- * characters.
+/* Copy n chosen lines of the last output to ret [size], each cut to line_bytes and with a newline,
+ * without control characters.  Stop at the first line for which there is no room.
  */
 static void copy_lines(const struct rank_log *l, const struct last_line *line, int n,
                        size_t line_bytes, char *ret, size_t size)

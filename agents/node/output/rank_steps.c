@@ -18,8 +18,8 @@ struct rank_steps {
     bool own;            /* the program writes its page itself */
 };
 
-/* Get the board's path and the local rank, from the variables that libeddis uses.  Return false if
- * they are not set.
+/* Store the board's path, borrowed, and the local rank from the variables that libeddis uses.
+ * Return false if they are not set.
  */
 static bool page_of(const char **ret_board, int *ret_rank)
 {
@@ -34,8 +34,8 @@ static bool page_of(const char **ret_board, int *ret_rank)
     return true;
 }
 
-/* Check whether we may write the progress page; open it if needed.  A program that writes the page
- * itself owns it.
+/* Check whether this process may write the progress page (s->board), and open it if needed.  If the
+ * program writes the page itself, close it, set s->own, and return false from then on.
  */
 static bool has_page(struct rank_steps *s)
 {
@@ -52,7 +52,9 @@ static bool has_page(struct rank_steps *s)
     return s->board != NULL;
 }
 
-/* Write a step to the progress page; as step_lines_fn. ctx is the struct rank_steps. */
+/* Write a step to the progress page, if this process may write it (step_lines_fn; ctx is the struct
+ * rank_steps).
+ */
 static void show(void *ctx, int64_t steps, int64_t since, int64_t total)
 {
     struct rank_steps *s = ctx;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+/* Limit of searched bytes per second; groups of a match: the whole, the step and the total. */
 enum { BYTES_PER_S = 2 << 20, GROUPS = 3 };
 
 struct step_lines {
@@ -17,10 +18,10 @@ struct step_lines {
     bool compiled;
     step_lines_fn fn;
     void *ctx;
-    char line[STEP_LINES_MAX + 1];
+    char line[STEP_LINES_MAX + 1]; /* the unfinished line: n bytes */
     size_t n;
-    bool any;           /* a number was found before */
-    int64_t last, base; /* the last number; steps of the epochs before */
+    bool any;           /* a step number was found before */
+    int64_t last, base; /* previous step number; steps of the earlier epochs */
     int64_t look_bytes; /* bytes that may still be searched in this second */
     int64_t second_ns;  /* start of this second */
 };
@@ -44,7 +45,9 @@ int step_lines_open(const char *pattern, step_lines_fn fn, void *ctx, struct ste
     return 0;
 }
 
-/* Return the number in a group of a match; -1: there is none, or it is too large. */
+/* Return the number in a group of a match; -1: the group is empty, has other characters, or the
+ * number is too large.
+ */
 static int64_t number(const char *line, const regmatch_t *m)
 {
     int64_t value = 0;
@@ -58,8 +61,9 @@ static int64_t number(const char *line, const regmatch_t *m)
     return value < INT64_MAX / 4 ? value : -1;
 }
 
-/* Report step number `at`, unless it is the last one again.  A smaller number than the last begins
- * a new epoch: count on from the steps before.
+/* Pass step number `at` to fn, unless it equals the previous number.  A number smaller than the
+ * previous one begins a new epoch: the steps of the earlier epochs are added to it. total: number
+ * of steps; it is passed on only in the first epoch.
  */
 static void found(struct step_lines *l, int64_t at, int64_t total)
 {
@@ -75,7 +79,7 @@ static void found(struct step_lines *l, int64_t at, int64_t total)
     l->last = at;
 }
 
-/* Search a complete line for a step number, and empty it. */
+/* Search the collected line for a step number, pass it to found(), and empty the line. */
 static void end_line(struct step_lines *l)
 {
     regmatch_t m[GROUPS];
@@ -88,7 +92,7 @@ static void end_line(struct step_lines *l)
     l->n = 0;
 }
 
-/* Check whether n more bytes may be searched in this second, and count them. */
+/* Check whether the limit allows to search further bytes in this second; if so, count n bytes. */
 static bool may_look(struct step_lines *l, size_t n, int64_t now_ns)
 {
     if (now_ns - l->second_ns >= CLOCK_S) {

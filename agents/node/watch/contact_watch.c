@@ -16,10 +16,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Fewer polls may have missed a listener between two of them. */
+/* Least number of polls of a port for the finding that no process has listened on it: fewer polls
+ * may have missed a listener between two of them.
+ */
 enum { LOOKS_SURE = 5 };
 
+/* Parts of the paths of training frameworks' libraries in a memory map. */
 static const char *const frameworks[] = { "/libtorch", "/libtensorflow", "/jaxlib/", "/paddle/" };
+/* Parts of the paths of libraries by which a rank takes part in the job. */
 static const char *const joins[] = { "/libeddis.so", "/libmpi" };
 
 /* Record whether a rank has loaded a training framework, and libeddis or MPI, from its memory map.
@@ -37,7 +41,9 @@ static void look_at_memory(struct contact_watch_rank *r, pid_t pid)
     }
 }
 
-/* Check whether a process listens on any port: others may connect to it. */
+/* Check whether a process has any of the listening sockets in l open, so that other ranks may
+ * connect to it.
+ */
 static bool listens(pid_t pid, const struct contact_watch_listeners *l)
 {
     char path[64], to[64];

@@ -12,10 +12,10 @@
 #include <string.h>
 
 enum {
-    CORES = 8,
-    SENSORS = 32,
-    PATH = 1536,
-    MOST_MILLI = 200000, /* higher values are a sensor's error; thousandths of a degree */
+    CORES = 8,           /* most cores of a rank whose counters are read */
+    SENSORS = 32,        /* sensors of each kind that are looked for */
+    PATH = 1536,          /* size of a path */
+    MOST_MILLI = 200000, /* highest valid temperature, in thousandths of a degree */
 };
 
 FILE *core_heat_open(const char *root, const char *format, ...)
@@ -30,8 +30,9 @@ FILE *core_heat_open(const char *root, const char *format, ...)
     return fopen(all, "re");
 }
 
-/* Read for how many milliseconds heat has throttled a core since boot. what: "core" for its own
- * heat, "package" for the whole processor's.  Return false if it is not counted.
+/* Store in *ret for how many milliseconds since boot heat has throttled a core. what: "core" for
+ * the core's own heat, "package" for the heat of the whole processor.  Return false if the kernel
+ * does not count this time.
  */
 static bool read_ms(const char *root, int core, const char *what, int64_t *ret)
 {
@@ -64,8 +65,8 @@ void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *
 
 /* ---- temperature ---- */
 
-/* Write the first word of a file of folder i below /sys/class to ret; return false if there is
- * none.
+/* Write to ret the first word of the file root/sys/class/<folder><i>/<file>; return false if there
+ * is none.
  */
 static bool read_word(const char *root, const char *folder, int i, const char *file, char ret[64])
 {
@@ -74,8 +75,9 @@ static bool read_word(const char *root, const char *folder, int i, const char *f
     return f && fscanf(f, "%63s", ret) == 1;
 }
 
-/* Check whether a sensor's driver is one for processors.  Only the first sensor of a driver is
- * read, which is the whole processor's: reading those of the cores would interrupt each core.
+/* Check whether a sensor's driver, by its name, measures processors.  Only the first sensor of a
+ * driver is read, which is that of the whole processor: reading those of the cores would interrupt
+ * each core.
  */
 static bool is_processor(const char *name)
 {

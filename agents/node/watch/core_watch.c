@@ -26,32 +26,32 @@ enum {
 
 /* Processor time in clock ticks since boot. */
 struct ticks {
-    int64_t all, busy, stolen;
+    int64_t all, busy, stolen; /* all: busy, stolen (by the hypervisor) and idle */
 };
 
 struct rank {
     pid_t wrapper, pid;
-    int64_t used; /* by all its processes, in clock ticks */
+    int64_t used; /* processor time of the wrapper and its descendants, in clock ticks */
     cpu_set_t cores;
 };
 
 /* Counters of one rank at one reading. */
 struct counts {
-    pid_t pid; /* 0: there was no reading */
+    pid_t pid; /* the rank's process; 0: there was no reading */
     cpu_set_t cores;
     struct ticks ticks;
     int64_t own; /* time of the job's ranks on these cores, in clock ticks */
     struct core_heat heat;
     char group[GROUP];
-    int64_t periods, throttled;
+    int64_t periods, throttled; /* periods of the quotas of its control groups; throttled periods */
 };
 
 struct core_watch {
-    const char *root;
-    struct rank *rank;      /* [n] */
-    struct counts *before;  /* [n] */
-    struct core_loss *loss; /* [n] */
-    struct ticks core[CPU_SETSIZE];
+    const char *root;               /* folder that has proc and sys, normally "" */
+    struct rank *rank;              /* [n] */
+    struct counts *before;          /* [n] */
+    struct core_loss *loss;         /* [n] */
+    struct ticks core[CPU_SETSIZE]; /* latest reading of each core */
     double celsius;
     int n;
     int64_t next_ns;
@@ -142,8 +142,8 @@ static int by_pid(const void *a, const void *b)
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Return the rank whose wrapper is this process or an ancestor of it; -1: none. all [n] is sorted
- * by pid.
+/* Return the index of the rank whose wrapper is process p or an ancestor of p; -1: none. all [n]:
+ * all processes, sorted by pid.
  */
 static int rank_of(const struct core_watch *w, const struct proctree_process *p,
                    const struct proctree_process *all, size_t n)
@@ -159,8 +159,9 @@ static int rank_of(const struct core_watch *w, const struct proctree_process *p,
     return -1;
 }
 
-/* Set the processor time that the processes of each rank have used.  The time of an ended child
- * counts for the process that reaped it.  Return false if nothing can be read.
+/* Set w->rank[i].used of each rank to the processor time of all its processes.  The time of an
+ * ended child counts for the process that reaped it.  Return false, with nothing changed, if the
+ * processes cannot be read.
  */
 static bool read_used(struct core_watch *w)
 {
@@ -181,8 +182,8 @@ static bool read_used(struct core_watch *w)
     return true;
 }
 
-/* Return the time that all ranks have used on these cores.  A rank that may also run on others
- * counts as if it had used all its cores equally.
+/* Return the processor time, in ticks, that all ranks have used on these cores.  The time of a rank
+ * that may also run on other cores is divided equally among its cores.
  */
 static int64_t used_on(const struct core_watch *w, const cpu_set_t *cores)
 {
@@ -199,7 +200,8 @@ static int64_t used_on(const struct core_watch *w, const cpu_set_t *cores)
     return (int64_t)ret;
 }
 
-/* Add the throttling counters of a control group's cpu.stat; in version 2 not every group has them.
+/* Add the throttling counters in the file cpu.stat of a control group, f, to c; f: NULL, or without
+ * these counters, as in some groups of version 2: add nothing.
  */
 static void add_group(FILE *f, struct counts *c)
 {
@@ -216,8 +218,8 @@ static void add_group(FILE *f, struct counts *c)
     c->throttled += throttled;
 }
 
-/* Add the throttling counters of a control group and all above it: any of them may have the quota.
- * Those without one count no periods.
+/* Add to c the throttling counters of a control group and of all groups above it, since any of them
+ * may have the quota.  A group without a quota counts no periods.
  */
 static void add_groups(const char *root, const char *mount, const char *group, struct counts *c)
 {
@@ -243,8 +245,8 @@ static bool has_cpu(const char *list)
     return false;
 }
 
-/* Read a process's control group and its throttling counters.  Lines of its file are "0::/path" in
- * version 2, "5:cpu,cpuacct:/path" in version 1.
+/* Store a process's control group and its throttling counters in c.  Lines of /proc/PID/cgroup are
+ * "0::/path" in version 2, "5:cpu,cpuacct:/path" in version 1.
  */
 static void read_group(const char *root, pid_t pid, struct counts *c)
 {
@@ -268,7 +270,7 @@ static void read_group(const char *root, pid_t pid, struct counts *c)
     }
 }
 
-/* Return the number in a file of a core's cpufreq folder, in kHz; NAN: unknown. */
+/* Return the frequency in a file of a core's cpufreq folder, in kHz; NAN: unknown. */
 static double frequency(const char *root, int core, const char *name)
 {
     cleanup_file FILE *f =
@@ -278,8 +280,8 @@ static double frequency(const char *root, int core, const char *name)
     return f && fscanf(f, "%lf", &ret) == 1 ? ret : NAN;
 }
 
-/* Return the mean part, 0 to 1, by which the first few cores run below their highest clock; NAN:
- * unknown.
+/* Return the mean part, 0 to 1, by which the first CLOCKS of these cores run below their highest
+ * clock; NAN: unknown for one of them.
  */
 static double clock_lost(const char *root, const cpu_set_t *cores)
 {
@@ -309,7 +311,9 @@ static double part(int64_t some, int64_t all)
     return all > 0 ? fmin(fmax((double)some / (double)all, 0), 1) : NAN;
 }
 
-/* Read the counters of one rank at this moment. */
+/* Fill *ret with the counters of one rank now: core times and processor time as read before into w,
+ * heat and throttling as read here.
+ */
 static void count(const struct core_watch *w, const struct rank *r, struct counts *ret)
 {
     *ret = (struct counts){ .pid = r->pid, .cores = r->cores };
@@ -324,8 +328,8 @@ static void count(const struct core_watch *w, const struct rank *r, struct count
     read_group(w->root, r->pid, ret);
 }
 
-/* Return the part of time, 0 to 1, for which heat throttled the cores between two readings; NAN:
- * unknown.
+/* Return the part of the time between readings a and b, 0 to 1, in which heat throttled the cores
+ * of b; NAN: unknown.
  */
 static double heat_lost(const struct counts *a, const struct counts *b)
 {
@@ -337,8 +341,8 @@ static double heat_lost(const struct counts *a, const struct counts *b)
     return a->heat.n == b->heat.n ? part(core > package ? core : package, (int64_t)ms) : NAN;
 }
 
-/* Compute a rank's losses between readings a and b; all unknown if its process or its cores have
- * changed.
+/* Store in *ret the parts of processor time that a rank lost between its readings a and b.  All are
+ * unknown (NAN) if the rank's process or cores have changed, or a reading is missing.
  */
 static void compare(const struct core_watch *w, const struct counts *a, const struct counts *b,
                     struct core_loss *ret)
@@ -357,14 +361,16 @@ static void compare(const struct core_watch *w, const struct counts *a, const st
     ret->celsius = w->celsius;
 }
 
-/* Set the cores on which a rank's process may run; none if it is unknown. */
+/* Set r->cores to the cores on which the rank's process may run; to none if they are unknown. */
 static void find_cores(struct rank *r)
 {
     if (r->pid <= 0 || sched_getaffinity(r->pid, sizeof r->cores, &r->cores) < 0)
         CPU_ZERO(&r->cores);
 }
 
-/* Read a rank's counters and compute its losses since the previous reading. */
+/* Read the counters of rank i and set w->loss[i] to its losses since the previous reading.  Needs
+ * the core times and processor times of this reading in w.
+ */
 static void take_rank(struct core_watch *w, int i)
 {
     struct counts now = { .pid = 0 };

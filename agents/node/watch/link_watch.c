@@ -29,23 +29,23 @@ enum { MOST = 64 << 10 }; /* most connections of a machine; with more nothing is
 /* One TCP connection: time it was busy sending, and acknowledged bytes, since it was opened. */
 struct link {
     uint32_t inode;
-    uint64_t busy_us, acked;
-    char peer[ADDRESS];
+    uint64_t busy_us, acked; /* microseconds that it was busy sending; acknowledged bytes */
+    char peer[ADDRESS];      /* address of its other end */
 };
 
 /* The connections of this machine at one moment. */
 struct reading {
     struct link *link; /* [n], sorted by inode */
     size_t n, room;
-    int64_t at_ns;
+    int64_t at_ns; /* time at which the reading began */
 };
 
 struct link_watch {
-    pid_t *pid;             /* [n] */
-    struct link_load *load; /* [n] */
-    struct reading now, before;
+    pid_t *pid;                 /* [n] */
+    struct link_load *load;     /* [n] */
+    struct reading now, before; /* the latest two readings */
     int n;
-    int64_t next_ns;
+    int64_t next_ns; /* earliest time of the next reading */
 };
 
 static const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
@@ -91,7 +91,7 @@ struct link_load link_watch_load(const struct link_watch *w, int i)
 
 /* ---- all connections of the machine ---- */
 
-/* Append a connection; return false if there are too many or no memory. */
+/* Append a connection to r; return false if r has MOST already, or without memory. */
 static bool keep(struct reading *r, const struct link *l)
 {
     if (r->n == MOST)
@@ -109,15 +109,17 @@ static bool keep(struct reading *r, const struct link *l)
     return true;
 }
 
-/* Check whether a connection leaves this machine: equal addresses at both ends do not use a link.
+/* Check whether a connection leaves this machine: one with equal addresses at both ends uses no
+ * link.
  */
 static bool goes_out(const struct inet_diag_msg *m)
 {
     return memcmp(m->id.idiag_src, m->id.idiag_dst, sizeof m->id.idiag_src) != 0;
 }
 
-/* Read a connection's busy time and acknowledged bytes.  Time in which the receiver had no room
- * does not count: that is no slow link.  Return false if the kernel is too old to report them.
+/* Store a connection's busy time and acknowledged bytes in *ret. n: bytes of the attributes that
+ * follow m.  The busy time is without the time in which the receiver had no room, since that is no
+ * slow link.  Return false if the kernel is too old to report them.
  */
 static bool read_info(const struct inet_diag_msg *m, int n, struct link *ret)
 {
@@ -138,8 +140,8 @@ static bool read_info(const struct inet_diag_msg *m, int n, struct link *ret)
     return false;
 }
 
-/* Write the peer's address.  An IPv4 address on an IPv6 socket becomes "10.1.0.7", not
- * "::ffff:10.1.0.7".
+/* Write the peer's address to ret->peer; return false if that fails.  An IPv4 address on an IPv6
+ * socket becomes "10.1.0.7", not "::ffff:10.1.0.7".
  */
 static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
 {
@@ -172,7 +174,7 @@ static int by_inode(const void *a, const void *b)
     return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-/* Read all connections of the machine now. */
+/* Replace the connections in r by those that the machine has now, sorted by inode. */
 static void read_all(struct reading *r)
 {
     r->n = 0;
@@ -183,7 +185,7 @@ static void read_all(struct reading *r)
         qsort(r->link, r->n, sizeof *r->link, by_inode);
 }
 
-/* Return the connection of a socket's inode; NULL: none. */
+/* Return the connection of a socket's inode in a reading; NULL: none. */
 static const struct link *find(const struct reading *r, uint32_t inode)
 {
     const struct link key = { .inode = inode };
@@ -193,7 +195,9 @@ static const struct link *find(const struct reading *r, uint32_t inode)
 
 /* ---- the connections of a rank ---- */
 
-/* Replace *busiest by the connection of this inode if it was busier between the two readings. */
+/* Set *busiest to the load of the socket with this inode between the two readings, if both have the
+ * socket and it was busier than *busiest.
+ */
 static void compare(const struct link_watch *w, uint32_t inode, struct link_load *busiest)
 {
     const struct link *a = find(&w->before, inode), *b = find(&w->now, inode);
@@ -209,7 +213,9 @@ static void compare(const struct link_watch *w, uint32_t inode, struct link_load
     memcpy(busiest->peer, b->peer, sizeof busiest->peer);
 }
 
-/* Set the load of a rank's busiest connection. */
+/* Set w->load[i] to the load of the busiest connection of rank i's process since the previous
+ * reading; unknown if there is none.
+ */
 static void take_rank(struct link_watch *w, int i)
 {
     char path[64], target[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory_limits.c - reads the memory limit of each worker, less what others use of it */
+/* memory_limits.c - reads the memory limit of each worker, less what other processes use of it */
 #include "memory_limits.h"
 
 #include "lib/base/cleanup.h"
@@ -12,29 +12,30 @@ enum { GROUPS_BYTES = 4096 };
 
 /* A memory limit, shared by the workers of one control group. */
 struct limit {
-    struct quota_memory is;
-    int pool;           /* rank of the first worker under it */
-    int64_t left_bytes; /* limit for the memory that workers report, without others' use */
+    struct quota_memory is; /* the limit and the memory used under it */
+    int pool;               /* rank of the first worker under the limit */
+    int64_t left_bytes;     /* bytes that remain for the memory that the workers report */
 };
 
-/* Subtract the process's file pages, which the kernel can take back, from a number of bytes of its
- * memory.  Return the rest, at least 0.
+/* Return a number of bytes of a process's memory without its file pages, which the kernel can take
+ * back; at least 0.
  */
 static int64_t not_file(int64_t bytes, const struct process_memory *m)
 {
     return bytes > m->file_bytes ? bytes - m->file_bytes : 0;
 }
 
-/* Check whether a worker reports more memory than it ever held here: its program reports a device's
- * memory.
+/* Check whether a worker reports more memory than its process ever held here: then its program
+ * reports the memory of a device.
  */
 static bool is_elsewhere(const struct memory_limits_worker *w)
 {
     return w->report->memory_told && w->report->memory_bytes > w->memory->peak_bytes;
 }
 
-/* Set what is left of limit `at` for its workers: without other processes' use, and without what
- * workers hold beyond what they report.
+/* Set ret->left_bytes to what remains of the limit *ret for the memory that its workers report:
+ * subtract what other processes use, and what the workers hold beyond what they report.  The
+ * workers under the limit are those of w [n] with of[i] == at.
  */
 static void take_off(const struct memory_limits_worker *w, const int *of, int n, int at,
                      struct limit *ret)
@@ -54,7 +55,9 @@ static void take_off(const struct memory_limits_worker *w, const int *of, int n,
         ret->left_bytes = 1;
 }
 
-/* Find the limit of each worker and its index of[i]; -1: unknown.  Return the number of limits. */
+/* Find the memory limits of the workers w [n].  Store each limit once in ret, and in of[i] the
+ * index of worker i's limit; -1: unknown.  Return the number of limits.
+ */
 static int find_limits(const struct memory_limits_worker *w, int n, int *of, struct limit *ret)
 {
     char groups[GROUPS_BYTES], before[GROUPS_BYTES] = "";

@@ -2,7 +2,9 @@
 /* page_check.c - replaces invalid numbers of a progress page */
 #include "page_check.h"
 
-/* Highest number of enum eddis_phase, with room for more. */
+/* Highest phase that is accepted: above the present values of enum eddis_phase, so that new ones
+ * can be added.
+ */
 enum { EDDIS_PHASES = 63 };
 
 /* Return rank if it is a valid rank; else -1. */
@@ -11,7 +13,9 @@ static int64_t rank_or_none(int64_t rank)
     return rank >= 0 && rank < BOARD_MAX_RANKS ? rank : -1;
 }
 
-/* Replace invalid values of a comparison of models. */
+/* Replace invalid values of a comparison of models: ranks by -1, the result by "alike", the
+ * difference by 0.
+ */
 static void repair_models(struct model_check *m)
 {
     m->rank = rank_or_none(m->rank);

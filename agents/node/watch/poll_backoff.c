@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* poll_backoff.c - waits a fixed part of the time in which nothing new was seen */
+/* poll_backoff.c - waits a fixed part of the time since something new was last seen */
 #include "poll_backoff.h"
 
 #include "lib/base/clock.h"
@@ -7,6 +7,7 @@
 enum { PART = 64 };   /* an event is seen late by at most a PARTth of the time it took */
 enum { TIMES = 100 }; /* the pause between readings is this many times as long as one computes */
 
+/* Minimum interval between two polls. */
 static const int64_t least_ns = 5 * CLOCK_MS;
 
 void poll_backoff_taken(struct poll_backoff *l, int64_t seen, int64_t most_ns, int64_t now_ns)

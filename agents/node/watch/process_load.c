@@ -57,8 +57,10 @@ static pid_t find_thread(pid_t pid, pid_t told)
     return ret;
 }
 
-/* Find the process below root that reports p's numbers.  Two with the same number in different
- * namespaces cannot be distinguished: then none is known.
+/* Find the descendant of root, and its thread, that have the numbers p->told_pid and p->told_thread
+ * in their own PID namespace.  Set p->pid and p->thread to their numbers on this node, and
+ * p->start; set pid and thread to 0 if there is none, or if several processes in different
+ * namespaces have this number.
  */
 static void look(struct process_load *p, pid_t root)
 {
@@ -91,7 +93,7 @@ bool process_load_find(struct process_load *p, pid_t root, pid_t pid, pid_t thre
     return p->pid > 0;
 }
 
-/* ---- its load ---- */
+/* ---- the load of a process ---- */
 
 int64_t process_load_queued_ns(pid_t pid, pid_t thread)
 {
@@ -104,7 +106,9 @@ int64_t process_load_queued_ns(pid_t pid, pid_t thread)
     return text && sscanf(text, "%*d %" SCNd64, &queued_ns) == 1 ? queued_ns : -1;
 }
 
-/* Return the bytes in a line such as "VmHWM: 1234 kB"; 0: there is no such line. */
+/* Return the value, in bytes, of a line such as "VmHWM: 1234 kB" in a status file's text; 0: there
+ * is no such line.
+ */
 static int64_t status_bytes(const char *text, const char *key)
 {
     const char *at = strstr(text, key);

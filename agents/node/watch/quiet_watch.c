@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOKS = 10 }; /* polls in the time after which a program is quiet */
+enum { LOOKS = 10 }; /* polls within the time limit after which a program counts as quiet */
 
 /* Part of one processor above which a program counts as working; a thread that only polls a clock
  * uses less.
@@ -24,13 +24,15 @@ void quiet_watch_heard(struct quiet_watch *q, int64_t now_ns)
     q->since_ns = now_ns;
 }
 
-/* Return the time between two polls. */
+/* Return the interval between two polls, for a program that counts as quiet after limit_ns. */
 static int64_t every_ns(int64_t limit_ns)
 {
     return limit_ns / LOOKS;
 }
 
-/* Check whether more processor time was used since the last poll than an idle program uses. */
+/* Check whether the processes have used more processor time since the previous poll than an idle
+ * program uses, or one of them has ended. used: their total time, in clock ticks.
+ */
 static bool is_busy(const struct quiet_watch *q, int64_t used, int64_t now_ns)
 {
     double ticks = (double)(used - q->used);

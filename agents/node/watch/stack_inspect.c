@@ -43,8 +43,8 @@ static bool is_python(pid_t pid)
     return name && (strncmp(name + 1, "python", 6) == 0 || strncmp(name + 1, "pypy", 4) == 0);
 }
 
-/* Return the process that runs Python: pid, or the first one below it, because a shell or a
- * launcher may have started it; 0: none.
+/* Return the pid of the process that runs Python: pid itself, or else its first descendant that
+ * does, because a shell or a launcher may have started it; 0: none.
  */
 static pid_t python_of(pid_t pid)
 {
@@ -71,7 +71,9 @@ static bool try_folder(const char *folder, size_t n, char *ret, size_t size)
            access(ret, X_OK) == 0;
 }
 
-/* Write the path of py-spy in the first folder of a PATH that has it; return false if none has. */
+/* Write to ret [size] the path of py-spy in the first folder of a PATH that has it; return false if
+ * no folder has it.
+ */
 static bool try_path(const char *path, char *ret, size_t size)
 {
     for (const char *at = path; *at; at += at[strcspn(at, ":")] == ':') {
@@ -84,7 +86,9 @@ static bool try_path(const char *path, char *ret, size_t size)
     return false;
 }
 
-/* Write the path of py-spy in the PATH of process pid; return false if it is not there. */
+/* Write to ret [size] the path of py-spy in the PATH of process pid; return false if it is not
+ * there or the PATH is unknown.
+ */
 static bool in_its_path(pid_t pid, char *ret, size_t size)
 {
     size_t n = 0;
@@ -94,7 +98,8 @@ static bool in_its_path(pid_t pid, char *ret, size_t size)
     return path && try_path(path, ret, size);
 }
 
-/* Write the path of py-spy beside the interpreter of process pid; return false if it is not there.
+/* Write to ret [size] the path of py-spy in the folder of the interpreter that process pid was
+ * started with.  Return false if it is not there.
  */
 static bool beside_it(pid_t pid, char *ret, size_t size)
 {
@@ -138,9 +143,9 @@ void stack_inspect_report_soon(const struct stack_inspect *l, int64_t now_ns)
         (void)kill(-l->pid, SIGKILL);
 }
 
-/* ---- its output ---- */
+/* ---- the output of py-spy ---- */
 
-/* Borrow a string member of a frame; "": it is missing. */
+/* Return a string member of a JSON object, borrowed; "": it is missing. */
 static const char *member(const json_t *frame, const char *key)
 {
     const char *text = json_string_value(json_object_get(frame, key));
@@ -159,8 +164,8 @@ static bool is_of_library(const json_t *frame)
            strncmp(file, "<frozen", 7) == 0;
 }
 
-/* Check whether a frame is in code that waits for other ranks.  A backward pass does so inside the
- * gradients' engine.
+/* Check whether a frame is in a library's code that waits for other ranks.  A backward pass waits
+ * inside torch.autograd.
  */
 static bool is_collective(const json_t *frame)
 {
@@ -170,7 +175,9 @@ static bool is_collective(const json_t *frame)
     return text_has_any(member(frame, "filename"), parts, sizeof parts / sizeof *parts);
 }
 
-/* Borrow the frames of the program's main thread, or else of the first one in the list. */
+/* Return the list of stack frames, borrowed, of the program's thread "MainThread", or else of the
+ * first thread; NULL: there is none.
+ */
 static const json_t *frames_of(const json_t *threads)
 {
     const json_t *found = json_array_get(threads, 0);
@@ -186,7 +193,7 @@ static const json_t *frames_of(const json_t *threads)
     return json_object_get(found, "frames");
 }
 
-/* Write "load (train.py:33)", function, file and line of a frame. */
+/* Write a frame's function, file and line to ret [size], such as "load (train.py:33)". */
 static void frame_text(const json_t *frame, char *ret, size_t size)
 {
     const char *file = member(frame, "short_filename");
@@ -198,8 +205,9 @@ static void frame_text(const json_t *frame, char *ret, size_t size)
     text_make_plain(ret);
 }
 
-/* Write where a thread stands, by its frames, innermost first.  Return STACK_COLLECTIVE,
- * STACK_ELSEWHERE, or 0: unknown.
+/* Write to ret [size] which code a thread executes and which of the user's lines called it, from
+ * its frames, innermost first.  Return STACK_COLLECTIVE if the thread is in a collective operation,
+ * otherwise STACK_ELSEWHERE; 0, with ret unchanged, if there are no frames.
  */
 static int place_of(const json_t *frames, char *ret, size_t size)
 {

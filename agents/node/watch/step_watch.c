@@ -20,7 +20,7 @@ static double seconds(int64_t ns)
     return (double)ns / CLOCK_S;
 }
 
-/* Add one step of the ring to the window, with the batch that its plan version gives the worker. */
+/* Add step s of the page's ring to the window, with the batch that its plan gives this worker. */
 static void take(struct step_watch *w, const struct board_page *page, const struct board *b,
                  const struct board_step *s)
 {
@@ -49,7 +49,7 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
         w->reported_since = -1;
     }
     w->steps_here = page->steps_here;
-    if (from < page->steps_done - page->steps_here) /* the worker resumed from a checkpoint there */
+    if (from < page->steps_done - page->steps_here) /* the worker began at a checkpoint's step */
         from = page->steps_done - page->steps_here;
     if (from <= w->window.last)
         from = w->window.last + 1;
@@ -61,7 +61,9 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
     }
 }
 
-/* Check whether the window has measurements of a plan or speed that were never reported. */
+/* Check whether the window has measurements of a plan or a speed that report_metrics has not
+ * reported yet.
+ */
 static bool is_another(const struct step_watch *w)
 {
     return w->window.points >= STEP_WINDOW_CHANGE &&
@@ -73,8 +75,9 @@ bool step_watch_has_news(const struct step_watch *w)
     return is_another(w) || (w->unsure && w->window.points >= STEP_WINDOW_SURE);
 }
 
-/* Return the mean time in the run queue, in seconds per step, since the present measurements were
- * first reported; NAN: unknown.
+/* Return the mean time per step, in seconds, that the worker's thread waited in the run queue since
+ * the plan or speed of the window was first reported; NAN: unknown. queued_ns: total time until
+ * now.
  */
 static double queued_s(const struct step_watch *w, const struct board_page *page, int64_t queued_ns)
 {
@@ -85,7 +88,10 @@ static double queued_s(const struct step_watch *w, const struct board_page *page
                : NAN;
 }
 
-/* Write the window's measurements and the time in the run queue; plan 0: none that are valid. */
+/* Store the window's measurements and the mean time in the run queue in ret->metrics and
+ * ret->queued_s; metrics.plan 0: there are none, or they are invalid.  Record what was reported,
+ * and set w->unsure while measurements of a new speed of the same plan are few.
+ */
 static void report_metrics(struct step_watch *w, const struct board_page *page,
                            struct progress *ret)
 {
