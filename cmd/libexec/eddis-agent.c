@@ -30,7 +30,7 @@ static const struct option_table table = {
     .n = sizeof rows / sizeof *rows,
 };
 
-/* Print the error and return the exit code `code`. */
+/* Print the error on standard error and return `code`, the exit code. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-agent", err, stderr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-keeper.c - supervisor: starts the agent, and leaves nothing behind when it ends
+/* eddis-keeper.c - supervisor: starts the agent, and leaves nothing behind when the agent ends
  *
- *     eddis-keeper LEASE_NS MARK < BRIEF
+ *     eddis-keeper LEASE_NS MARK < CONFIGURATION
  *     eddis-keeper --join LEASE_NS WAIT_NS MARK < INVITATION    on each of several nodes, by srun
  *     eddis-keeper --cleanup JOB MARK ...      ends what is left of a job here, and reports it
  *
@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int64_t most_ns = 10 * CLOCK_S; /* time limit for ending what is left */
+static const int64_t most_ns = 10 * CLOCK_S; /* time limit for ending leftovers of earlier starts */
 
 /* Print the usage to standard error and return the exit code for wrong arguments. */
 static int usage(void)
@@ -40,15 +40,15 @@ static int usage(void)
     return EXIT_USAGE;
 }
 
-/* Print the error to standard error and return exit code 1. */
+/* Print the error on standard error and return 1, the exit code. */
 static int fail(const struct eddis_error *err)
 {
     fprintf(stderr, "eddis-keeper: %s\n", err->text);
     return 1;
 }
 
-/* Parse the NULL-ended words into ret, which has room for all of them. Return their number, or -1
- * if one is no valid identity.
+/* Parse the NULL-ended words, each the identity of a start, into ret, which has room for all.
+ * Return their number; -1: one is no valid identity.
  */
 static int read_identities(char **words, struct node_identity *ret)
 {
@@ -60,8 +60,9 @@ static int read_identities(char **words, struct node_identity *ret)
     return n;
 }
 
-/* End the processes and remove the folders and control groups that the job's starts left on this
- * node, and print what was done. Return the exit code.
+/* End the processes and remove the folders and control groups that these n starts of the job left
+ * on this node. Print on standard error what was done. Block for 10 s at most. Return the exit
+ * code: 0, or 1 if that failed.
  */
 static int clean_up(const char *job, const struct node_identity *start, int n)
 {
@@ -81,9 +82,9 @@ static int clean_up(const char *job, const struct node_identity *start, int n)
     return 0;
 }
 
-/* Run the agent until it ends, and return its exit code or a negative error. If this is not the
- * node's first start, end what earlier starts left, before and again after: their leftovers may
- * have hidden more from the first search.
+/* Run the agent with this identity until it ends. Return its exit code or a negative error. If this
+ * is not the node's first start, end what earlier starts left, both before and after the agent:
+ * some leftovers hide others from the first search. node: the node's name in Slurm, or NULL.
  */
 static int keep_node(int64_t lease_ns, const struct node_identity *id, const char *node,
                      struct eddis_error *err)
@@ -107,9 +108,9 @@ static int keep_node(int64_t lease_ns, const struct node_identity *id, const cha
     return rc < 0 ? rc : code;
 }
 
-/* Wait until standard input is readable, for wait_ns at most. Slurm writes to its tasks only when
- * all of them run, and the agent must not seem to hang meanwhile. The writer may also be gone
- * without notice: -ETIMEDOUT.
+/* Block until standard input is readable, for wait_ns at most, since Slurm writes to its tasks only
+ * when all of them run, and the agent must not seem to hang meanwhile. Return 0; -ETIMEDOUT:
+ * nothing came, as when the writer is gone without notice.
  */
 static int await_input(int64_t wait_ns, struct eddis_error *err)
 {
@@ -125,8 +126,8 @@ static int await_input(int64_t wait_ns, struct eddis_error *err)
                               (double)wait_ns / CLOCK_S);
 }
 
-/* Block SIGUSR1 and SIGUSR2 until the agent exists. Slurm may warn of the end of a job's time as
- * soon as it has begun.
+/* Block SIGUSR1 and SIGUSR2, until the agent exists: Slurm may send them, to warn of the end of a
+ * job's time, as soon as the job has begun.
  */
 static void hold_signals(void)
 {
@@ -142,11 +143,13 @@ static void hold_signals(void)
 struct request {
     bool cleanup, join;
     int64_t lease_ns, wait_ns;
-    char **marks;            /* identities of starts, NULL-ended */
+    char **marks;            /* words that are identities of starts, NULL-ended; within argv */
     const char *node, *step; /* node and step in Slurm; NULL: not a task of Slurm's */
 };
 
-/* Parse the command line. Return false if the arguments or the lease are not valid. */
+/* Parse the command line and Slurm's variables into *ret. Return false if the arguments or the
+ * lease are not valid.
+ */
 static bool read_request(int argc, char **argv, struct request *ret)
 {
     const char *step = getenv("SLURM_STEP_ID"), *node = getenv("SLURMD_NODENAME");
@@ -166,8 +169,9 @@ static bool read_request(int argc, char **argv, struct request *ret)
     return r.cleanup || (r.lease_ns >= TIMING_LEAST_LEASE_NS && (!r.join || r.wait_ns > 0));
 }
 
-/* Run the agent as the request asks: as a task of Slurm's first name the node and wait for the
- * invitation. Return the exit code.
+/* Run the agent as the request asks, until it ends. With --join (a task of Slurm's) first store the
+ * node's name in *id and wait for the invitation on standard input. Return the exit code: the
+ * agent's, or 1 after an error was printed.
  */
 static int keep(const struct request *r, struct node_identity *id)
 {

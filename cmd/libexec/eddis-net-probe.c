@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Print a network measurement as one line of JSON. */
+/* Print a network measurement as one line of JSON on standard output; nothing without memory. */
 static void print(const struct network *n)
 {
     cleanup_free char *text = network_text(n);
@@ -25,9 +25,9 @@ static void print(const struct network *n)
     fflush(stdout);
 }
 
-/* Return a number that is equal for ranks on one machine: the checksum of its boot id. Containers
- * of one machine, which share its cores, have the same. Without a boot id, each rank counts as a
- * machine of its own.
+/* Return a number that is equal for all ranks on one machine, the checksum of its boot id:
+ * containers of one machine, which share its cores, have the same. If the boot id cannot be read,
+ * return another negative number for each rank, so that each counts as a machine of its own.
  */
 static int64_t machine_number(int rank)
 {

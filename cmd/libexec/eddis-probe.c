@@ -40,7 +40,7 @@ struct wish {
     struct job_emulated emulate[JOB_MAX_EMULATED];
 };
 
-/* Parse "RATE:A_S:C_S". */
+/* Parse "RATE:A_S:C_S", the value of --emulate, into *ret. Return 0 or -EINVAL. */
 static int parse_emulated(const char *s, struct job_emulated *ret, struct eddis_error *err)
 {
     int n = 0;
@@ -52,7 +52,9 @@ static int parse_emulated(const char *s, struct job_emulated *ret, struct eddis_
     return 0;
 }
 
-/* Parse a whole number of seconds for --cache-seconds into ns. */
+/* Parse a whole number of seconds, the value of --cache-seconds, and store it in ns in *ret_ns.
+ * Return 0 or -EINVAL.
+ */
 static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err)
 {
     char *end;
@@ -66,7 +68,7 @@ static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err
     return 0;
 }
 
-/* Store one option of the command line in *w. */
+/* Store one option of the command line in *w. Return 0 or -EINVAL. */
 static int take_option(const struct options_item *item, struct wish *w, struct eddis_error *err)
 {
     if (!item->row)
@@ -83,8 +85,8 @@ static int take_option(const struct options_item *item, struct wish *w, struct e
     return parse_emulated(item->value, &w->emulate[w->profiler.n_emulate++], err);
 }
 
-/* Parse the command line. Return 0; 1 if --help or --version was printed and nothing is left to do;
- * negative on error.
+/* Parse the command line into *w. Return 0; 1 if --help or --version was printed and nothing is
+ * left to do; -EINVAL: err names the mistake.
  */
 static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
 {
@@ -104,7 +106,7 @@ static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
     return rc;
 }
 
-/* Print a node's profile as one line of JSON. */
+/* Print a node's profile as one line of JSON on standard output. Return 0 or a negative error. */
 static int print(const struct node_profile *p, struct eddis_error *err)
 {
     cleanup_free char *text = profile_text(p);

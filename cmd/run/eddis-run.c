@@ -39,7 +39,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const int64_t UNREAD_NS = 5 * CLOCK_S; /* wait for a reader after the job was stopped */
+/* Longest wait for a slow reader of our output after the user or Slurm has ended the job. */
+static const int64_t UNREAD_NS = 5 * CLOCK_S;
 
 /* One run of this program. */
 struct run {
@@ -51,24 +52,32 @@ struct run {
     struct job_folder folder;
     bool launches; /* the job's folder was made, and workers will be started */
     struct run_head head;
-    int up;      /* pipe to report that the workers are up; -1: none waits for it */
-    int up_log;  /* file for the output from then on (--detach) */
-    bool stuck;  /* the job's folder does not answer: nothing can be printed any more */
-    bool unread; /* nobody reads the output, and the user has ended the job */
+    /* Pipe for the report to the parent that the workers are up (--detach); -1: no parent waits. */
+    int up;
+    /* Descriptor of driver.log, for output once the workers are up (--detach); negative: no file.
+     */
+    int up_log;
+    /* The file system of the job's folder hangs, and driver.log with it: print nothing any more. */
+    bool stuck;
+    /* The user or Slurm has ended the job, and the output was not read within UNREAD_NS. */
+    bool unread;
     enum run_requeue put_back; /* whether and how to requeue the job in Slurm at the end */
-    struct strbuf said;        /* sentences printed so far; the summary does not repeat them */
+    /* The driver's sentences printed so far, one a line; the summary does not repeat them. */
+    struct strbuf said;
 };
 
-/* Print the error and return the exit code `code`. */
+/* Print the error on standard error and return `code`, the exit code. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-run", err, stderr);
     return code;
 }
 
-/* ---- callbacks of the driver ---- */
+/* ---- callbacks of driver_run (struct driver_view, on the main thread); ctx: struct run ---- */
 
-/* Print a message of the driver's, after all output of workers that came before it. */
+/* Print a sentence of the driver on standard error, after all pending output of workers. Store it
+ * in r->said, so that the summary does not repeat it. A callback of driver_run.
+ */
 static void on_say(void *ctx, const char *sentence)
 {
     struct run *r = ctx;
@@ -79,20 +88,23 @@ static void on_say(void *ctx, const char *sentence)
     strbuf_addf(&r->said, "%s\n", sentence);
 }
 
-/* Print the last lines of a failed rank (-1: of mpirun), unless they were just shown on the same
- * terminal.
+/* Print the last lines of a failed rank (-1: of mpirun) on standard error, unless standard output
+ * and error are the same file and these lines are among the newest ones shown there. A callback of
+ * driver_run.
  */
 static void on_last_lines(void *ctx, int rank, const char *lines)
 {
     struct run *r = ctx;
 
-    /* They need not be printed twice on one screen. */
+    /* The lines need not appear twice on one screen. */
     if (r->output && r->view.errors == r->view.out && output_view_has(r->output, rank, lines))
         return;
     run_view_last_lines(&r->view, rank, lines);
 }
 
-/* Show output lines of a rank; `dropped` lines before them are only in its log file. */
+/* Show lines that a rank has printed, unless the output of workers is not shown. `dropped` lines
+ * before them are only in the rank's log file. A callback of driver_run.
+ */
 static void on_output(void *ctx, const char *node, int rank, const char *text, int64_t dropped)
 {
     struct run *r = ctx;
@@ -101,7 +113,9 @@ static void on_output(void *ctx, const char *node, int rank, const char *text, i
         output_view_add(r->output, node, rank, text, dropped, clock_now_ns());
 }
 
-/* Show pending output lines whose time has come; called several times a second. */
+/* Print the workers' output lines that were pending long enough. A callback of driver_run, called
+ * at least five times a second.
+ */
 static void on_turn(void *ctx)
 {
     struct run *r = ctx;
@@ -110,7 +124,9 @@ static void on_turn(void *ctx)
         output_view_tick(r->output, clock_now_ns());
 }
 
-/* Clear the live line before this process is stopped, as by Ctrl-Z: the shell writes next. */
+/* Remove the live line from the terminal before this process is stopped (Ctrl-Z), since the shell
+ * writes next. Block for 0.2 s at most until that is written. A callback of driver_run.
+ */
 static void on_pausing(void *ctx)
 {
     struct run *r = ctx;
@@ -119,14 +135,17 @@ static void on_pausing(void *ctx)
     (void)run_view_flush(&r->view, CLOCK_S / 5, NULL);
 }
 
-/* Show which nodes or workers the start waits for. */
+/* Show in place of the live line which agents the driver waits for, and why. A callback of
+ * driver_run.
+ */
 static void on_waiting(void *ctx, const char *text)
 {
     run_view_waiting(&((struct run *)ctx)->view, text);
 }
 
-/* Send later output to the file driver.log, and report to the waiting parent that the workers are
- * up (--detach).
+/* Report to the waiting parent that the workers are up, so that the parent exits (--detach). Send
+ * standard output and error to driver.log from now on; on failure print why and leave them where
+ * they are.
  */
 static void go_to_background(struct run *r)
 {
@@ -139,7 +158,9 @@ static void go_to_background(struct run *r)
     run_view_look(&r->view);
 }
 
-/* Show the job's progress. With --detach, go to the background once the workers run. */
+/* Show the job's progress on the live line. With --detach, first go to the background when the
+ * workers run. A callback of driver_run.
+ */
 static void on_progress(void *ctx, const struct job_status *s)
 {
     struct run *r = ctx;
@@ -149,7 +170,9 @@ static void on_progress(void *ctx, const struct job_status *s)
     run_view_progress(&r->view, s);
 }
 
-/* Print the result of --check for all n nodes, with the failures that were not reported yet. */
+/* Print the result of --check for all n nodes: first, on standard error, the reasons of nodes that
+ * are not ready, unless printed before; then a table, or JSON. A callback of driver_run.
+ */
 static void on_checked(void *ctx, const struct driver_check *node, int n)
 {
     struct run *r = ctx;
@@ -168,7 +191,7 @@ static void on_checked(void *ctx, const struct driver_check *node, int n)
         run_check_print(node, n, stdout);
 }
 
-/* Print the nodes' profiles for --profile, as text or as JSON. */
+/* Print the profiles of n nodes on standard output for --profile, as text or as JSON. */
 static void print_profile(const struct run *r, const struct plan_print *o,
                           const struct node_profile *nodes, int n)
 {
@@ -189,7 +212,9 @@ static void print_profile(const struct run *r, const struct plan_print *o,
     printf("],\n\"schema_version\": 1}\n");
 }
 
-/* Print the job, the profiles and the plan as JSON for --dry-run --json. */
+/* Print the job, the profiles of n nodes and the plan on standard output for --dry-run --json; on
+ * failure print the error on standard error instead.
+ */
 static void print_dry_run_json(const struct run *r, const struct node_profile *nodes, int n,
                                const struct plan *p)
 {
@@ -202,8 +227,8 @@ static void print_dry_run_json(const struct run *r, const struct node_profile *n
         fputs(text, stdout);
 }
 
-/* Show the output of the workers of this plan from now on; what is pending of earlier workers is
- * printed first.
+/* Replace r->output by a view for the workers of plan p, after printing what is pending of earlier
+ * workers. Without memory r->output is NULL, and output is not shown.
  */
 static void show_output(struct run *r, const struct plan *p, const struct node_profile *nodes)
 {
@@ -227,8 +252,8 @@ static void show_output(struct run *r, const struct plan *p, const struct node_p
     r->output = output_view_new(&o);
 }
 
-/* Print the plan. If workers will be started, it goes through the view, so that a slow reader does
- * not delay the job.
+/* Print plan p with its head (run_head_text) on standard output. If workers will be started, print
+ * it through r->view, so that a slow reader does not delay the job.
  */
 static void print_plan(struct run *r, const struct plan_print *how, const struct plan *p,
                        const struct node_profile *nodes, int n)
@@ -244,8 +269,9 @@ static void print_plan(struct run *r, const struct plan_print *how, const struct
         fputs(text, stdout);
 }
 
-/* Print the new plan, or with p NULL the profiles only, and prepare to show the workers' output.
- * Fail if --ranks names a rank that the first plan does not have.
+/* Print plan p and replace r->output by a view for its workers; or with p NULL (--profile) print
+ * the profiles of n nodes. Return 0; -ERANGE: --ranks names a rank that the first plan does not
+ * have. A callback of driver_run.
  */
 static int on_planned(void *ctx, const struct plan *p, const struct node_profile *nodes, int n,
                       struct eddis_error *err)
@@ -279,8 +305,8 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
     return 0;
 }
 
-/* Print the rest of the head when the first worker has joined: it applies to programs that use
- * eddis.
+/* Print the rest of the head, which applies only to programs that use eddis: the job's first worker
+ * has opened libeddis. A callback of driver_run.
  */
 static void on_joined(void *ctx)
 {
@@ -291,7 +317,9 @@ static void on_joined(void *ctx)
         run_view_print(&r->view, text);
 }
 
-/* Print the mode that was chosen once it was known, unless output is quiet or JSON. */
+/* Print the sync mode that was left open in plan p and is now decided, and append the text to
+ * r->head.plan. Do nothing if output is quiet or JSON. A callback of driver_run.
+ */
 static void on_settled(void *ctx, const struct plan *p)
 {
     struct run *r = ctx;
@@ -306,8 +334,10 @@ static void on_settled(void *ctx, const struct plan *p)
 
 /* ---- the job's folder ---- */
 
-/* Make the job's folder with job.yaml, set the folder of the logs, and link the folder to the Slurm
- * job, if any.
+/* Make the job's folder with job.yaml, store both folders in r->folder and r->log_dir, and set
+ * r->launches. Link the folder to the Slurm job that this process runs in, if any. Warn on standard
+ * error if another user can write the folder. Return 0 or a negative error; r->launches then says
+ * whether the folder was made.
  */
 static int make_folder(struct run *r, struct eddis_error *err)
 {
@@ -333,7 +363,8 @@ static int make_folder(struct run *r, struct eddis_error *err)
     return rc == 0 && r->q.slurm ? run_link(&r->folder, r->q.slurm, err) : rc;
 }
 
-/* Remove the job's folder, if there is one, when the job was refused before a worker was started.
+/* Remove the job's folder, if it was made, and clear r->launches; print an error if that fails. For
+ * a job that was refused before a worker was started.
  */
 static void drop_folder(struct run *r)
 {
@@ -344,15 +375,18 @@ static void drop_folder(struct run *r)
     r->launches = false;
 }
 
-/* Check whether the job was refused before a worker was started, and its folder can be removed. */
+/* Check whether the job was refused as wrong usage before a worker was started, and its folder can
+ * be removed: it does not hang, and nothing may be left on a node.
+ */
 static bool was_refused(const struct job_status *s)
 {
     return strcmp(s->reason, "usage") == 0 && s->generation == 0 && !s->folder_hangs &&
            !s->may_be_left;
 }
 
-/* Print the job's end: JSON, the summary with the logs of the failed rank, or with --quiet only an
- * error.
+/* Print the job's end on standard output: its status as JSON, or the summary with the logs of the
+ * failed rank. With --quiet, print only the message of a failed job on standard error, unless it
+ * was printed before. Changes s: a message that was printed before is removed from it.
  */
 static void print_summary(struct run *r, struct job_status *s)
 {
@@ -380,13 +414,14 @@ static void print_summary(struct run *r, struct job_status *s)
             run_view_add_output(r->log_dir, rank, s->n_workers, &b);
         printf("%s%s", r->showed ? "\n" : "", strbuf_text(&b));
     } else if (s->exit_code && s->message[0] && !strstr(strbuf_text(&r->said), s->message)) {
-        fprintf(stderr, "eddis-run: %s\n", s->message); /* it says how to continue */
+        fprintf(stderr, "eddis-run: %s\n", s->message); /* the message says how to continue */
     }
 }
 
-/* Print all pending output; from now on the main thread prints, and may block. Wait for a slow
- * reader as long as it takes, but only UNREAD_NS if the user or Slurm has ended the job. s: NULL if
- * the job could not begin.
+/* Print all pending output; the caller may print directly, and block, afterwards. Wait for a slow
+ * reader as long as it takes; if the user or Slurm has ended the job, wait for UNREAD_NS and set
+ * r->unread if the output was still not read. s: the job's final status; NULL: the job could not
+ * begin.
  */
 static void end_output(struct run *r, const struct job_status *s)
 {
@@ -399,8 +434,9 @@ static void end_output(struct run *r, const struct job_status *s)
     r->unread = run_view_flush(&r->view, ended ? UNREAD_NS : CLOCK_NEVER, NULL) == -ETIMEDOUT;
 }
 
-/* Run the job, or the plan or check that was asked for, and print its summary. Return the exit
- * code.
+/* Run the job (or its plan, profile or check only) in this process and print its summary. Block
+ * until its end. Remove its folder if it was refused before a worker was started; set r->stuck,
+ * r->unread and r->put_back. Return the exit code.
  */
 static int run_job(struct run *r)
 {
@@ -448,15 +484,16 @@ static int run_job(struct run *r)
     if (has_job && !r->unread)
         print_summary(r, &status);
     job_status_fini(&status);
-    /* This comes last: the plan is useful even if the program is missing. */
+    /* The check of the program comes last: the plan is useful even if the program is missing. */
     if (((code == 0 && r->q.dry_run) || r->q.check) &&
         preflight_program(r->q.job, &r->q.env, &err) < 0)
         return code == 0 ? fail(&err, EXIT_USAGE) : EXIT_USAGE; /* else a node has reported it */
     return code;
 }
 
-/* Flush all output and return the final exit code. Lost output is an error only if the output was
- * all that was asked for: a trained job counts as trained.
+/* Flush all output. Return the exit code: `code`, or EXIT_FAULT if code is 0, output was lost, and
+ * the output was all that was asked for (no training, or JSON). Print why output was lost, except
+ * to a reader that does not read.
  */
 static int close_output(struct run *r, int code)
 {
@@ -473,7 +510,9 @@ static int close_output(struct run *r, int code)
 
 /* ---- requests that run no job ---- */
 
-/* Run --prune: remove the folders of old jobs. Return the exit code. */
+/* Run --prune: remove the folders of old jobs, or only list them (--dry-run). Return the exit code:
+ * 0 or EXIT_FAULT.
+ */
 static int prune_jobs(struct run *r)
 {
     const struct run_prune p = { .older_ns = r->q.prune_ns,
@@ -487,8 +526,8 @@ static int prune_jobs(struct run *r)
     return run_prune(&p, stdout, &err) < 0 ? fail(&err, EXIT_FAULT) : 0;
 }
 
-/* Print the summary of the job that --resume names, which has nothing left to do. Return the exit
- * code.
+/* Print the summary of job r->q.over, which --resume names and which has trained to its end. Return
+ * the exit code: 0; EXIT_USAGE if the job's files are gone.
  */
 static int tell_over(const struct run *r)
 {
@@ -497,7 +536,7 @@ static int tell_over(const struct run *r)
     struct job_status status;
     cleanup_strbuf struct strbuf b = { 0 };
 
-    if (!run_resume_is_over(r->q.over, &status)) /* it may just have been removed */
+    if (!run_resume_is_over(r->q.over, &status)) /* another process may just have removed it */
         return eddis_fail(&err, -ENOENT, "--resume %s: the job is gone", r->q.over),
                fail(&err, EXIT_USAGE);
     if (r->q.json) {
@@ -516,7 +555,9 @@ static int tell_over(const struct run *r)
 
 /* ---- jobs ---- */
 
-/* Print that the job goes on in the background and how to follow it; with --quiet only its id. */
+/* Print on standard output that the job continues in the background and how to follow it: a
+ * sentence, JSON, or with --quiet only its id.
+ */
 static void tell_detached(const struct run *r)
 {
     const char *name = r->q.job_dir ? r->folder.path : r->folder.id, *end = r->q.job_dir ? "/" : "";
@@ -531,8 +572,9 @@ static void tell_detached(const struct run *r)
                r->folder.id, name, end, name, end);
 }
 
-/* Open driver.log in the job's folder before the job, which must not wait for its folder. On
- * failure the output stays where it is.
+/* Open driver.log in the job's folder and store its descriptor in r->up_log: before the job starts,
+ * which must never wait for that folder. On failure print why and store a negative error: the
+ * output then stays where it is.
  */
 static void open_log(struct run *r)
 {
@@ -545,7 +587,10 @@ static void open_log(struct run *r)
         fail(&err, 0);
 }
 
-/* Run a job in this process or, with --detach, in a child. Return the exit code. */
+/* Make the job's folder, unless it is a plan, profile or check only, and run the job in this
+ * process or, with --detach, in a child. Block until the job ends, or with --detach until its
+ * workers are up. Return the exit code.
+ */
 static int train(struct run *r)
 {
     struct eddis_error err = { 0 };
@@ -558,7 +603,7 @@ static int train(struct run *r)
     rc = r->q.detach ? run_detach(&r->up, &code, &err) : 1;
     if (rc == 1 && r->q.detach)
         open_log(r);
-    if (rc == 1) /* after run_detach, which must not be called with threads */
+    if (rc == 1) /* opened after run_detach, which must not fork a process that has threads */
         rc = run_view_open(&r->view, r->q.quiet || r->q.json, &err) < 0 ? -1 : 1;
     if (rc == 1)
         code = run_job(r);
@@ -569,7 +614,9 @@ static int train(struct run *r)
     return code;
 }
 
-/* Have Slurm run the job (--slurm) and follow it to its end. Return its exit code. */
+/* Submit the job to Slurm (--slurm), follow it to its end and print its output. Return its exit
+ * code; EXIT_USAGE, EXIT_START: it was not submitted or not started.
+ */
 static int submit(struct run *r)
 {
     char program[PATH_MAX];
@@ -594,7 +641,8 @@ int main(int argc, char **argv)
     user_env_hide(argv);
     program_outlive_file_limit();
     (void)signal(SIGPIPE, SIG_IGN); /* with "eddis-run | head" the job goes on */
-    (void)signal(SIGCHLD, SIG_DFL); /* a parent may have ignored it; exit codes are needed */
+    /* Our parent may have set it to SIG_IGN; then exit codes of children would be lost. */
+    (void)signal(SIGCHLD, SIG_DFL);
     if (run_request_read(argc, argv, &r.q, &err) < 0)
         return fail(&err, EXIT_USAGE);
     if (r.q.help || r.q.version)

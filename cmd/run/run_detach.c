@@ -20,7 +20,7 @@
  */
 static const int handed_on[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 
-/* Fill the set with those of these signals that are not ignored. */
+/* Set *set to those signals in handed_on that this process does not ignore. */
 static void fill(sigset_t *set)
 {
     struct sigaction now;
@@ -31,8 +31,8 @@ static void fill(sigset_t *set)
             sigaddset(set, handed_on[i]);
 }
 
-/* Wait until the child ends, and return its exit code: the job ended before it went to the
- * background.
+/* Block until the child ends, before it went to the background. Return its exit code, 128 + the
+ * signal that ended it, or 1 if it cannot be waited for.
  */
 static int code_of(pid_t child)
 {
@@ -44,8 +44,10 @@ static int code_of(pid_t child)
     return spawn_exit_code(status);
 }
 
-/* Wait until the child reports that the workers are up, passing signals on to it. Return our exit
- * code: 0, or the child's if it ended before. The child's own timeouts limit the wait.
+/* Block until the child writes to the pipe `up` that the workers are up, or closes it. Pass signals
+ * from the signalfd `signals` on to the child. Return the exit code of this process: 0 if the
+ * workers are up; the child's if it has ended before; 1 if poll fails. The child's own timeouts
+ * limit the wait.
  */
 static int wait_for_up(pid_t child, int up, int signals)
 {
@@ -68,8 +70,9 @@ static int wait_for_up(pid_t child, int up, int signals)
     }
 }
 
-/* Run the parent's side: wait for the child and set *ret_code. If signals cannot be read, end the
- * child and fail.
+/* Run the parent's side: block until the child's workers are up or the child ends, and set
+ * *ret_code to the exit code of this process. Return 0 or a negative error: then the signals in set
+ * cannot be read, and the child was ended.
  */
 static int parent(pid_t child, int up, const sigset_t *set, int *ret_code, struct eddis_error *err)
 {
@@ -103,7 +106,7 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
     fflush(NULL);
     child = fork();
     if (child > 0) {
-        (void)close(cleanup_keep_fd(its)); /* so that it is closed when the child ends */
+        (void)close(cleanup_keep_fd(its)); /* so that the pipe is closed when the child ends */
         rc = parent(child, ours, &set, ret_code, err);
         (void)sigprocmask(SIG_SETMASK, &before, NULL);
         return rc;
@@ -136,7 +139,7 @@ int run_detach_up(int *up, int log, struct eddis_error *err)
     if (fd >= 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
         rc = -errno;
     if (write(told, "u", 1) != 1) {
-        /* the parent has ended: that is no error */
+        /* the parent has exited already: no error */
     }
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to the job's own log") : 0;
 }

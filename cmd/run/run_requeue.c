@@ -13,7 +13,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-/* Check whether scontrol's output says that Slurm has preempted the job, after telling it to save.
+/* Check in the output of "scontrol show job" whether Slurm has decided to preempt the job, which it
+ * has signalled to save.
  */
 static bool is_preempted(const char *said)
 {
@@ -22,9 +23,10 @@ static bool is_preempted(const char *said)
     return at && strncmp(strchr(at, '=') + 1, "None", 4) != 0;
 }
 
-/* Check whether to requeue the job: its time limit has come, or it still runs and was warned of
- * that, as by --signal. A cancelled job ends for good, and so does one stopped by SIGTERM (by_term)
- * while Slurm lets it run, unless it was preempted.
+/* Check whether the job is to be requeued. by_term: SIGTERM has stopped it. True if its time limit
+ * has ended it; or if Slurm still lets it run, and it was stopped by another signal (a warning of
+ * the time limit, as by --signal) or is preempted. False if it was cancelled, or got SIGTERM while
+ * Slurm lets it run.
  */
 static bool is_to_go_on(const struct slurm_job *j, const char *said, bool by_term)
 {
@@ -33,7 +35,9 @@ static bool is_to_go_on(const struct slurm_job *j, const char *said, bool by_ter
     return strcmp(j->state, "TIMEOUT") == 0 || strcmp(j->reason, "TimeLimit") == 0;
 }
 
-/* Print why the job is not requeued from here. */
+/* Print on standard error why eddis-run does not requeue the job: it got SIGTERM but Slurm lets it
+ * run, or Slurm itself ends it.
+ */
 static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
 {
     if (strcmp(j->state, "RUNNING") == 0)
@@ -46,7 +50,8 @@ static void say_left(const struct slurm_batch *b, const struct slurm_job *j)
                 b->job);
 }
 
-/* Print that Slurm does not requeue the job, with the first line of its reason. `why` is changed.
+/* Print on standard error that Slurm does not requeue the job, with the first line of `why`, its
+ * reason. Control characters in `why` are replaced.
  */
 static void say_stays(const struct slurm_batch *b, char *why)
 {
@@ -57,7 +62,8 @@ static void say_stays(const struct slurm_batch *b, char *why)
             b->job, (int)strcspn(why, "\n"), why);
 }
 
-/* Print that the job is not requeued because this start has saved nothing new. */
+/* Print on standard error that the job is not requeued because this start has saved no checkpoint.
+ */
 static void say_no_progress(const struct slurm_batch *b)
 {
     char than[48] = "";
@@ -71,7 +77,10 @@ static void say_no_progress(const struct slurm_batch *b)
             b->job, than, b->job);
 }
 
-/* Ask Slurm for the job's state and decide whether to requeue it. Print why not, unless quiet. */
+/* Ask Slurm for the job's state. Return true if the job is to be requeued; otherwise print why not
+ * on standard error, but with quiet only if Slurm has not answered or the job has saved nothing
+ * new. by_term: SIGTERM has stopped the job; advanced: this start has saved a checkpoint. Block.
+ */
 static bool look(const struct slurm_batch *b, bool by_term, bool advanced, bool quiet)
 {
     const char *const show[] = { "scontrol", "-o", "show", "job", b->job, NULL };

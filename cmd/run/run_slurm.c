@@ -28,25 +28,25 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#define LOOK_NS     (CLOCK_S / 4)  /* interval of polling the output */
-#define FIRST_NS    (CLOCK_S / 4)  /* interval of polling Slurm, at first ... */
-#define LAST_NS     (5 * CLOCK_S)  /* ... and later */
-#define HURRY_NS    (5 * CLOCK_S)  /* limit of a program of Slurm's after a second Ctrl-C */
-#define LATE_NS     (10 * CLOCK_S) /* wait for late output */
-#define PATIENCE_NS (10 * CLOCK_S) /* limit of a program of Slurm's otherwise */
+#define LOOK_NS     (CLOCK_S / 4)  /* interval of polling the job's output file */
+#define FIRST_NS    (CLOCK_S / 4)  /* interval of polling Slurm at first */
+#define LAST_NS     (5 * CLOCK_S)  /* longest interval of polling Slurm */
+#define HURRY_NS    (5 * CLOCK_S)  /* time limit of a program of Slurm's after a second signal */
+#define LATE_NS     (10 * CLOCK_S) /* longest wait for output after the job's end */
+#define PATIENCE_NS (10 * CLOCK_S) /* time limit of a program of Slurm's otherwise */
 
-/* A job that is followed. */
+/* A Slurm job that is followed to its end. */
 struct follow {
     char id[64];
     bool quiet;
     int signals;                /* signalfd of SIGINT and SIGTERM */
-    int asked;                  /* signals received */
-    int number;                 /* the first signal */
-    struct slurm_job job;       /* as Slurm reported it last; state "": not yet */
-    char told[SLURM_JOB_NODES]; /* nodes that were last printed */
+    int asked;                  /* number of signals received */
+    int number;                 /* the first signal received */
+    struct slurm_job job;       /* the job as Slurm reported it last; state "": not yet */
+    char told[SLURM_JOB_NODES]; /* the job's nodes that were printed last */
     struct slurm_output out;
-    int64_t pause_ns, next_ns;
-    bool silent; /* Slurm does not answer, and that was printed */
+    int64_t pause_ns, next_ns; /* next interval of polling Slurm; when to poll it next */
+    bool silent;               /* Slurm does not answer, and that was printed */
 };
 
 /* Print a message about the job to standard error, unless quiet. */
@@ -72,8 +72,9 @@ static void say(const struct follow *f, const char *fmt, ...)
 
 /* ---- polling Slurm ---- */
 
-/* Print on which nodes the job runs, or ran: a short job may have started and ended between two
- * polls.
+/* Print on which nodes the job runs; or on which it ran, if it is over: a short job may have
+ * started and ended between two polls. Print each list of nodes only once, unless the job waited
+ * again.
  */
 static void report_place(struct follow *f, const struct slurm_job *now)
 {
@@ -88,7 +89,9 @@ static void report_place(struct follow *f, const struct slurm_job *now)
     memcpy(f->told, now->nodes, sizeof f->told);
 }
 
-/* Print what has changed since the last poll: nodes, why the job waits, or how it ended. */
+/* Print what has changed in `now` since the last poll, f->job: nodes, why the job waits, or how it
+ * ended.
+ */
 static void tell_change(struct follow *f, const struct slurm_job *now)
 {
     bool other = strcmp(f->job.state, now->state) != 0;
@@ -96,17 +99,17 @@ static void tell_change(struct follow *f, const struct slurm_job *now)
 
     report_place(f, now);
     if (slurm_job_waits(now) && strcmp(now->reason, "None") == 0)
-        return; /* Slurm has not examined it yet */
+        return; /* Slurm has not examined the job yet */
     if (slurm_job_waits(now) && (other || strcmp(f->job.reason, now->reason) != 0))
         say(f, "waits: %s", slurm_job_why(now, why, sizeof why));
     else if (other && slurm_job_is_over(now) && strcmp(now->state, "COMPLETED") != 0)
         say(f, "has ended: %s", now->state);
 }
 
-/* Ask Slurm for the job's state and print what has changed. Return 1 if the job is over, 0 if not
- * or unknown, an error if Slurm has forgotten it. A pending signal ends the query, so that it is
- * handled at once; after two signals it does not, so that the end is seen even if Ctrl-C is held
- * down.
+/* Ask Slurm for the job's state, store it in f->job and print what has changed. Return 1 if the job
+ * is over; 0 if it is not, or if Slurm does not answer; -ENOENT if Slurm no longer knows the job. A
+ * signal that arrives ends the query with 0, so that it is handled immediately; after two signals
+ * it does not, so that the job's end is seen even if Ctrl-C is held down.
  */
 static int ask(struct follow *f, struct eddis_error *err)
 {
@@ -135,8 +138,9 @@ static int ask(struct follow *f, struct eddis_error *err)
     return 0;
 }
 
-/* Cancel the job, or with option and signal send it a signal. scancel itself is not ended by
- * further signals.
+/* Cancel the job; or, with option and signal (arguments of scancel), only send it that signal.
+ * Block until scancel ends, which further signals to this process do not end. Print why if it
+ * fails.
  */
 static void cancel(const struct follow *f, const char *option, const char *signal)
 {
@@ -184,7 +188,8 @@ static void take_signal(struct follow *f)
 
 /* ---- from submission to end ---- */
 
-/* Remember the number of the accepted job and print that it is queued. A callback of sbatch_submit.
+/* Store the number of the job that Slurm has accepted in f->id, and print that it is queued. A
+ * callback of sbatch_submit; ctx: struct follow.
  */
 static void on_got(void *ctx, const char *id, const char *cluster)
 {
@@ -197,8 +202,8 @@ static void on_got(void *ctx, const char *id, const char *cluster)
         say(f, "is in Slurm's queue");
 }
 
-/* Check whether to stop following: three signals have come and Slurm does not answer. Print that
- * the job is left to Slurm.
+/* Check whether to stop following the job, since three signals have come and Slurm does not answer.
+ * If so, print that the job is left to Slurm.
  */
 static bool is_left(const struct follow *f)
 {
@@ -209,8 +214,8 @@ static bool is_left(const struct follow *f)
     return true;
 }
 
-/* Wait for a signal, which is handled; for room for more output, if there is more; or until
- * until_ns.
+/* Block until a signal comes, and handle it; until standard output has room, if `more` output is
+ * left to copy; or until until_ns.
  */
 static void rest(struct follow *f, bool more, int64_t until_ns)
 {
@@ -227,9 +232,9 @@ static bool is_late(const struct follow *f)
     return f->out.failed || (*f->job.first && slurm_output_may_come(&f->out, f->job.out));
 }
 
-/* Copy the rest of the job's output after its end. It is read until the file is complete here,
- * LATE_NS at most. Return false if the user has interrupted it and the reader of our output is
- * slow.
+/* Copy the rest of the job's output after its end, and block until the file is complete here,
+ * LATE_NS at most if nothing more comes. Return false if a signal has ended this, or if the user
+ * has sent one before and the reader of our output takes nothing for HURRY_NS.
  */
 static bool copy_rest(struct follow *f)
 {
@@ -258,8 +263,9 @@ static bool copy_rest(struct follow *f)
     }
 }
 
-/* Follow the job to its end: poll Slurm, copy output, handle signals. Return the job's exit code,
- * 128 + the first signal if that ended it, or an error if Slurm has forgotten the job.
+/* Follow the job to its end: poll Slurm, copy its output to standard output, handle signals. Return
+ * the job's exit code; 128 + the first signal if that ended the job, its output or the following;
+ * -ENOENT if Slurm has forgotten the job.
  */
 static int follow(struct follow *f, struct eddis_error *err)
 {
@@ -295,7 +301,7 @@ static int follow(struct follow *f, struct eddis_error *err)
 
 /* ---- jobs that cannot be followed ---- */
 
-/* Check whether an option of sbatch begins like --array or -a. */
+/* Check whether a word of slurm.extra is sbatch's option --array or -a, also abbreviated. */
 static bool is_array(const char *word)
 {
     return strncmp(word, "--ar", 4) == 0 || strncmp(word, "-a", 2) == 0;
@@ -335,8 +341,8 @@ int run_slurm_check(const struct sbatch_ask *a, struct eddis_error *err)
 
 /* ---- entry point ---- */
 
-/* Block SIGINT and SIGTERM and receive them by f->signals. This is done before sbatch runs, so that
- * a signal cannot leave a job behind.
+/* Block SIGINT and SIGTERM and receive them by the signalfd f->signals: before sbatch runs, so that
+ * a signal cannot end this process and leave a job behind. Return 0 or a negative error.
  */
 static int hold_signals(struct follow *f, struct eddis_error *err)
 {
@@ -351,7 +357,7 @@ static int hold_signals(struct follow *f, struct eddis_error *err)
     return 0;
 }
 
-/* Follow the accepted job and return its exit code; if that cannot be found out, print why and
+/* Follow the accepted job to its end. Return the exit code of follow; if that fails, print why and
  * return 1.
  */
 static int follow_it(struct follow *f)

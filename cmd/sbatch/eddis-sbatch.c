@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-sbatch.c - submits a job to Slurm
  *
- * Words before the job's file are options of this program. Words after it are options of sbatch,
- * except for our long names that sbatch does not have.
+ * Words before the job's file are options of eddis-sbatch. Words after it are options of sbatch,
+ * except for the long options of eddis-sbatch, which are recognized there, too.
  */
 #include "cmd/shared/job_file.h"
 #include "cmd/shared/options.h"
@@ -55,7 +55,7 @@ struct request {
     bool print, test, json, parsable, help, version;
 };
 
-/* Print the error and return the exit code `code`. */
+/* Print the error on standard error and return `code`, the exit code. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-sbatch", err, stderr);
@@ -64,7 +64,9 @@ static int fail(const struct eddis_error *err, int code)
 
 /* ---- the command line ---- */
 
-/* Set the flag of an option without a value. Return false if there is no such option. */
+/* Set the member of q for the option of this long name. Return false if no option without a value
+ * has that name.
+ */
 static bool take_switch(struct request *q, const char *name)
 {
     const struct option_switch row[] = {
@@ -75,7 +77,7 @@ static bool take_switch(struct request *q, const char *name)
     return options_switch(name, row, sizeof row / sizeof *row);
 }
 
-/* Remember the KEY=VALUE of --set. Fail if there is no '='. */
+/* Append KEY=VALUE of --set to q->set. Return 0; -EINVAL: text has no '='. */
 static int take_set(struct request *q, const char *text, struct eddis_error *err)
 {
     if (!strchr(text, '='))
@@ -84,8 +86,8 @@ static int take_set(struct request *q, const char *text, struct eddis_error *err
     return 0;
 }
 
-/* Parse our options up to the job's file. Explain in the error of an unknown option where options
- * of sbatch go.
+/* Parse eddis-sbatch's own options into q up to the job's file, which is stored in q->file. Return
+ * 0 or a negative error; for an unknown option it says that options of sbatch come after the file.
  */
 static int read_ours(struct options *o, struct request *q, struct eddis_error *err)
 {
@@ -116,7 +118,10 @@ static int read_ours(struct options *o, struct request *q, struct eddis_error *e
     return rc;
 }
 
-/* Parse the whole command line: our options, the job's file, and the options of sbatch after it. */
+/* Parse the whole command line into q: eddis-sbatch's options, the job's file, and after it the
+ * options of sbatch (q->words), among which --set and switches of eddis-sbatch may stand. Return 0
+ * or a negative error.
+ */
 static int read_words(int argc, char **argv, struct request *q, struct eddis_error *err)
 {
     struct options o = { .table = &table, .argc = argc, .argv = argv };
@@ -145,7 +150,9 @@ static int read_words(int argc, char **argv, struct request *q, struct eddis_err
 
 /* ---- the job ---- */
 
-/* Apply all --set options to the job and check the job again. */
+/* Set the keys of all --set options in the job; if there are any, check the job again. Return 0 or
+ * a negative error.
+ */
 static int set_keys(const struct request *q, struct job *job, struct eddis_error *err)
 {
     int rc = 0;
@@ -170,8 +177,8 @@ struct answer {
     sigset_t before;   /* signal mask before hold_signals */
 };
 
-/* Check whether the job's output goes to slurm-ID.out in the current folder: no option or variable
- * changes that.
+/* Check whether the job's output goes to slurm-ID.out in the current folder, because no option of
+ * sbatch and no variable changes that.
  */
 static bool writes_here(const struct answer *a)
 {
@@ -187,8 +194,9 @@ static bool writes_here(const struct answer *a)
     return !getenv("SBATCH_OUTPUT") && !getenv("SBATCH_ARRAY_INX");
 }
 
-/* Block SIGINT, SIGTERM and SIGHUP while Slurm is asked about the submitted job. Otherwise a signal
- * would leave a job behind that was not reported to the user.
+/* Block SIGINT, SIGTERM and SIGHUP and store the former signal mask in a->before. For the time in
+ * which Slurm is asked about the submitted job: a signal would otherwise leave a job behind that
+ * was not reported to the user.
  */
 static void hold_signals(struct answer *a)
 {
@@ -201,14 +209,16 @@ static void hold_signals(struct answer *a)
     (void)sigprocmask(SIG_BLOCK, &ours, &a->before);
 }
 
-/* Restore the signal mask if hold_signals has changed it. */
+/* Restore the signal mask if hold_signals was called (a->later is set). */
 static void let_signals(const struct answer *a)
 {
     if (a->later)
         (void)sigprocmask(SIG_SETMASK, &a->before, NULL);
 }
 
-/* Print the number of the job that Slurm has accepted, and why it waits, if known. */
+/* Print the number of the job that Slurm has accepted and, on standard error, why it waits, if
+ * known. Then restore the signal mask. A callback of sbatch_submit; ctx: struct answer.
+ */
 static void on_got(void *ctx, const char *id, const char *cluster)
 {
     const struct answer *a = ctx;
@@ -231,7 +241,10 @@ static void on_got(void *ctx, const char *id, const char *cluster)
     let_signals(a);
 }
 
-/* Test and submit the script, or only test it with --test-only. Return the exit code. */
+/* Let sbatch test the script and submit it, or with --test-only only test it. Print the result.
+ * Block for Slurm's answers, with sbatch's --wait until the job's end. Return the exit code:
+ * sbatch's, with --wait the job's, or EXIT_START if the job cannot start.
+ */
 static int submit(const struct request *q, const struct sbatch_ask *ask, const char *script,
                   struct eddis_error *err)
 {
@@ -266,7 +279,9 @@ static int submit(const struct request *q, const struct sbatch_ask *ask, const c
     return EXIT_START;
 }
 
-/* Build eddis-run's arguments: the --set options and the absolute path of the job's file. */
+/* Append to args the arguments of eddis-run: the --set options and the absolute path of the job's
+ * file. Return 0 or a negative error.
+ */
 static int make_args(const struct request *q, struct strlist *args, struct eddis_error *err)
 {
     char folder[PATH_MAX];
@@ -284,7 +299,9 @@ static int make_args(const struct request *q, struct strlist *args, struct eddis
     return args->failed ? eddis_fail(err, -ENOMEM, "no memory for a command line") : 0;
 }
 
-/* Check the job and make its script, then print or submit it. Return the exit code. */
+/* Check the job and make its script; then print it (--print), test it or submit it. Return the exit
+ * code.
+ */
 static int run_with(const struct request *q, const struct sbatch_ask *ask, struct eddis_error *err)
 {
     cleanup_free char *script = NULL;
@@ -300,7 +317,7 @@ static int run_with(const struct request *q, const struct sbatch_ask *ask, struc
     return 0;
 }
 
-/* Find eddis-run and handle the request. Return the exit code. */
+/* Find eddis-run's path and handle the request for the job. Return the exit code. */
 static int run(const struct request *q, const struct job *job, struct eddis_error *err)
 {
     cleanup_strlist struct strlist args = { 0 };

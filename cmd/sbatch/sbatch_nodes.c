@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMED = 3 }; /* nodes that a message names; the others are counted */
+enum { NAMED = 3 }; /* most nodes that a message names; further ones are counted */
 
-/* Check whether a node in this state of sinfo's cannot start jobs. A powered-down node is
- * available, since Slurm wakes it for a job; so is a busy one, which becomes idle.
+/* Check whether a node whose state sinfo prints like this cannot start jobs. A powered-down node
+ * can, since Slurm wakes it for a job; so can a busy one, which becomes idle.
  */
 static bool is_away(const char *state)
 {
@@ -40,8 +40,8 @@ static bool is_in(const char *list, const char *name)
     return false;
 }
 
-/* Check whether a component of the job may run in this partition of sinfo's. sinfo marks the
- * default partition with a trailing '*', which is cut off `partition`.
+/* Check whether a component of the job may run in this partition, as sinfo prints it: a '*' at the
+ * end marks the default partition, and is removed from `partition`.
  */
 static bool is_asked(const struct sbatch_ask *a, char *partition)
 {
@@ -59,8 +59,8 @@ static bool is_asked(const struct sbatch_ask *a, char *partition)
     return false;
 }
 
-/* Append "node4 is drained (broken fan)" from sinfo's name, state and reason. Both texts are
- * changed.
+/* Append "node4 is drained (broken fan)" to b, from the name, state and reason that sinfo prints.
+ * Flags at the end of `state` and control characters in `reason` are removed.
  */
 static void add_node(const char *name, char *state, char *reason, struct strbuf *b)
 {
@@ -76,8 +76,8 @@ static void add_node(const char *name, char *state, char *reason, struct strbuf 
         strbuf_addf(b, " (%.60s)", reason);
 }
 
-/* Cut the next field off a line "a|b|c|d" and return it, "" if there is none. The last field may
- * hold any text.
+/* Cut the next field off *line, "a|b|c|d", and return it; "" if none is left. *line becomes the
+ * text after it, NULL at the end; the last field may contain any text.
  */
 static char *field(char **line)
 {
@@ -86,8 +86,8 @@ static char *field(char **line)
     return at ? at : (char *)(uintptr_t) "";
 }
 
-/* Append the first unavailable nodes of sinfo's table to b and return how many there are. Only
- * partitions of the job count. The table is changed.
+/* Append to b the first NAMED unavailable nodes of sinfo's table and the number of further ones.
+ * Return how many there are. Only nodes in partitions of the job count. The table is changed.
  */
 static int read_table(const struct sbatch_ask *a, char *table, struct strbuf *b)
 {
@@ -124,8 +124,8 @@ int sbatch_nodes_away(const struct sbatch_ask *a, char *ret, size_t size)
     return count;
 }
 
-/* Parse "sockets:cores:threads", such as "2:4:1", into cores of the node and threads per core.
- * Return false for any other text.
+/* Parse "sockets:cores:threads", such as "2:4:1": store the cores of the node in *ret_cores and the
+ * threads of a core in *ret_threads. Return false for any other text.
  */
 static bool read_cores(const char *text, int64_t *ret_cores, int64_t *ret_threads)
 {

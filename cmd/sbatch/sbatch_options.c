@@ -11,7 +11,7 @@ static bool is_option(const char *word)
     return word[0] == '-' && word[1];
 }
 
-/* Check whether a word is ":", which begins the next component. */
+/* Check whether a word is ":", which begins the options of the job's next component. */
 static bool is_next(const char *word)
 {
     return strcmp(word, ":") == 0;
@@ -26,8 +26,8 @@ int sbatch_options_no_gpus_per_task(const char *word, struct eddis_error *err)
         word);
 }
 
-/* Reject options that a script of eddis cannot have. Only their beginning is compared, since sbatch
- * accepts abbreviations.
+/* Return -EINVAL for an option that eddis's script cannot have, else 0. Only the option's beginning
+ * is compared, since sbatch accepts abbreviations.
  */
 static int check_option(const char *word, struct eddis_error *err)
 {
@@ -67,8 +67,8 @@ int sbatch_options_check(char *const *words, size_t components, struct eddis_err
     return rc;
 }
 
-/* Check whether a word gives this option, as "--name", "--name=value" or by its letter (0: it has
- * none).
+/* Check whether a word gives the option of this name, as "--name" or "--name=value", or by its
+ * letter, as "-N" or "-N4" (0: it has none).
  */
 static bool is_named(const char *word, const char *name, char letter)
 {
@@ -89,7 +89,9 @@ bool sbatch_options_have(char *const *words, const char *name, char letter)
     return false;
 }
 
-/* Borrow the first word of a component. Components end at ":" and at the end of the list. */
+/* Return a pointer to the first word of a component (from 0) in `words`. Components end at ":" and
+ * at the end of the list.
+ */
 static char *const *begin(char *const *words, size_t component)
 {
     for (; words && *words && component > 0; words++)
@@ -97,7 +99,9 @@ static char *const *begin(char *const *words, size_t component)
     return words;
 }
 
-/* Check whether there is another word in the current component. */
+/* Check whether `words` points to a word of the current component: neither ":" nor the end of the
+ * list.
+ */
 static bool goes_on(char *const *words)
 {
     return words && *words && !is_next(*words);
@@ -150,8 +154,8 @@ bool sbatch_options_have_share(char *const *words, size_t component)
     return false;
 }
 
-/* Append a word to a "#SBATCH" line. It is quoted if needed: sbatch ends such a line at '#' and
- * removes quotes.
+/* Append a blank and a word to a "#SBATCH" line. The word is quoted if needed: sbatch ends such a
+ * line at '#' and removes quotes.
  */
 static void add_word(const char *word, struct strbuf *b)
 {

@@ -12,10 +12,11 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { FACTS = 160 }; /* bytes of a list of what the site offers */
+enum { FACTS = 160 }; /* most bytes of a list of what the site offers */
 
-/* Return the lines that sinfo prints in this format as one text "a, b, ...", cut at FACTS bytes; ""
- * if there are none or sinfo fails, NULL without memory. The caller frees it.
+/* Return the first words of the lines that sinfo prints in this format as one text "a, b, ...", cut
+ * at FACTS bytes; the caller frees it. "": there are none, or sinfo fails; NULL: no memory. Block
+ * until sinfo ends.
  */
 static char *facts(const char *format)
 {
@@ -44,7 +45,7 @@ static char *facts(const char *format)
 /* Causes of a rejection; the first row whose words occur in Slurm's sentence applies. */
 static const struct {
     const char *words;
-    const char *key[6]; /* keys of the job that this is about, NULL-ended */
+    const char *key[6]; /* keys of the job that the cause is about, NULL-ended */
     const char *there;  /* introduces the list of what the site offers; NULL: no list */
     const char *format; /* sinfo's output format for the list */
 } cause[] = {
@@ -80,8 +81,8 @@ static const struct option {
     { "slurm.memory", "mem", 0 },
 };
 
-/* Append '--nodes is "9" (command line)' if an option of sbatch overrides the key. Return false if
- * none does.
+/* Append to b, after the text `before`, '--nodes is "9" (command line)' if an option of sbatch
+ * overrides the key. Return false and append nothing if none does.
  */
 static bool add_option(const struct sbatch_ask *a, const char *key, const char *before,
                        struct strbuf *b)
@@ -101,7 +102,9 @@ static bool add_option(const struct sbatch_ask *a, const char *key, const char *
     return false;
 }
 
-/* Append "; slurm.gres is gpu:9 (train.yaml:7)" for each key that is not left at its default. */
+/* Append "; slurm.gres is gpu:9 (train.yaml:7)" to b for each of these keys (NULL-ended) that an
+ * option or the job's file sets.
+ */
 static void add_asked(const struct sbatch_ask *a, const char *const *key, struct strbuf *b)
 {
     const struct job *job = a->job;
@@ -136,7 +139,8 @@ void sbatch_refusal_add_asked(const struct sbatch_ask *a, struct strbuf *b)
     add_asked(a, key, b);
 }
 
-/* Return Slurm's error sentence: the last line, without the prefixes that sbatch writes before it.
+/* Return Slurm's error sentence within `said`: the last line, without the prefixes that sbatch
+ * writes before it and without control characters. `said` is changed.
  */
 const char *sbatch_refusal_sentence(char *said)
 {
@@ -154,8 +158,8 @@ const char *sbatch_refusal_sentence(char *said)
     return last;
 }
 
-/* Check whether sbatch's sentence says that it reached no controller, so that nobody examined the
- * job.
+/* Check whether sbatch's sentence says that it has reached no controller, so that Slurm has not
+ * examined the job.
  */
 static bool is_absent(const char *sentence)
 {

@@ -42,14 +42,18 @@ size_t sbatch_script_components(const struct job *job)
 
 /* ---- combinations that are rejected ---- */
 
-/* Fail with -EINVAL and "train.yaml:3: slurm.nodes: <what>". */
+/* Fail with -EINVAL and the sentence "train.yaml:3: slurm.nodes: <what>", for `key` and where it
+ * was set.
+ */
 static int wrong(const struct job *job, const char *key, struct eddis_error *err, const char *what)
 {
     eddis_fail(err, -EINVAL, "%s: %s", key, what);
     return job_fail_origin(job, key, -EINVAL, err);
 }
 
-/* Reject node names together with slurm.components, and a slurm.nodes that is not their number. */
+/* Check the job's node names: they exclude slurm.components, and slurm.nodes must be their number.
+ * Return 0 or -EINVAL.
+ */
 static int check_nodes(const struct job *job, struct eddis_error *err)
 {
     const char *key = job->hostfile ? "hostfile" : "nodes";
@@ -104,7 +108,9 @@ const char *sbatch_script_partition(const struct sbatch_ask *a, size_t i)
     return text ? text : getenv("SBATCH_PARTITION");
 }
 
-/* Reject a time limit of component i that leaves no time beside saving the last checkpoint. */
+/* Check that the time limit of component i is longer than the time for saving the last checkpoint.
+ * Return 0, also if the limit is unknown; -EINVAL: it is not.
+ */
 static int check_time(const struct sbatch_ask *a, size_t i, struct eddis_error *err)
 {
     int64_t warning_s = warning_s_of(a->job), ns;
@@ -144,7 +150,7 @@ int sbatch_script_check(const struct sbatch_ask *a, struct eddis_error *err)
 
 /* ---- the script ---- */
 
-/* Append a word to the script, in single quotes if the shell would change it. */
+/* Append a word to the script b, in single quotes if the shell would change it. */
 static void add_quoted(const char *word, struct strbuf *b)
 {
     size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -156,14 +162,14 @@ static void add_quoted(const char *word, struct strbuf *b)
         strbuf_add_quoted(b, word);
 }
 
-/* Add "--option=value", unless the value is NULL or "none". */
+/* Append "--option=value" to l, unless the value is NULL or "none". */
 static void add_text(const char *option, const char *value, struct strlist *l)
 {
     if (value && strcmp(value, "none") != 0)
         strlist_addf(l, "--%s=%s", option, value);
 }
 
-/* Add --time as sbatch writes it, rounded up to a second; nothing for CLOCK_NEVER. */
+/* Append "--time=D-HH:MM:SS", ns rounded up to a second, to l; nothing for CLOCK_NEVER. */
 static void add_time(int64_t ns, struct strlist *l)
 {
     int64_t s = ns / CLOCK_S + (ns % CLOCK_S > 0), days = s / 86400;
@@ -177,7 +183,7 @@ static void add_time(int64_t ns, struct strlist *l)
                  (int)(s % 60));
 }
 
-/* Add --nodelist with the hosts that the job names, if it names any. */
+/* Append --nodelist with the hosts that the job names to l; nothing if it names none. */
 static void add_hosts(const struct job *job, struct strlist *l)
 {
     cleanup_strbuf struct strbuf b = { 0 };
@@ -189,7 +195,8 @@ static void add_hosts(const struct job *job, struct strlist *l)
     l->failed = l->failed || b.failed;
 }
 
-/* Add --cpus-per-task, or --exclusive if nothing limits the job's share of a node: Slurm's own
+/* Append to l the option for the processors of component i: --cpus-per-task if the job sets their
+ * number; --exclusive if it wants all, or if nothing limits its share of a node, since Slurm's own
  * default is one processor, too little for training.
  */
 static void add_cpus(const struct sbatch_ask *a, size_t i, const struct job_component *c,
@@ -204,8 +211,8 @@ static void add_cpus(const struct sbatch_ask *a, size_t i, const struct job_comp
         strlist_addf(l, "--exclusive");
 }
 
-/* Return component i with the job's values for each key that the component does not set. Its
- * strings are borrowed.
+/* Return component i (from 0) with the job's value of each key that the component does not set. Its
+ * strings are borrowed from the job.
  */
 static struct job_component component(const struct job *job, size_t i)
 {
@@ -221,8 +228,8 @@ static struct job_component component(const struct job *job, size_t i)
     return c;
 }
 
-/* Add the options of component i that follow from the job's keys, and those that eddis needs
- * itself.
+/* Append to l the options of component i that follow from the job's keys, and those that eddis
+ * itself needs. If memory is lacking, l->failed is set.
  */
 static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
 {
@@ -253,8 +260,8 @@ static void add_own(const struct sbatch_ask *a, size_t i, struct strlist *l)
     add_hosts(job, l); /* a job with hosts has one component */
 }
 
-/* Append the "#SBATCH" lines of component i: eddis's own, then slurm.extra, then those of the
- * command line.
+/* Append the "#SBATCH" lines of component i to b: eddis's own, then slurm.extra, then the command
+ * line's, which override earlier ones.
  */
 static void add_lines(const struct sbatch_ask *a, size_t i, struct strbuf *b)
 {

@@ -27,22 +27,26 @@
 #include <unistd.h>
 
 enum {
-    SUBMIT_S = 600,     /* for sbatch, which retries for two minutes with a busy controller */
-    HURRY_S = 10,       /* the same if a signal is pending that ends the caller */
+    /* Most seconds until sbatch gives a number; it retries for two minutes if busy. */
+    SUBMIT_S = 600,
+    HURRY_S = 10,       /* most seconds instead, once a signal is pending that ends the caller */
     LOOK_MS = 100,      /* interval of polling for that signal */
-    MORE_MS = 500,      /* wait for further lines after what may be the job number */
-    REASON_MS = 2000,   /* wait until Slurm knows why a job is pending */
-    SAID_MAX = 1 << 16, /* bytes of sbatch's standard error that are read */
+    MORE_MS = 500,      /* wait for further lines after one that may be the job number */
+    REASON_MS = 2000,   /* longest wait until Slurm knows why a job is pending */
+    SAID_MAX = 1 << 16, /* most bytes of sbatch's standard error that are read */
 };
 
-/* Check whether a variable of sbatch, or an option that it stands for, is given. */
+/* Check whether the environment has a variable of sbatch, or the options of the job or of the
+ * command line have the option that the variable stands for.
+ */
 static bool is_named(const struct sbatch_ask *a, const char *variable)
 {
     return getenv(variable) || sbatch_variables_named(a->words, variable) ||
            sbatch_variables_named(a->job->slurm.extra, variable);
 }
 
-/* Check whether the job goes to another cluster, which sinfo here knows nothing about. */
+/* Check whether the job may go to another cluster, about which sinfo on this machine knows nothing.
+ */
 static bool is_elsewhere(const struct sbatch_ask *a)
 {
     return is_named(a, "SBATCH_CLUSTERS") || is_named(a, "SLURM_CLUSTERS");
@@ -50,8 +54,8 @@ static bool is_elsewhere(const struct sbatch_ask *a)
 
 /* ---- jobs that may start later ---- */
 
-/* Check whether "sbatch --test-only" may have rejected the job only because of the nodes' present
- * state.
+/* Check by its output whether "sbatch --test-only" may have rejected the job only because of the
+ * nodes' present state.
  */
 static bool is_of_now(const char *said)
 {
@@ -65,8 +69,9 @@ static bool is_of_now(const char *said)
     return false;
 }
 
-/* Return why the job cannot start now because of unavailable nodes; NULL: that is not the reason.
- * The caller frees it. May block to ask sinfo.
+/* Return a sentence why the job, which sbatch has rejected with the output `said`, cannot start now
+ * because nodes are unavailable; the caller frees it. NULL: that is not the reason, or no memory.
+ * May block to ask sinfo.
  */
 static char *why_later(const struct sbatch_ask *a, const char *said)
 {
@@ -81,8 +86,8 @@ static char *why_later(const struct sbatch_ask *a, const char *said)
                : ret;
 }
 
-/* Read the job's records as scontrol prints them. Return 1 if a component never starts, which *ret
- * gets; 0 if all may start; -EAGAIN if Slurm has not examined the job yet.
+/* Parse the job's records in scontrol's output. Return 1 if a component can never start, and store
+ * its record in *ret; 0 if all may start; -EAGAIN if Slurm has not examined a component yet.
  */
 static int read_reason(const char *said, struct slurm_job *ret)
 {
@@ -100,8 +105,8 @@ static int read_reason(const char *said, struct slurm_job *ret)
     return rc;
 }
 
-/* Ask scontrol, for REASON_MS at most, whether Slurm would never start a submitted job. On true
- * *ret is the record of the component that cannot start. cluster: "" is this machine's.
+/* Ask scontrol, for REASON_MS at most, whether a submitted job can never start. On true, *ret is
+ * the record of the component that cannot. cluster: the job's; "": this machine's.
  */
 static bool never_starts(const char *id, const char *cluster, struct slurm_job *ret)
 {
@@ -121,7 +126,9 @@ static bool never_starts(const char *id, const char *cluster, struct slurm_job *
     }
 }
 
-/* Check that a submitted job can start at all. If it never would, cancel it and return -EINVAL. */
+/* Check that a submitted job can start at some time. If it never can, cancel it and return -EINVAL;
+ * the error says if it could not be cancelled. Otherwise return 0. Block to ask Slurm.
+ */
 static int check_start(const struct sbatch_ask *a, const char *id, const char *cluster,
                        struct eddis_error *err)
 {
@@ -145,8 +152,8 @@ static int check_start(const struct sbatch_ask *a, const char *id, const char *c
 
 /* ---- time limits ---- */
 
-/* Return a partition's time limit in ns from sinfo's table; NULL names the default partition.
- * CLOCK_NEVER: no limit, or an unknown partition. The table is changed.
+/* Return a partition's time limit in ns from sinfo's table of lines "name|limit"; partition NULL:
+ * the default one. CLOCK_NEVER: no limit, or the partition is unknown. The table is changed.
  */
 static int64_t limit_of(char *table, const char *partition)
 {
@@ -168,7 +175,9 @@ static int64_t limit_of(char *table, const char *partition)
     return CLOCK_NEVER;
 }
 
-/* Reject a job whose component i asks for more time than its partition allows. */
+/* Check that component i of the job asks for no more time than its partition allows by sinfo's
+ * table. Return 0 or -EINVAL.
+ */
 static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
                        struct eddis_error *err)
 {
@@ -186,9 +195,9 @@ static int check_limit(const struct sbatch_ask *a, size_t i, const char *table,
                       where, partition ? partition : "by default", ns / (60 * CLOCK_S));
 }
 
-/* Check whether the partition's time limit may not apply: the job accepts less time (--time-min),
- * uses a QOS, which may have its own limit, or goes to another cluster, whose partitions may
- * differ.
+/* Check whether the partition's time limit may not apply to the job: the job accepts less time
+ * (--time-min), uses a QOS, which may have its own limit, or goes to another cluster, whose
+ * partitions may differ.
  */
 static bool is_lifted(const struct sbatch_ask *a)
 {
@@ -199,8 +208,9 @@ static bool is_lifted(const struct sbatch_ask *a)
            (qos && strcmp(qos, "none") != 0);
 }
 
-/* Reject a job that asks for more time than its partition allows: unless the site enforces limits
- * at submission, it would wait forever. Block to ask sinfo.
+/* Check that the job asks for no more time than its partitions allow: it would wait forever, unless
+ * the site enforces limits at submission. Return 0, also if sinfo does not answer or the limits may
+ * not apply; -EINVAL: it asks for more. Block to ask sinfo.
  */
 static int check_limits(const struct sbatch_ask *a, struct eddis_error *err)
 {
@@ -244,9 +254,10 @@ const char sbatch_submit_narrow[] =
     "set slurm.cpus to the processors of a node that belong to slurm.gres, or to \"all\" for whole "
     "nodes";
 
-/* Compare the processors in "Job 7 to start at ... using 4 processors on nodes node[1-4] in
- * partition main" with one core for each node. Sites that give processors with each GPU, or whole
- * nodes only, have more there.
+/* Compare the processors in `said`, "Job 7 to start at ... using 4 processors on nodes node[1-4] in
+ * partition main", with one core for each node: true if they are no more. False also if the job
+ * chooses its processors. Sites that give processors with each GPU, or whole nodes only, have more
+ * there.
  */
 bool sbatch_submit_is_narrow(const struct sbatch_ask *a, const char *said)
 {
@@ -276,17 +287,17 @@ static int64_t until(int64_t deadline_ns)
     return slurm_program_is_interrupted() && soon_ns < deadline_ns ? soon_ns : deadline_ns;
 }
 
-/* Standard output of sbatch, read so far. */
+/* The standard output of sbatch while it is read. */
 struct answer {
-    int fd;
-    char said[4096];
+    int fd;          /* read end of the pipe; borrowed */
+    char said[4096]; /* the last n bytes of the output */
     size_t n;
     bool over;        /* end of file was read */
     char number[256]; /* the last line that has the form of a job number; "": none yet */
 };
 
-/* Borrow the last complete line "12" or "12;cluster" in the text, NULL if there is none. Sites
- * print banners before and after it.
+/* Borrow the last line "12" or "12;cluster" in the text that is complete, with its newline; NULL:
+ * there is none. Sites print banners before and after it.
  */
 static const char *number_in(const char *said)
 {
@@ -302,7 +313,9 @@ static const char *number_in(const char *said)
     return found;
 }
 
-/* Read what is available and look for the job number. Of a long banner, only the end is kept. */
+/* Read available output, and store in a->number the last line that may be the job number. Set
+ * a->over at the end of file or on an error. Of a long banner, only the end is kept.
+ */
 static void read_more(struct answer *a)
 {
     enum { PART = sizeof a->said / 4 };
@@ -328,9 +341,9 @@ static void read_more(struct answer *a)
         (void)snprintf(a->number, sizeof a->number, "%.*s", (int)strcspn(line, "\n"), line);
 }
 
-/* Read sbatch's output until a job number was seen, and return true. With --wait sbatch keeps the
- * pipe open, so silence of MORE_MS after a number is enough. False: no number before end of file or
- * the deadline.
+/* Read sbatch's output until it has printed a job number (a->number), and return true. With --wait
+ * sbatch keeps the pipe open, so silence of MORE_MS after a number is enough. Return false if the
+ * output ends, or deadline_ns or a signal's shorter time limit comes, before a number.
  */
 static bool await_number(struct answer *a, int64_t deadline_ns)
 {
@@ -347,8 +360,9 @@ static bool await_number(struct answer *a, int64_t deadline_ns)
     return *a->number;
 }
 
-/* Wait until sbatch ends, which with --wait is the end of the job. Return its exit code. If it must
- * be killed because the caller ends, return 0: the job is already submitted.
+/* Block until sbatch ends, which with --wait is the end of the job. Return its exit code. Return 0
+ * if its exit code cannot be read, or if HURRY_S after a signal that ends the caller it was killed:
+ * the job is already submitted.
  */
 static int await(pid_t pid)
 {
@@ -369,8 +383,8 @@ static int await(pid_t pid)
     return 0;
 }
 
-/* Return what was written to sbatch's standard error file; "" on failure, NULL without memory. The
- * caller frees it.
+/* Return the content of the file with sbatch's standard error; the caller frees it. "": it cannot
+ * be read; NULL: no memory.
  */
 static char *errors_of(int fd)
 {
@@ -406,9 +420,10 @@ static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct e
                       a->job->name);
 }
 
-/* Report an accepted job through got(), then wait for sbatch and return its exit code. With an
- * errors file, first check that the job can start, and at the end copy sbatch's standard error to
- * ours.
+/* Report an accepted job through got(), then block until sbatch ends and return its exit code.
+ * number: "12" or "12;cluster", is changed. errors: the file with sbatch's standard error, or -1.
+ * If it is given, first check that the job can ever start, and otherwise cancel it and return
+ * -EINVAL; at the end copy the file to our standard error.
  */
 static int take_job(const struct sbatch_ask *a, char *number, pid_t pid, int errors,
                     void (*got)(void *ctx, const char *id, const char *cluster), void *ctx,

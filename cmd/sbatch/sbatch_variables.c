@@ -7,16 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST = 64, OPTIONS = 3 };
+enum { LONGEST = 64, OPTIONS = 3 }; /* bytes for a variable's name; most options of a row */
 
 static const char prefix[] = "SBATCH_";
 
 /* Variables of sbatch that have another prefix. */
 static const char *const others[] = { "SLURM_CLUSTERS", "SLURM_HINT" };
 
-/* Variables whose option has a letter or another name, or that conflict with further options. For
- * any other variable, the option has the variable's name. Source: sbatch(1) of Slurm 22.05 and
- * later.
+/* Variables whose option has a letter or another name than the variable, or that conflict with
+ * further options. A variable that is not listed has the name of its option. Source: sbatch(1) of
+ * Slurm 22.05 and later.
  */
 static const struct row {
     const char *variable; /* name without its prefix */
@@ -66,8 +66,8 @@ static bool is_whole_name(const char *word, size_t n)
     return false;
 }
 
-/* Check whether a word is "--time" or an abbreviation of it that sbatch accepts. The full name of
- * another option is no abbreviation.
+/* Check whether a word is the long option `option`, "--time", or an abbreviation of it that sbatch
+ * accepts. The full name of another option is no abbreviation.
  */
 static bool is_long(const char *word, const char *option)
 {
@@ -93,7 +93,7 @@ static bool is_short(const char *word, char letter)
     return false;
 }
 
-/* Check whether a word gives one of the options in this row. */
+/* Check whether a word gives one of the options in row r, by name or letter. */
 static bool is_of(const char *word, const struct row *r)
 {
     if (word[0] != '-' || !word[1])
@@ -106,8 +106,8 @@ static bool is_of(const char *word, const struct row *r)
     return false;
 }
 
-/* Borrow the part of a variable's name behind the prefix; n is the length of the name. NULL: sbatch
- * does not read this variable.
+/* Borrow the part of a variable's name, which has n bytes, after its prefix. NULL: sbatch does not
+ * read this variable.
  */
 static const char *rest_of(const char *variable, size_t n)
 {
@@ -152,6 +152,6 @@ void sbatch_variables_drop(char *const *words)
         }
         memcpy(name, *e, n);
         name[n] = '\0';
-        e += unsetenv(name) != 0; /* else the next one has moved here */
+        e += unsetenv(name) != 0; /* if it was removed, the next variable has moved to *e */
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job_file.c - reads a job's file and reports all its mistakes at once */
+/* job_file.c - reads a job's file and reports all mistakes in it */
 #include "job_file.h"
 
 #include "lib/base/program.h"

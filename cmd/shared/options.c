@@ -9,9 +9,12 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Most names among which the nearest is found; bytes of a name; column of the help's texts. */
 enum { OPTIONS_MAX = 64, OPTIONS_NAME = 64, OPTIONS_COLUMN = 27 };
 
-/* Find the option of this name, of n bytes; '_' in it matches '-'. NULL: there is none. */
+/* Borrow the row of the option whose long name is the n bytes at `name`; '_' in them matches '-'.
+ * NULL: there is none.
+ */
 static const struct option_row *find_name(const struct option_table *t, const char *name, size_t n)
 {
     for (size_t i = 0; i < t->n; i++) {
@@ -26,7 +29,7 @@ static const struct option_row *find_name(const struct option_table *t, const ch
     return NULL;
 }
 
-/* Find the option of this letter. NULL: there is none. */
+/* Borrow the row of the option with this letter. NULL: there is none. */
 static const struct option_row *find_letter(const struct option_table *t, char letter)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -35,8 +38,8 @@ static const struct option_row *find_letter(const struct option_table *t, char l
     return NULL;
 }
 
-/* Borrow the advice for an option of another launcher, by its long name or letter. NULL: it is not
- * known.
+/* Borrow the advice for an option of another launcher, by its long name or letter. NULL: that
+ * option is not known.
  */
 static const char *said_of_foreign(const struct option_table *t, const char *word)
 {
@@ -46,8 +49,8 @@ static const char *said_of_foreign(const struct option_table *t, const char *wor
     return NULL;
 }
 
-/* Fail because there is no long option of this name. Name the nearest one, or the advice for
- * another launcher's option.
+/* Fail with -EINVAL because there is no long option whose name is the n bytes at `name`. The error
+ * gives the advice for another launcher's option, or names the nearest option.
  */
 static int unknown(const struct option_table *t, const char *name, size_t n,
                    struct eddis_error *err)
@@ -72,8 +75,9 @@ static int unknown(const struct option_table *t, const char *name, size_t n,
     return eddis_fail(err, -EINVAL, "unknown option \"--%s\"; see %s --help", word, t->program);
 }
 
-/* Use the next word as the argument of an option. written: the option as the user wrote it, for the
- * error. Return 1.
+/* Parse the next word of the command line as the argument of the option in `row`, and store both in
+ * *ret. written: the option as the user wrote it, for the error. Return 1; -EINVAL: there is no
+ * further word.
  */
 static int take_argument(struct options *o, const struct option_row *row, const char *written,
                          struct options_item *ret, struct eddis_error *err)
@@ -84,7 +88,9 @@ static int take_argument(struct options *o, const struct option_row *row, const 
     return 1;
 }
 
-/* Parse "name", "name=VALUE" or "name VALUE", without its dashes. Return 1. */
+/* Parse the long option `word`, "name" or "name=VALUE" without its dashes, and the word after it if
+ * that is its argument; store it in *ret. Return 1 or -EINVAL.
+ */
 static int long_option(struct options *o, const char *word, struct options_item *ret,
                        struct eddis_error *err)
 {
@@ -102,8 +108,9 @@ static int long_option(struct options *o, const char *word, struct options_item 
     return 1;
 }
 
-/* Parse the next letter of "-vq", "-n4" or "-n 4". o->cluster: letters of the word that were parsed
- * before. Return 1.
+/* Parse the next letter of a word such as "-vq" or "-n4", given without its dash, and the argument
+ * after the letter or in the next word; store it in *ret. o->cluster: letters of this word that
+ * were parsed before. Return 1 or -EINVAL.
  */
 static int short_option(struct options *o, const char *letters, struct options_item *ret,
                         struct eddis_error *err)

@@ -24,7 +24,9 @@ void table_add(struct table *t, const char *fmt, ...)
     t->cell.failed = t->cell.failed || b.failed;
 }
 
-/* Write the width of each column, the largest of its title and cells, to width [n_columns]. */
+/* Store the width in characters of each column, the largest of its title and cells, in width
+ * [n_columns].
+ */
 static void measure(const struct table *t, int *width)
 {
     for (size_t c = 0; c < t->n_columns; c++)
@@ -55,8 +57,8 @@ void table_fit(struct table *t, int indent, int columns, const char *const *drop
             }
 }
 
-/* Print a cell after `due` blanks, aligned to its width. Return the blanks before the next cell. An
- * empty cell prints nothing.
+/* Print `due` blanks and a cell, aligned in `width` characters. Return how many blanks to print
+ * before the next cell. For an empty cell print nothing, and return the blanks in its place, too.
  */
 static int print_cell(const char *text, int width, bool right, int due, struct strbuf *b)
 {

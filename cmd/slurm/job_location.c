@@ -13,8 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Check whether this process's environment variable `variable` is set to `value`, which must not be
- * empty.
+/* Check whether this process's environment variable of this name is set to `value` and not empty.
  */
 static bool is_own(const char *variable, const char *value)
 {
@@ -25,8 +24,8 @@ static bool is_own(const char *variable, const char *value)
 
 /* ---- the way there ---- */
 
-/* Mark the job as JOB_FAR and fill in how srun reaches its driver: the step's job number, the
- * displayed number, and the node. node: "" means the first node of the job's script or allocation.
+/* Set p->where to JOB_FAR, and p->proxy to how srun reaches the driver of Slurm's job j on this
+ * node; node "": the first node of the job's script or allocation.
  */
 static void set_proxy(struct job_location *p, const struct slurm_job *j, const char *node)
 {
@@ -93,8 +92,9 @@ void job_location_of(const struct job_folder *f, const char *cluster, int64_t en
 
 /* ---- a job by its number ---- */
 
-/* Find the folder of a Slurm job by the link that eddis-run left for its number. Tasks of an array
- * are looked up by "array_task" first. Return false if there is none.
+/* Find the folder of Slurm's job j by the link that eddis-run left for its number, and store it in
+ * *ret: for a task of an array "array_task", then its own number; else the number of a
+ * heterogeneous job, or the number `word` that the user gave. Return false if there is none.
  */
 static bool by_link(const char *cluster, const struct slurm_job *j, const char *word,
                     struct job_folder *ret)
@@ -113,7 +113,7 @@ static bool is_of_another_user(const struct slurm_job *j)
     return *j->user && j->uid != getuid();
 }
 
-/* Fail with -EPERM: the job belongs to another user. */
+/* Fail with -EPERM because Slurm's job j belongs to another user. */
 static int not_ours(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     return eddis_fail(
@@ -123,7 +123,7 @@ static int not_ours(const struct slurm_job *j, const char *word, struct eddis_er
         slurm_job_is_over(j) ? j->state : "");
 }
 
-/* Fail with -ENOENT: the job is over and this machine has no folder for it. */
+/* Fail with -ENOENT because Slurm's job j is over and this machine has no folder for it. */
 static int not_here(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     char node[256];
@@ -135,8 +135,8 @@ static int not_here(const struct slurm_job *j, const char *word, struct eddis_er
                       word, j->state, *node ? "on " : "", node, *node ? ", or " : "");
 }
 
-/* Mark the job as JOB_WAITS, and write its owner, its number for scancel and the reason of the
- * wait.
+/* Set p->where to JOB_WAITS, and in p also the job's number for scancel, its owner if that is
+ * another user, and a sentence why it waits.
  */
 static void set_waits(struct job_location *p, const struct slurm_job *j, const char *word)
 {
@@ -154,7 +154,9 @@ static void set_waits(struct job_location *p, const struct slurm_job *j, const c
 }
 
 /* Find a job by its Slurm number: ask Slurm for its state, then look for its folder on this
- * machine. If Slurm does not know it, a folder that an earlier start left is enough.
+ * machine, and write to *ret where it runs. If Slurm does not know the job, a folder that an
+ * earlier start left is enough. Return 0; -ENOENT: there is no such job; -EPERM: it is another
+ * user's; or an error of slurm_lookup_ask. Block until end_ns at most.
  */
 static int by_number(const char *word, int64_t end_ns, struct job_location *ret,
                      struct eddis_error *err)
@@ -200,8 +202,8 @@ static void set_variable(const char *name, const char *value)
         (void)unsetenv(name);
 }
 
-/* Copy HOME and XDG_STATE_HOME from the environment of a process that belongs to this Slurm job
- * into our own. Return false if the process belongs to another job or cannot be read.
+/* Set HOME and XDG_STATE_HOME of this process to those of process pid, if that belongs to Slurm's
+ * job `job`. Return false and change nothing if it does not, or cannot be read.
  */
 static bool take_place(pid_t pid, const char *job)
 {
@@ -216,9 +218,10 @@ static bool take_place(pid_t pid, const char *job)
     return true;
 }
 
-/* Find the job's folder through the environment of its processes on this node: srun passes on the
- * caller's XDG_STATE_HOME, and the job may use another one. On success this process keeps the job's
- * HOME and XDG_STATE_HOME; otherwise both are restored and -ENOENT is returned.
+/* Find the folder of Slurm's job through the environment of the job's processes on this node: srun
+ * passes on the caller's XDG_STATE_HOME, and the job may use another one. Return 0 with the folder
+ * in *ret; this process then has the job's HOME and XDG_STATE_HOME. Otherwise restore both and
+ * return -ENOENT.
  */
 static int find_by_processes(const char *cluster, const char *job, struct job_folder *ret)
 {
@@ -237,8 +240,9 @@ static int find_by_processes(const char *cluster, const char *job, struct job_fo
     return -ENOENT;
 }
 
-/* Find the job while running inside that Slurm job: at the far end of an srun proxy, or in its own
- * script.
+/* Find the job that runs in the Slurm job `word`, to which this process belongs itself: as the
+ * program that an srun proxy started, or in the job's own script. Write to *ret where it runs.
+ * Return 0 or -ENOENT.
  */
 static int from_inside(const char *word, int64_t end_ns, struct job_location *ret,
                        struct eddis_error *err)

@@ -16,9 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMED = 8, LONGEST = 20 }; /* tasks that an error names; digits of a number */
+enum { NAMED = 8, LONGEST = 20 }; /* most tasks that an error names; most digits of a number */
 
-static const int64_t controller_ns = 10 * CLOCK_S; /* time for one answer of the controller */
+static const int64_t controller_ns = 10 * CLOCK_S; /* time limit of one answer of the controller */
 
 bool slurm_lookup_is_number(const char *word)
 {
@@ -33,17 +33,17 @@ bool slurm_lookup_is_number(const char *word)
 
 /* ---- choosing among several records ---- */
 
-/* Ranks of jobs when one of several is chosen. */
+/* Order of preference when one of several records is chosen; the highest present one wins. */
 enum rank { OVER, WAITS, RUNS };
 
-/* Return how a job ranks when one of several is chosen: running before waiting before over. */
+/* Return the preference of a job's record: RUNS above WAITS above OVER. */
 static enum rank rank_of(const struct slurm_job *j)
 {
     return slurm_job_is_over(j) ? OVER : slurm_job_waits(j) ? WAITS : RUNS;
 }
 
-/* Append the tasks of this rank, "12_1, 12_2 and 9 more", from scontrol's output. count: how many
- * there are.
+/* Append to b the first NAMED tasks of this preference in scontrol's output, "12_1, 12_2 and 9
+ * more". count: how many there are.
  */
 static void add_tasks(const char *said, enum rank rank, int count, struct strbuf *b)
 {
@@ -57,8 +57,8 @@ static void add_tasks(const char *said, enum rank rank, int count, struct strbuf
         strbuf_addf(b, " and %d more", count - told);
 }
 
-/* Fail because several tasks of an array run (-ENOTUNIQ) or are over (-EINVAL); the error names
- * them.
+/* Fail because `count` tasks of an array run (rank RUNS, -ENOTUNIQ) or are over (-EINVAL), so that
+ * none can be chosen; the error names them.
  */
 static int refuse(const char *word, const char *said, enum rank rank, int count,
                   struct eddis_error *err)
@@ -94,8 +94,9 @@ int slurm_lookup_choose(const char *word, const char *said, struct slurm_job *re
 
 /* ---- asking Slurm ---- */
 
-/* Run a program of Slurm's until end_ns, at least for a second. SLURM_CLUSTERS is unset first: a
- * number means a job of this machine's cluster.
+/* Run a program of Slurm's to its end, but no longer than until end_ns or a second. Return its exit
+ * code and store its output in *ret, or return a negative error, as slurm_program_run. First unset
+ * SLURM_CLUSTERS in this process: a number means a job of this machine's cluster.
  */
 static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis_error *err)
 {
@@ -112,14 +113,15 @@ static int no_slurm(const char *number, struct eddis_error *err)
                       number);
 }
 
-/* Check whether the error says that Slurm's programs are installed but not configured. */
+/* Check whether scontrol's output says that Slurm's programs are installed but not configured. */
 static bool is_bare(const char *said)
 {
     return strstr(said, "resolve_ctls_from_dns_srv") || strstr(said, "configuration source");
 }
 
-/* Run "scontrol show job" and return its output in *ret. Return 0, or an error as of
- * slurm_lookup_ask.
+/* Run "scontrol show job" for this number and store its output, if any, in *ret, which the caller
+ * frees, also on failure. Return 0, or an error as slurm_lookup_ask does. Block until end_ns, at
+ * least a second.
  */
 static int show(const char *number, int64_t end_ns, char **ret, struct eddis_error *err)
 {
@@ -206,8 +208,8 @@ int slurm_lookup_cluster(int64_t end_ns, char *ret, size_t size, struct eddis_er
     return 0;
 }
 
-/* Borrow the value that a Slurm variable has in the job ctx; NULL: unknown. A callback of
- * slurm_allocation_read.
+/* Borrow the value that an environment variable of Slurm has in the job ctx (struct slurm_job);
+ * NULL: unknown. A callback of slurm_allocation_read.
  */
 static const char *variable(void *ctx, const char *name)
 {

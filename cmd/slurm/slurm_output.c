@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Bytes that a ready pipe takes without blocking, even if others write to it; and chunks a call. */
+/* PIECE: bytes that a pipe ready for writing takes without blocking, even if other processes write
+ * to it. PIECES: most pieces of one call.
+ */
 enum { PIECE = 4096, PIECES = 16 };
 
-/* Open the folder of a file, so that NFS no longer believes that the file is missing. It trusts its
- * cached folder for half a minute, but an open asks the server. Return whether the folder could be
- * opened.
+/* Open and close the folder of a file, so that NFS asks its server whether the file exists:
+ * otherwise the client trusts its cached folder for half a minute. Return whether the folder could
+ * be opened.
  */
 static bool look_into_folder(const char *path)
 {
@@ -34,8 +36,9 @@ bool slurm_output_may_come(const struct slurm_output *o, const char *path)
     return !o->seen && !o->is_others && *path && look_into_folder(path);
 }
 
-/* Open the job's output file and fill *ret with its status. Return the descriptor, or -1 if there
- * is no regular file yet. Set o->failed if a later attempt may succeed.
+/* Open the job's output file and store its status in *ret. Return the descriptor, or -1 if it is no
+ * regular file or cannot be opened; then set o->failed to whether a later attempt may succeed. Set
+ * o->is_others if the path exists and is no regular file.
  */
 static int open_output(struct slurm_output *o, const char *path, struct stat *ret)
 {
@@ -46,9 +49,9 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
         return -1;
     if (!o->seen)
         (void)look_into_folder(path);
-    /* Do not open a pipe: that would make us its reader. */
+    /* Do not open a pipe: that would make this process its reader. */
     if (stat(path, ret) < 0) {
-        o->failed = errno == ESTALE || errno == EIO || errno == EAGAIN; /* else it is final */
+        o->failed = errno == ESTALE || errno == EIO || errno == EAGAIN; /* other errors are final */
         return -1;
     }
     o->is_others = !S_ISREG(ret->st_mode);
@@ -61,8 +64,8 @@ static int open_output(struct slurm_output *o, const char *path, struct stat *re
     return cleanup_keep_fd(fd);
 }
 
-/* Check whether the n bytes at this offset differ from `kept`, or are fewer. Return 1 or 0;
- * negative errno if they cannot be read.
+/* Check whether the n bytes at offset `at` of the file differ from `kept`, or are fewer. Return 1
+ * if they do, 0 if they are equal, a negative errno if they cannot be read.
  */
 static int differs(int fd, const char *kept, size_t n, off_t at)
 {
@@ -72,8 +75,8 @@ static int differs(int fd, const char *kept, size_t n, off_t at)
     return got < 0 ? -errno : (size_t)got != n || memcmp(now, kept, n) != 0;
 }
 
-/* Check whether the file is a new one, or was rewritten since the last copy. Return 1 or 0;
- * negative errno if unknown.
+/* Check whether the file is another one than that of the last copy, or was rewritten since. Return
+ * 1 if it is, 0 if it has only grown, a negative errno if it cannot be read.
  */
 static int is_anew(const struct slurm_output *o, int fd, const struct stat *st)
 {
@@ -85,7 +88,7 @@ static int is_anew(const struct slurm_output *o, int fd, const struct stat *st)
     return rc != 0 ? rc : differs(fd, o->tail, o->tail_n, o->at - (off_t)o->tail_n);
 }
 
-/* Start copying the file from its beginning. */
+/* Prepare *o for copying the file with status *st from its beginning. */
 static void begin(struct slurm_output *o, const struct stat *st)
 {
     o->seen = true;
@@ -95,7 +98,7 @@ static void begin(struct slurm_output *o, const struct stat *st)
     o->head_n = o->tail_n = 0;
 }
 
-/* Append newly copied bytes to the remembered beginning of the file, until that is full. */
+/* Append n newly copied bytes to o->head, the beginning of the file, until that is full. */
 static void keep_head(struct slurm_output *o, const char *bytes, size_t n)
 {
     n = n < sizeof o->head - o->head_n ? n : sizeof o->head - o->head_n;
@@ -103,7 +106,7 @@ static void keep_head(struct slurm_output *o, const char *bytes, size_t n)
     o->head_n += n;
 }
 
-/* Append newly copied bytes to the remembered end of the copied part, and drop its oldest bytes. */
+/* Append n newly copied bytes to o->tail, the end of the copied part, and drop its oldest bytes. */
 static void keep_tail(struct slurm_output *o, const char *bytes, size_t n)
 {
     size_t kept = n < sizeof o->tail ? sizeof o->tail - n : 0;
@@ -140,7 +143,7 @@ bool slurm_output_copy(struct slurm_output *o, const char *path, int to)
         if (poll(&ready, 1, 0) == 0)
             return true;
         if (file_write_all(to, bytes, (size_t)n, NULL) < 0) {
-            o->gone = true; /* no reader; the job itself goes on */
+            o->gone = true; /* `to` has no reader any more; the job itself goes on */
             return false;
         }
         o->at += n;

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SAID_MAX = 1 << 26 }; /* bytes of output; an array of many tasks has a record for each */
+enum { SAID_MAX = 1 << 26 }; /* most bytes of output; an array has a record for each task */
 
 static const int64_t look_ns = 10 * CLOCK_MS; /* interval of polling for the program's end */
 
@@ -32,8 +32,8 @@ int slurm_program_text(const char *text, struct eddis_error *err)
                                       : cleanup_keep_fd(fd);
 }
 
-/* Restore SIGCHLD's default if it is ignored, as programs started by nohup's relatives have it.
- * Else the kernel reaps our children and their exit codes are lost.
+/* Set SIGCHLD to its default action if the parent has left it ignored: the kernel would then reap
+ * our children, and their exit codes would be lost.
  */
 static void keep_children(void)
 {

@@ -24,20 +24,22 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 30 };
+enum { PATIENCE_S = 30 }; /* longest wait for the hello line */
 
-static const char hello[] = "eddis is here\n"; /* the first line of the script's own output */
+/* First line that `script` prints on its standard output. */
+static const char hello[] = "eddis is here\n";
 
-/* Script that srun starts: print the hello line, then run eddis from the path used here, else from
- * PATH there.
+/* Shell script that srun starts on the node: print the hello line, then become the program of eddis
+ * at the path that it has here, else the one in PATH there.
  */
 static const char script[] = "echo eddis is here; p=$1; shift; test -x \"$p\" || p=${p##*/}; "
                              "exec \"$p\" \"$@\"";
 
 /* ---- start ---- */
 
-/* Add srun's command line. Give every option, since srun reads missing ones from variables; but not
- * --unbuffered, which would make the program's output a terminal.
+/* Append srun's command line to ret; program: its path; words: its name and arguments. Give every
+ * option, since srun reads missing ones from variables; but not --unbuffered, which would make the
+ * program's output a terminal.
  */
 static void add_words(const struct srun_proxy *at, const char *program, const char *const *words,
                       struct strlist *ret)
@@ -75,8 +77,8 @@ static void add_words(const struct srun_proxy *at, const char *program, const ch
     strlist_add_all(ret, (char *const *)(uintptr_t)(words + 1));
 }
 
-/* Add our environment without the variables of a Slurm job that this process may be in; SLURM_CONF
- * stays.
+/* Append this process's environment to ret ("NAME=VALUE"), without the variables of a Slurm job
+ * that this process may be in; SLURM_CONF stays.
  */
 static void add_environment(struct strlist *ret)
 {
@@ -94,7 +96,9 @@ static void add_environment(struct strlist *ret)
     ret->failed = ret->failed || own.failed;
 }
 
-/* Start srun with pipes for its standard output and error, whose read ends go to *c. */
+/* Start srun with pipes for its standard output and error, and store its pid and the read ends in
+ * *c. Return 0; -ENOTSUP: there is no srun; or another negative error.
+ */
 static int start(struct srun_proxy_call *c, const char *const *argv, const char *const *envp,
                  struct eddis_error *err)
 {
@@ -159,9 +163,9 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* Search the output for the hello line. Move the bytes that follow it to the front of `bytes` and
- * return their number; 0: none yet. Before the line only the last bytes are remembered, as it may
- * come in parts.
+/* Search n bytes of output for the hello line and set c->here when it is complete. Move the bytes
+ * that follow it to the front of `bytes` and return their number; 0: none. Before that, store only
+ * the last bytes in c->said, as the line may come in parts.
  */
 static int take_hello(struct srun_proxy_call *c, char *bytes, size_t n)
 {
@@ -184,8 +188,9 @@ static int take_hello(struct srun_proxy_call *c, char *bytes, size_t n)
     return (int)rest;
 }
 
-/* Process one line of standard error. Lines of srun's set c->srun and c->cut; others set c->last
- * and, after the hello line and unless c->quiet, go to our standard error.
+/* Process c->line, a line of standard error, and empty it. If srun or slurmstepd wrote it, store it
+ * in c->srun and set c->cut if the step was ended. Otherwise store it in c->last and, after the
+ * hello line and unless c->quiet, print it on our standard error.
  */
 static void take_line(struct srun_proxy_call *c)
 {
@@ -198,7 +203,9 @@ static void take_line(struct srun_proxy_call *c)
             continue;
         c->cut = c->cut || strstr(c->line, "*** STEP ") || strstr(c->line, "step aborted") ||
                  strstr(c->line, "orce Terminated");
-        /* Skip "task 0: Exited with exit code 2", since we exit with it too, and srun's advice. */
+        /* Skip srun's advice, and "task 0: Exited with exit code 2": this process exits with that
+         * code, too.
+         */
         if (i == 0 && !strstr(c->line, ": task 0: ") && !strstr(c->line, "lacks support"))
             (void)snprintf(c->srun, sizeof c->srun, "%.250s", c->line);
         return;
@@ -210,8 +217,8 @@ static void take_line(struct srun_proxy_call *c)
     }
 }
 
-/* Read what standard error has now, and process each complete line; at end of file, the rest and
- * close it.
+/* Read available bytes of standard error and process each complete line. At the end of file process
+ * the rest and close the pipe. Blocks if nothing is available.
  */
 static void read_errors(struct srun_proxy_call *c)
 {
@@ -309,8 +316,9 @@ int srun_proxy_end(struct srun_proxy_call *c, struct eddis_error *err)
 
 /* ---- a whole run ---- */
 
-/* Pass the output to take() until both pipes are closed. Return 0; 128 + the signal read from
- * `signals`; or an error, -ETIMEDOUT after end_ns.
+/* Pass the program's output to take() until both pipes are closed. Block until then. Return 0; 128
+ * + the signal that was read from the signalfd `signals`; -ETIMEDOUT after end_ns; or another
+ * negative error of srun_proxy_read.
  */
 static int copy(struct srun_proxy_call *c, int signals, int64_t end_ns,
                 void (*take)(void *ctx, const char *bytes, size_t n), void *ctx,

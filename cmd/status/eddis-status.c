@@ -28,8 +28,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Least value of --interval. */
 static const int64_t shortest_ns = 100 * CLOCK_MS;
-static const int64_t patience_ns = 5 * CLOCK_S; /* wait for Slurm's answer */
+static const int64_t patience_ns = 5 * CLOCK_S; /* longest wait for Slurm's answer */
 
 static const struct option_row rows[] = {
     { "once", '1', NULL, "print the status once and exit, also on a terminal" },
@@ -61,21 +62,24 @@ static const struct option_table table = {
 struct request {
     const char *job; /* NULL: the newest job */
     bool once, watch, json, list, report, ascii, version, help;
-    bool dead;            /* the driver is known to be gone: read its files only */
+    bool dead;            /* the driver is known to be gone: read the job's files only */
     bool color, terminal; /* standard output takes colors, is a terminal */
     int64_t interval_ns;
-    int64_t log_rank, log_lines; /* rank -1: no log */
+    /* Rank of --logs, -1: not given; number of --lines, 0: not given. */
+    int64_t log_rank, log_lines;
     bool follow;
 };
 
-/* Print the error and return the exit code `code`. */
+/* Print the error on standard error and return `code`, the exit code. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-status", err, stderr);
     return code;
 }
 
-/* Parse the whole number of an option, from `least` to INT32_MAX. */
+/* Parse the whole number of the option `flag`, from `least` to INT32_MAX, into *ret. Return 0;
+ * -EINVAL: text is no such number.
+ */
 static int take_number(const char *flag, const char *text, int64_t least, int64_t *ret,
                        struct eddis_error *err)
 {
@@ -89,7 +93,9 @@ static int take_number(const char *flag, const char *text, int64_t least, int64_
     return 0;
 }
 
-/* Store one option of the command line, or the job's name. */
+/* Store one option of the command line, or the job's name, in q. Return 0; -EINVAL: its value is
+ * wrong, or a second job is named.
+ */
 static int take_option(struct request *q, const struct options_item *i, struct eddis_error *err)
 {
     const struct option_switch flags[] = {
@@ -121,7 +127,9 @@ static int take_option(struct request *q, const struct options_item *i, struct e
     return 0;
 }
 
-/* Parse the command line and reject options that exclude each other. */
+/* Parse the command line into q. Return 0; -EINVAL: it has an error, or options that exclude each
+ * other.
+ */
 static int parse(int argc, char **argv, struct request *q, struct eddis_error *err)
 {
     struct options o = { .table = &table, .argc = argc, .argv = argv };
@@ -146,7 +154,9 @@ static int parse(int argc, char **argv, struct request *q, struct eddis_error *e
     return rc;
 }
 
-/* Set what standard output can show: terminal, colors, and UTF-8 (else ascii). */
+/* Set in q what standard output can show: whether it is a terminal, whether it takes colors, and
+ * ascii if it does not take UTF-8.
+ */
 static void look_around(struct request *q)
 {
     const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
@@ -159,7 +169,9 @@ static void look_around(struct request *q)
 
 /* ---- printing ---- */
 
-/* Print the status as a JSON document, or in one line. */
+/* Print the status on standard output as a JSON document, or as JSON in one line. Return 0 or a
+ * negative error.
+ */
 static int print_json(const struct job_status *s, bool one_line, struct eddis_error *err)
 {
     cleanup_free char *text = job_status_text(s);
@@ -179,15 +191,15 @@ static int print_json(const struct job_status *s, bool one_line, struct eddis_er
     return 0;
 }
 
-/* Borrow the job's path if the user named it by one, since only jobs in the default folder are
- * found by id; else NULL.
+/* Borrow the name of the job if the user gave a path, which advice must then repeat: only jobs in
+ * the default folder are found by id. NULL: the user gave none.
  */
 static const char *place(const struct request *q)
 {
     return q->job && strchr(q->job, '/') ? q->job : NULL;
 }
 
-/* Print the summary of a job that has ended; without --report also its details. */
+/* Print the summary of a job that has ended; unless --report is given, also further details. */
 static void print_summary(const struct request *q, const struct job_status *s)
 {
     cleanup_strbuf struct strbuf b = { 0 };
@@ -207,7 +219,9 @@ static void print_advice(const struct request *q, const struct job_status *s)
     fputs(strbuf_text(&b), stdout);
 }
 
-/* Print the page with the table of workers, as wide as the terminal. */
+/* Print the page with the table of workers, as wide as the terminal; of any width if standard
+ * output is none. Return 0 or a negative error.
+ */
 static int print_page(const struct request *q, const struct job_status *s, struct eddis_error *err)
 {
     const struct status_print o = { .out = stdout, .color = q->color };
@@ -224,8 +238,8 @@ static int print_page(const struct request *q, const struct job_status *s, struc
     return 0;
 }
 
-/* Print one status as JSON, as a page, or as a report. Fail with -EAGAIN if --report is asked for a
- * job that runs.
+/* Print one status of the job in folder f as JSON, as a page, or as a report. Return 0; -EAGAIN:
+ * --report was given, but the job has not ended; or another negative error.
  */
 static int print_once(const struct request *q, const struct job_folder *f,
                       const struct job_status *s, struct eddis_error *err)
@@ -253,7 +267,9 @@ static int print_once(const struct request *q, const struct job_folder *f,
     return rc;
 }
 
-/* Print to standard error why the driver did not answer, if status_fetch returned 2. */
+/* Print on standard error why the driver did not answer, if `fetched`, the result of status_fetch,
+ * is 2: the status is then from files.
+ */
 static void say_unanswered(int fetched, const struct eddis_error *why)
 {
     if (fetched == 2)
@@ -270,8 +286,8 @@ static int write_out(struct eddis_error *err)
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot write") : 0;
 }
 
-/* Print the status again and again until the job ends: one page, or one line of JSON, every
- * interval.
+/* Print the status every interval until the job ends, as a page or a line of JSON. Block until
+ * then. Return 0 or a negative error, also when standard output cannot be written.
  */
 static int watch_plainly(const struct request *q, const struct job_folder *f,
                          struct eddis_error *err)
@@ -296,7 +312,9 @@ static int watch_plainly(const struct request *q, const struct job_folder *f,
     }
 }
 
-/* Fetch the status once and print it; if the driver is gone, from the job's files. */
+/* Fetch the job's status, from its driver, or from the job's files if the driver is gone or does
+ * not answer, and print it once. Return 0 or a negative error.
+ */
 static int look_once(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     struct job_status s;
@@ -310,7 +328,9 @@ static int look_once(const struct request *q, const struct job_folder *f, struct
     return rc;
 }
 
-/* Print the end of the log of one worker, and follow it if asked. */
+/* Print the end of the log of the worker that --logs names; with --follow also new output until the
+ * job ends. Return 0 or a negative error.
+ */
 static int show_log(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     const struct status_logs o = { .rank = (int)q->log_rank,
@@ -322,7 +342,9 @@ static int show_log(const struct request *q, const struct job_folder *f, struct 
     return status_logs_print(f, &o, err);
 }
 
-/* Show a job of this machine: live on a terminal, repeatedly with --watch, else once. */
+/* Show a job of this machine: live on a terminal until the job ends or the user quits, repeatedly
+ * with --watch, else once. Return 0, 128 + the signal that ended the view, or a negative error.
+ */
 static int show(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
     const struct status_live live = { q->interval_ns, q->color, q->ascii };
@@ -340,8 +362,8 @@ static int show(const struct request *q, const struct job_folder *f, struct eddi
 
 /* ---- jobs whose driver is on another node ---- */
 
-/* Build this program's arguments for the other node: ours, with the job's name as it is known
- * there.
+/* Write to ret the arguments of eddis-status on the other node: those of this process, with the
+ * job's name as it is known there. If memory is lacking, ret->failed is set.
  */
 static void far_words(const struct request *q, const struct job_location *p, int argc, char **argv,
                       struct strlist *ret)
@@ -359,14 +381,16 @@ static void far_words(const struct request *q, const struct job_location *p, int
         strlist_addf(ret, "%s", p->far);
 }
 
-/* Check whether the status is a final one. */
+/* Check whether the status is the last one of its job: the job has ended or is lost. */
 static bool is_end(const struct job_status *s)
 {
     return s->state == JOB_ENDED || s->state == JOB_LOST;
 }
 
-/* Show a job of another node on this terminal. The page is made here, where width and colors are
- * known.
+/* Show a job of another node on this terminal, live or with --once one page, which is made here,
+ * where width and colors are known. Return 0; -ECONNRESET: Slurm ended the connection before the
+ * final status came; 128 + the signal that ended the view; the exit code of eddis-status there; or
+ * another negative error.
  */
 static int show_far_page(const struct request *q, const struct job_location *p,
                          struct eddis_error *err)
@@ -383,7 +407,7 @@ static int show_far_page(const struct request *q, const struct job_location *p,
     if (q->once || is_end(&s))
         rc = print_once(q, &f, &s, err);
     else
-        rc = -ECONNRESET; /* the connection ended before the final status came */
+        rc = -ECONNRESET; /* Slurm ended the connection before the final status came */
     job_status_fini(&s);
     return rc;
 }
@@ -394,10 +418,12 @@ static int show_far_page(const struct request *q, const struct job_location *p,
 struct far_look {
     const struct request *q;
     const struct job_folder *f;
-    bool ended;
+    bool ended; /* the last status was a final one */
 };
 
-/* Print one status that came from the other node, and free it. A callback of status_far_watch. */
+/* Print one status that came from the other node, free it, and store in ctx (struct far_look)
+ * whether it is a final one. Return 0 or a negative error. A callback of status_far_watch.
+ */
 static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
 {
     struct far_look *l = ctx;
@@ -410,8 +436,9 @@ static int show_look(void *ctx, struct job_status *s, struct eddis_error *err)
     return rc == 0 ? write_out(err) : rc;
 }
 
-/* Print the status of a job on another node every interval until it ends; -ECONNRESET: the step
- * ended first.
+/* Print the status of a job on another node every interval until the job ends. Block until then.
+ * Return 0; -ECONNRESET: Slurm ended the step before the job's final status came; the exit code of
+ * eddis-status there; or another negative error.
  */
 static int watch_far(const struct request *q, const struct job_location *p, struct eddis_error *err)
 {
@@ -421,8 +448,9 @@ static int watch_far(const struct request *q, const struct job_location *p, stru
     return rc == 0 && !l.ended ? -ECONNRESET : rc;
 }
 
-/* Show the end of a job whose Slurm job has ended, and with it the step that watched it. Print its
- * final status from its folder, if that is on this machine. Fail if Slurm's job is not over.
+/* Show the end of a job after Slurm has ended the step that watched it: print its final status from
+ * its folder, or, if that is not on this machine, how Slurm's job ended. Return 0; -ECONNRESET:
+ * Slurm's job is not over; or another negative error. Block to ask Slurm.
  */
 static int show_end(const struct request *q, const struct job_location *p, struct eddis_error *err)
 {
@@ -440,7 +468,9 @@ static int show_end(const struct request *q, const struct job_location *p, struc
     return 0;
 }
 
-/* Show a job whose driver is on another node, by running eddis-status there through srun. */
+/* Show a job whose driver is on another node, by running eddis-status there through srun. Block
+ * until that ends. Return 0, an exit code, or a negative error.
+ */
 static int show_far(const struct request *q, const struct job_location *p, int argc, char **argv,
                     struct eddis_error *err)
 {
@@ -463,7 +493,9 @@ static int show_far(const struct request *q, const struct job_location *p, int a
 
 /* ---- the program ---- */
 
-/* Find the job that the user named, or the newest one, and where it runs. */
+/* Find the job that the user named, or the newest one, and store in *ret where it runs. Block to
+ * ask Slurm, if needed. Return 0 or a negative error; -EIO, -ETIMEDOUT: Slurm does not answer.
+ */
 static int find(const struct request *q, struct job_location *ret, struct eddis_error *err)
 {
     int64_t end_ns = clock_now_ns() + patience_ns;

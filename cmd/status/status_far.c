@@ -12,16 +12,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t most_ns = 60 * CLOCK_S; /* for one answer; the driver may be busy */
+/* Longest wait for one answer, since the driver may be busy. */
+static const int64_t most_ns = 60 * CLOCK_S;
 
-/* Output that is being printed. */
+/* Output of eddis-status on the other node that is being printed. */
 struct text {
-    bool plain;
+    bool plain;      /* remove control characters */
     char line[4096]; /* an incomplete line, of n bytes */
     size_t n;
 };
 
-/* Print the collected line without control characters, and `end` behind it. */
+/* Print the collected line without control characters, then `end`, and begin a new line. */
 static void end_line(struct text *t, const char *end)
 {
     t->line[t->n] = '\0';
@@ -31,7 +32,9 @@ static void end_line(struct text *t, const char *end)
     fputs(end, stdout);
 }
 
-/* Print output bytes, with `plain` line by line. A callback of srun_proxy_run. */
+/* Print output bytes; if t->plain is set, line by line without control characters. A callback of
+ * srun_proxy_run; ctx: struct text.
+ */
 static void pass(void *ctx, const char *bytes, size_t n)
 {
     struct text *t = ctx;
@@ -79,12 +82,12 @@ struct watch {
     struct strbuf b; /* an incomplete line */
     int (*show)(void *ctx, struct job_status *s, struct eddis_error *err);
     void *ctx;
-    int rc;                 /* of the first show that failed ... */
-    struct eddis_error err; /* ... and its error */
+    int rc;                 /* result of the first show() that failed ... */
+    struct eddis_error err; /* ... and the error of that show() */
 };
 
-/* Parse each complete line of output as a status and show it, unless an earlier one failed. A
- * callback of srun_proxy_run.
+/* Parse each complete line of output as a status and pass it to w->show, unless an earlier show()
+ * has failed. Ignore lines that are no status. A callback of srun_proxy_run; ctx: struct watch.
  */
 static void take_lines(void *ctx, const char *bytes, size_t n)
 {

@@ -18,13 +18,15 @@ static const struct table_column columns[] = {
     { "JOBID", false }, { "NAME", false }, { "STATE", false }, { "TIME", true }, { "NODES", true },
 };
 
-/* Return the job's state for the list, for ended jobs the reason: "ok" says more than "ended". */
+/* Borrow the word for the job's state in the list: for an ended job its reason, since "ok" says
+ * more than "ended".
+ */
 static const char *state_of(const struct job_status *s)
 {
     return s->state == JOB_ENDED && s->reason[0] ? s->reason : job_state_name(s->state);
 }
 
-/* Return the seconds that the job took, or has taken so far; NAN: unknown. */
+/* Return how many seconds the job took, or has taken so far; NAN: unknown. */
 static double time_of(const struct job_status *s)
 {
     if (isfinite(s->wall_s) || s->state == JOB_LOST)
@@ -32,7 +34,7 @@ static double time_of(const struct job_status *s)
     return isfinite(s->start_s) ? (double)clock_wall_ns() / (double)CLOCK_S - s->start_s : NAN;
 }
 
-/* Add the row of a job. */
+/* Append the row of the job with this id to the table. */
 static void add_row(struct table *t, const char *id, const struct job_status *s)
 {
     char time[32];
@@ -48,7 +50,7 @@ static void add_row(struct table *t, const char *id, const struct job_status *s)
         table_add(t, "-");
 }
 
-/* Append the JSON object of a job to a list. */
+/* Append the JSON object of the job with this id to the list. Return 0 or -ENOMEM. */
 static int add_item(json_t *list, const char *id, const struct job_status *s)
 {
     double time_s = time_of(s);
@@ -61,8 +63,8 @@ static int add_item(json_t *list, const char *id, const struct job_status *s)
     return item && json_array_append_new(list, item) == 0 ? 0 : -ENOMEM;
 }
 
-/* Read a job's status for the list. A job whose files are damaged is listed as ended, with reason
- * "unreadable".
+/* Read a job's status from its files into *s. If they are damaged, the job is listed as ended, with
+ * the reason "unreadable".
  */
 static void glance(const struct job_folder *f, struct job_status *s)
 {
@@ -74,7 +76,8 @@ static void glance(const struct job_folder *f, struct job_status *s)
     (void)job_folder_parse_id(f->id, s->name, sizeof s->name, NULL);
 }
 
-/* Print the JSON document with the list of jobs. */
+/* Print the JSON document that contains the list of jobs on standard output. Return 0 or -ENOMEM.
+ */
 static int print_json(const json_t *list, struct eddis_error *err)
 {
     cleanup_json json_t *o =

@@ -22,7 +22,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-static const int64_t answer_ns = 5 * CLOCK_S; /* for one answer of the driver */
+static const int64_t answer_ns = 5 * CLOCK_S; /* time limit of one answer of the driver */
 
 /* State of the live view. */
 struct live {
@@ -30,15 +30,15 @@ struct live {
     const struct job_folder *folder;
     struct http_client *client;
     struct job_status status;
-    struct eddis_error trouble; /* error of the last request; code 0: none */
-    bool asking, fresh, over;   /* a request runs; there is something to draw; the job has ended or
-                                   its driver is gone */
-    int signals;                /* a signalfd */
-    int end;                    /* 0: go on; else the value to return */
+    struct eddis_error trouble; /* error of the last request, shown in the last row; code 0: none */
+    /* A request runs; there is something new to draw; the job has ended or its driver is gone. */
+    bool asking, fresh, over;
+    int signals; /* signalfd of the signals that the view handles */
+    int end;     /* value that ends the view and that it returns; 0: go on */
 };
 
-/* Keep showing the last status, or a newer one from the job's folder, since the driver does not
- * answer. Add its age to the error that is shown.
+/* Keep v->status, or replace it by a newer one from the job's folder, since the driver does not
+ * answer. Put its age before the error that is shown, v->trouble.
  */
 static void keep_last(struct live *v)
 {
@@ -56,8 +56,9 @@ static void keep_last(struct live *v)
     eddis_fail(&v->trouble, why.code, "%.0f s old: %.300s", status_age_s(&v->status), why.text);
 }
 
-/* Process the driver's answer, or the error of a request (status 0, err). A callback of the HTTP
- * client.
+/* Process the driver's answer: store its status, or else set the error to show. status 0: there was
+ * no answer, because of err. Set v->over if the job has ended or its driver is gone. A callback of
+ * the HTTP client; ctx: struct live.
  */
 static void on_answer(void *ctx, int status, const char *body, size_t n,
                       const struct eddis_error *err)
@@ -84,7 +85,10 @@ static void on_answer(void *ctx, int status, const char *body, size_t n,
         keep_last(v);
 }
 
-/* Start a request to the driver. A stopped driver is not asked, and its error is shown. */
+/* Start a request to the driver for the job's status and return 0, without waiting; on_answer gets
+ * the answer. If the driver's process is stopped, set the error to show instead. Return a negative
+ * error if the request cannot be started.
+ */
 static int ask(struct live *v, struct eddis_error *err)
 {
     struct eddis_error stopped = { 0 };
@@ -98,7 +102,9 @@ static int ask(struct live *v, struct eddis_error *err)
     return http_client_start(v->client, "/v1/job", NULL, answer_ns, on_answer, v, err);
 }
 
-/* Draw the page, and the error or the hint about keys in the last row. */
+/* Draw the page of v->status, cut to the window, and in the last row the error or the hint about
+ * keys. If the terminal is gone, end the view (v->end).
+ */
 static void paint(struct live *v)
 {
     struct status_print o = { .out = stdout, .color = v->o->color, .window = true };
@@ -122,7 +128,7 @@ static void paint(struct live *v)
         v->end = 128 + SIGHUP;
 }
 
-/* Read pending keys and end the view at 'q'. */
+/* Read the keys that were pressed; end the view (v->end) if one was 'q' or 'Q'. */
 static void on_keys(struct live *v)
 {
     char key[64];
@@ -132,8 +138,8 @@ static void on_keys(struct live *v)
         v->end = STATUS_LIVE_QUIT;
 }
 
-/* Handle a signal: leave the screen while stopped by Ctrl-Z, redraw after a change of size, end at
- * any other.
+/* Read a signal and handle it: at SIGTSTP (Ctrl-Z) leave the alternate screen and stop this process
+ * until it is continued; at SIGWINCH draw again; at any other end the view (v->end).
  */
 static void on_signal(struct live *v)
 {
@@ -151,7 +157,9 @@ static void on_signal(struct live *v)
     v->fresh = true;
 }
 
-/* Poll the driver and draw until the job ends, 'q' or a signal. Return as status_live_run. */
+/* Ask the driver every interval and draw its status, until the job ends or the user ends the view.
+ * Block until then. Return as status_live_run.
+ */
 static int watch(struct live *v, struct eddis_error *err)
 {
     struct pollfd fds[2] = { { .fd = v->signals, .events = POLLIN },
@@ -182,9 +190,12 @@ static int watch(struct live *v, struct eddis_error *err)
 
 /* ---- jobs whose driver is on another node ---- */
 
-static const int64_t silent_ns = 15 * CLOCK_S; /* silence that is reported, beyond the interval */
+/* Silence after which the node is reported, beyond the interval. */
+static const int64_t silent_ns = 15 * CLOCK_S;
 
-/* Take a status that eddis-status there has printed, one line of JSON. */
+/* Store the status in a line of JSON that eddis-status on the other node has printed, n bytes, in
+ * v->status; or set the error to show if it is none.
+ */
 static void on_line(struct live *v, const char *line, size_t n)
 {
     struct job_status s;
@@ -199,7 +210,7 @@ static void on_line(struct live *v, const char *line, size_t n)
     v->fresh = true;
 }
 
-/* Remove the complete lines from b and process each. */
+/* Process each complete line in b by on_line, and remove it from b. */
 static void take_lines(struct live *v, struct strbuf *b)
 {
     const char *text = strbuf_text(b), *at = text, *end;
@@ -211,7 +222,7 @@ static void take_lines(struct live *v, struct strbuf *b)
     strbuf_drop(b, (size_t)(at - text));
 }
 
-/* Set the error that the node does not answer. */
+/* Set the error to show: the node of c does not answer. */
 static void say_silent(struct live *v, const struct srun_proxy_call *c)
 {
     eddis_fail(&v->trouble, -ETIMEDOUT, "node %s of Slurm's job %s does not answer at the moment",
@@ -219,9 +230,9 @@ static void say_silent(struct live *v, const struct srun_proxy_call *c)
     v->fresh = true;
 }
 
-/* Draw each status that comes through srun until the view ends. Nothing is drawn before the first
- * one, so that errors until then are printed normally. Return 0, STATUS_LIVE_QUIT, 128 + signal, or
- * an error.
+/* Draw each status that srun brings, until the program there or the user ends the view. Block until
+ * then. Before the first status the terminal is left as it is, so that errors are printed normally.
+ * Return 0 if the program there has ended, STATUS_LIVE_QUIT, 128 + the signal, or a negative error.
  */
 static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_error *err)
 {
@@ -266,8 +277,9 @@ static int watch_far(struct live *v, struct srun_proxy_call *c, struct eddis_err
     return rc < 0 ? rc : v->end;
 }
 
-/* Run eddis-status --watch --json on the job's node and draw what it prints. Return as watch_far,
- * or the exit code there.
+/* Run eddis-status --watch --json on the job's node and draw what it prints. Return as watch_far;
+ * but if the program there has ended, its exit code, after its last error line was printed if that
+ * code is not 0, or a negative error.
  */
 static int look_far(struct live *v, const struct srun_proxy *proxy, const char *word,
                     struct eddis_error *err)
@@ -295,7 +307,9 @@ static int look_far(struct live *v, const struct srun_proxy *proxy, const char *
 
 /* ---- entry points ---- */
 
-/* Block the signals that the view handles and receive them by v->signals; -1: that failed. */
+/* Block the signals that the view handles and receive them by the signalfd v->signals (-1: that
+ * failed, see errno). *ret_before: the former signal mask.
+ */
 static void hold_signals(struct live *v, sigset_t *ret_before)
 {
     static const int caught[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
@@ -308,7 +322,7 @@ static void hold_signals(struct live *v, sigset_t *ret_before)
     v->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Restore the signal mask and close the descriptor. */
+/* Close v->signals and restore the signal mask `before`. */
 static void let_signals(struct live *v, const sigset_t *before)
 {
     if (v->signals >= 0)

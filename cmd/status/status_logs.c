@@ -19,11 +19,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const int64_t ask_ns = 10 * CLOCK_S;      /* for one answer */
-static const int64_t patience_ns = 60 * CLOCK_S; /* if the driver is busy fetching logs */
+static const int64_t ask_ns = 10 * CLOCK_S; /* time limit of one answer of the driver */
+/* Longest wait for a driver that is busy fetching logs. */
+static const int64_t patience_ns = 60 * CLOCK_S;
 
-/* Ask the driver for a part of a rank's log that begins at offset `after`, into *a. -ENOENT: there
- * is none yet; -EAGAIN: the driver is busy.
+/* Ask the driver for the part of the log of rank a->rank that begins at offset `after`, and store
+ * it in *a. Block for its answer. Return 0; -ENOENT: there is no log yet; -EAGAIN: the driver is
+ * busy or ending; or another negative error.
  */
 static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
                struct eddis_error *err)
@@ -49,8 +51,8 @@ static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
     return eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
 }
 
-/* Return the path of the rank's log, in the job's folder or in logs.dir of its job.yaml; the caller
- * frees it. NULL: no memory.
+/* Return the path of the rank's log: in the job's folder, or if it is not there in logs.dir of the
+ * job.yaml. The caller frees it. NULL: no memory.
  */
 static char *log_path(const struct job_folder *f, int rank)
 {
@@ -68,7 +70,10 @@ static char *log_path(const struct job_folder *f, int rank)
     return path;
 }
 
-/* Read a part of the rank's log from its file, from offset `after`, or its end if that is 0. */
+/* Read a part of the log of rank a->rank from its file into *a: from offset `after` on; or, if that
+ * is 0, its end, at most LOG_ANSWER_MOST bytes. Return 0; -ENOENT: there is no log; or another
+ * negative error.
+ */
 static int read_folder(const struct job_folder *f, int64_t after, struct log_answer *a,
                        struct eddis_error *err)
 {
@@ -89,8 +94,9 @@ static int read_folder(const struct job_folder *f, int64_t after, struct log_ans
                          : rc;
 }
 
-/* Get a part of the rank's log. Return 1 if it came from the driver, 0 if it was read from the
- * folder, since the job has ended.
+/* Store the part of the log of rank a->rank from offset `after` (0: its end) in *a. Block for at
+ * most a minute while the driver is busy. Return 1 if it came from the driver; 0 if it was read
+ * from the job's folder, since the driver is gone; or a negative error.
  */
 static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a,
                  struct eddis_error *err)
@@ -114,7 +120,8 @@ static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a
     return read_folder(f, after, a, err);
 }
 
-/* Borrow the position where the last n lines of text begin. */
+/* Return a pointer to where the last n lines of text begin; to its beginning if it has fewer lines.
+ */
 static const char *last_lines(const char *text, int64_t n)
 {
     const char *at = text + strlen(text);
@@ -127,7 +134,9 @@ static const char *last_lines(const char *text, int64_t n)
     return text;
 }
 
-/* Print the text, with o->plain without control characters. The text may be changed. */
+/* Print the text on standard output and flush it; if o->plain is set, without control characters,
+ * which are replaced in `text`. Return 0 or a negative error.
+ */
 static int print(const struct status_logs *o, char *text, struct eddis_error *err)
 {
     for (char *line = text; o->plain && *line;) {
@@ -148,7 +157,9 @@ static int print(const struct status_logs *o, char *text, struct eddis_error *er
     return 0;
 }
 
-/* Set the error for a missing log: if the job does not have this rank, say so. Return -ENOENT. */
+/* Return -ENOENT for a missing log. If the job does not have this rank, make err say so; otherwise
+ * leave err as it is.
+ */
 static int no_log(const struct job_folder *f, int rank, struct eddis_error *err)
 {
     struct job_status s;

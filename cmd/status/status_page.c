@@ -15,8 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL = 8 };                            /* columns of "where   " */
-enum { BAR = 24, LEAST_BAR = 5, BAR_GAP = 3 }; /* columns; no bar if less than LEAST_BAR */
+enum { LABEL = 8 }; /* columns of a line's label, as "where   " */
+/* Columns of the progress bar: most, least (else no bar), and blanks before it. */
+enum { BAR = 24, LEAST_BAR = 5, BAR_GAP = 3 };
 
 enum { WORKER_LINES = 10 }; /* most lines about workers below the table */
 
@@ -55,8 +56,9 @@ static int width_of(const char *text, size_t n)
     return width;
 }
 
-/* Append a line of parts that are separated by three blanks. A part that does not fit into the
- * window begins a new line. Free `parts`.
+/* Append to b a line with this label and the text `parts`, whose parts are separated by three
+ * blanks. A part that does not fit into `columns` (0: no limit) begins a new line. Free what
+ * `parts` holds.
  */
 static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts, int columns)
 {
@@ -83,7 +85,9 @@ static void add_parts(struct strbuf *b, const char *label, struct strbuf *parts,
     strbuf_fini(parts);
 }
 
-/* Append the parts of the line "job": id, state, mode and number of workers. */
+/* Append the parts of the line "job" to b: id, state, mode, number of workers, and whether devices
+ * are emulated.
+ */
 static void job_parts(struct strbuf *b, const struct job_status *s)
 {
     text_add_clean(b, "%s   %s", s->job, job_state_name(s->state));
@@ -102,7 +106,9 @@ static void job_parts(struct strbuf *b, const struct job_status *s)
         strbuf_add(b, "   emulated devices");
 }
 
-/* Append a progress bar of `cells` characters, `part` (0 to 1) of them full. */
+/* Append BAR_GAP blanks and a progress bar of `cells` characters, of which the share `part` (0 to
+ * 1) is full.
+ */
 static void add_bar(struct strbuf *b, double part, int cells, bool ascii)
 {
     int full = (int)(part * cells + 0.5);
@@ -123,7 +129,9 @@ static void add_times(struct strbuf *b, const struct job_status *s)
         strbuf_addf(b, ", ETA %s", job_status_duration(s->eta_s, time, sizeof time));
 }
 
-/* Return the length of the bar that fits between the texts before and after it; 0: none. */
+/* Return the length in characters of the bar that fits between the texts `before` and `after` into
+ * `columns` (0: no limit); 0: there is no room for a bar.
+ */
 static int bar_cells(const struct strbuf *before, const struct strbuf *after, int columns)
 {
     int left = columns - (int)before->len - (int)after->len - BAR_GAP;
@@ -182,7 +190,8 @@ static void speed_parts(struct strbuf *b, const struct job_status *s)
     strbuf_addf(b, "%s samples/s", text_grouped(s->samples_per_s, n, sizeof n));
     if (isfinite(s->recent_samples_per_s) && s->state == JOB_RUNNING)
         strbuf_addf(b, " (now %s)", text_grouped(s->recent_samples_per_s, n, sizeof n));
-    if (s->ideal_samples_per_s > 0 && s->replans == 0) /* else the line of the plan has it */
+    /* After a re-plan the line of the plan has the ideal. */
+    if (s->ideal_samples_per_s > 0 && s->replans == 0)
         strbuf_addf(b, "   %.0f %% of ideal (%s)", 100 * s->samples_per_s / s->ideal_samples_per_s,
                     text_grouped(s->ideal_samples_per_s, n, sizeof n));
     if (equal > 0)
@@ -190,13 +199,15 @@ static void speed_parts(struct strbuf *b, const struct job_status *s)
                     measured ? "measured" : "predicted", text_grouped(equal, n, sizeof n));
 }
 
-/* Append ", 3 re-plans" and the like. */
+/* Append a number and its noun, ", 3 re-plans" or ", 1 re-plan". */
 static void add_count(struct strbuf *b, int64_t n, const char *what)
 {
     strbuf_addf(b, ", %" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
-/* Append the current plan; if it replaced another one, also its speed and why. */
+/* Append the line "plan" about the current plan; if it replaced another one, also a line with its
+ * speed and its reason. Append nothing before the first plan.
+ */
 static void add_plan(struct strbuf *b, const struct job_status *s)
 {
     const struct plan_status *p = s->n_plans ? &s->plan[s->n_plans - 1] : NULL;
@@ -229,7 +240,7 @@ static void add_plan(struct strbuf *b, const struct job_status *s)
 
 /* ---- the workers ---- */
 
-/* Add a cell with a measurement; "-" if there is none. */
+/* Append a cell with measurement x to t; "-" if x was not measured (NAN). */
 static void add_measure(struct table *t, double x, int digits)
 {
     if (isfinite(x))
@@ -351,7 +362,7 @@ static void add_workers(struct strbuf *b, const struct job_status *s, int column
         add_slowest(b, s);
 }
 
-/* Count the lines of a text. */
+/* Return the number of newlines in a text. */
 static int count_lines(const char *text)
 {
     int n = 0;
@@ -407,7 +418,9 @@ void status_page_fini(struct status_page *p)
 
 /* ---- printing ---- */
 
-/* Return the bytes of the first `columns` characters in a line of n bytes. */
+/* Return how many bytes the first `columns` UTF-8 characters of a line of n bytes have; n if it has
+ * no more characters.
+ */
 static size_t cut(const char *line, size_t n, int columns)
 {
     int width = 0;
@@ -418,8 +431,8 @@ static size_t cut(const char *line, size_t n, int columns)
     return n;
 }
 
-/* Return the escape code for a line of the page: bold for the table's head, colored for a marked
- * worker, else "".
+/* Borrow the escape code for a line of the page (from 0): bold for the head of the table of
+ * workers; yellow for a slow worker, red for one that was killed or lost; "" for all other lines.
  */
 static const char *color_of(const struct status_page *p, const struct job_status *s, int line)
 {

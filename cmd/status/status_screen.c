@@ -9,15 +9,16 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* Escape codes that enter and leave the alternate screen and hide and show the cursor. */
+/* Escape codes: `on` enters the alternate screen and hides the cursor, `off` does the reverse. */
 static const char on[] = "\033[?1049h\033[?25l", off[] = "\033[?25h\033[?1049l";
 
 /* State of the terminal; static, since the signal handler needs it. */
 static struct {
     volatile sig_atomic_t entered, has_keys;
-    struct termios keys; /* settings before screen_enter */
+    struct termios keys; /* settings of standard input before screen_enter */
 } screen;
 
+/* Signals by which a crash ends the program. */
 static const int deadly[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
 
 /* Leave the alternate screen and restore the terminal. A signal handler calls this, so only write
@@ -35,7 +36,9 @@ void screen_leave(void)
         (void)tcsetattr(STDIN_FILENO, TCSANOW, &screen.keys);
 }
 
-/* Restore the terminal and end the program by the signal: SA_RESETHAND has reset its handler. */
+/* Restore the terminal and end the program by the signal that it got: a handler of fatal signals,
+ * which SA_RESETHAND has reset to the default action.
+ */
 static void on_crash(int sig)
 {
     screen_leave();

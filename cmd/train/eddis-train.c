@@ -18,16 +18,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROOM_BYTES = 128000000 }; /* address space for MPI and the threads of OpenBLAS */
+enum { ROOM_BYTES = 128000000 }; /* address space that MPI and the threads of OpenBLAS need */
 
-/* Print the error and return the exit code `code`. */
+/* Print the error on standard error and return `code`, the exit code. */
 static int complain(const struct eddis_error *err, int code)
 {
     options_complain("eddis-train", err, stderr);
     return code;
 }
 
-/* Flush standard output and return the exit code: `code`, or EXIT_FAULT if it is 0 and output was
+/* Flush standard output. Return the exit code: `code`, or EXIT_FAULT if that is 0 and output was
  * lost.
  */
 static int close_output(int code)
@@ -39,7 +39,9 @@ static int close_output(int code)
     return complain(&err, code ? code : EXIT_FAULT);
 }
 
-/* Print the results of an epoch on one line, unless quiet. A callback of the trainer. */
+/* Print the results of an epoch as one line on standard output; nothing if quiet. trainer.on_epoch,
+ * called on rank 0; arg: struct train_options.
+ */
 static void print_epoch(void *arg, const struct trainer_epoch *r)
 {
     const struct train_options *o = arg;
@@ -56,20 +58,22 @@ static void print_epoch(void *arg, const struct trainer_epoch *r)
     (void)fflush(stdout);
 }
 
-/* Print a remark of the trainer to standard error. A callback. */
+/* Print a remark about the training or the data on standard error. trainer.on_note, called on rank
+ * 0, and the callback of train_data_report.
+ */
 static void print_note(void *arg, const char *text)
 {
     (void)arg;
     (void)fprintf(stderr, "eddis-train: %s\n", text);
 }
 
-/* Return the exit code for a negative error of the trainer. */
+/* Return the exit code for rc, a negative error of trainer_run. */
 static int exit_code(int rc)
 {
     return rc == -EINVAL ? EXIT_USAGE : rc == -ENOMEM ? EDDIS_EXIT_MEMORY : EXIT_FAULT;
 }
 
-/* Print remarks about the data, on rank 0 only. */
+/* Print remarks about how the data were interpreted on standard error, on rank 0 only. */
 static void tell(const struct train_options *o, const struct eddis *e)
 {
     struct eddis_world world = { .size = sizeof world };
@@ -78,9 +82,10 @@ static void tell(const struct train_options *o, const struct eddis *e)
         train_data_report(o, print_note, NULL);
 }
 
-/* Train as a worker of the job. The data were checked before: every worker reads the same file, so
- * all find the same fault and exit with the same code. Return the exit code, or abort the whole job
- * on a failure.
+/* Train as a worker of the job (or alone), and block until the job ends. Return the exit code: 0,
+ * or EXIT_FAULT if libeddis or memory cannot be set up. If the training fails, abort the whole job
+ * and do not return. The data were checked before: every worker reads the same file, so all find
+ * the same fault and exit with the same code.
  */
 static int train(struct train_options *o)
 {
@@ -108,7 +113,7 @@ static int train(struct train_options *o)
 }
 
 /* Evaluate the loaded model on the test data in this process alone (--test-only), and print the
- * result. Return the exit code.
+ * result on standard output. Return the exit code: 0 or EXIT_FAULT.
  */
 static int test(struct train_options *o)
 {
@@ -130,8 +135,8 @@ static int test(struct train_options *o)
     return 0;
 }
 
-/* Check whether this is the job's first start. A restarted job continues from its own checkpoint,
- * even if the one it was first started from is gone.
+/* Check whether this is the job's first generation, or runs without a job. A later generation
+ * continues from the job's own checkpoint, even if the one that --resume names is gone.
  */
 static bool begins(void)
 {
@@ -140,8 +145,9 @@ static bool begins(void)
     return !generation || strcmp(generation, "1") == 0;
 }
 
-/* Restart this program with OpenBLAS kernels that suit the processor, if OpenBLAS does not know it.
- * Only print a hint if another program runs ours, such as a loader or valgrind.
+/* If OpenBLAS does not know the processor, run this program anew (exec) with OpenBLAS kernels that
+ * suit it. Only print a hint if that fails, or if another program runs this one, such as a loader
+ * or valgrind. Return if nothing is to be changed, or after the hint.
  */
 static void take_kernels(char **argv)
 {

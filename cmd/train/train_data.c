@@ -13,12 +13,15 @@
 /* Properties that a data file must have, since a model or the training data have them. */
 struct known {
     int64_t n_features;
-    bool row_numbers; /* an extra first column is not a feature */
+    /* The training file had row numbers, so an extra first column is no feature. */
+    bool row_numbers;
     const char *const *class_names;
     int32_t n_classes;
 };
 
-/* Open a data file with the user's options. known: properties that it must have; NULL: none. */
+/* Open a data file with the user's options and store it in *ret. known: properties that the file
+ * must have; NULL: none. Return 0 or a negative error.
+ */
 static int open_file(const struct train_options *o, const char *path, const char *labels,
                      enum dataset_choice row_numbers, const struct known *known,
                      struct dataset **ret, struct eddis_error *err)
@@ -36,9 +39,10 @@ static int open_file(const struct train_options *o, const char *path, const char
     return dataset_open(&d, ret, err);
 }
 
-/* Open a data file that must have known->n_features features. If its first column was taken for row
- * numbers, or not, and it has one feature too few or too many, open it the other way. Only with
- * --row-numbers auto.
+/* Open a data file that should have known->n_features features, and store it in *ret. With
+ * --row-numbers auto, if it has one feature too few because its first column was taken for row
+ * numbers, or one too many because it was not, open it again the other way. The caller checks the
+ * number of features. Return 0 or a negative error; *ret may then be open.
  */
 static int open_as(const struct train_options *o, const char *path, const char *labels,
                    const struct known *known, struct dataset **ret, struct eddis_error *err)
@@ -65,8 +69,8 @@ static int open_as(const struct train_options *o, const char *path, const char *
     return open_file(o, path, labels, other, known, ret, err);
 }
 
-/* Open the file of the test set. It must have the features of the training data, and no larger
- * label.
+/* Open the file of the test set, and set the numbers of training and test samples. It must have the
+ * features of the training data, and no larger label. Return 0 or a negative error.
  */
 static int open_test(struct train_options *o, struct eddis_error *err)
 {
@@ -94,7 +98,7 @@ static int open_test(struct train_options *o, struct eddis_error *err)
 }
 
 /* Use the last rows of the training file as the test set (--test); with --test-only all rows, if no
- * number is given.
+ * number is given. Return 0; -EINVAL: no row is left for training.
  */
 static int split_off_test(struct train_options *o, struct eddis_error *err)
 {
@@ -150,7 +154,7 @@ static int find_shape(struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* Use the model of --load, and check that the data fit it. */
+/* Use the model of --load, and check that the training data fit it. Return 0 or -EINVAL. */
 static int take_model(struct train_options *o, struct eddis_error *err)
 {
     const struct dataset_info *info = dataset_info(o->trainer.data.train);
@@ -174,7 +178,7 @@ static int take_model(struct train_options *o, struct eddis_error *err)
 /* If the largest magnitudes of columns differ by this factor, one scale for all trains badly. */
 enum { UNLIKE = 100 };
 
-/* Return the largest magnitude in a column. */
+/* Return the largest magnitude (absolute value) in a column of the data. */
 static double largest_of(const struct dataset_info *info, int64_t column)
 {
     return fmax(fabs((double)info->column_min[column]), fabs((double)info->column_max[column]));
@@ -186,8 +190,9 @@ static float factor_of(double largest)
     return largest > 0 ? (float)fmin(1 / largest, (double)FLT_MAX) : 1;
 }
 
-/* Find the smallest and the greatest of the columns' largest magnitudes, without constant columns.
- * Return the number of columns that are not constant.
+/* Store the smallest and the greatest of the columns' largest magnitudes in *ret_least and
+ * *ret_most, without constant columns; 0 if all are constant. Return the number of columns that are
+ * not constant.
  */
 static int64_t column_range(const struct dataset_info *info, double *ret_least, double *ret_most)
 {
@@ -206,9 +211,9 @@ static int64_t column_range(const struct dataset_info *info, double *ret_least, 
     return n;
 }
 
-/* Check whether each feature gets a factor of its own: with --scale column, or with auto if the
- * columns' magnitudes differ much (o->scale_note gets why). Not for cnn, whose convolution needs
- * one scale.
+/* Check whether each feature of a CSV file gets a factor of its own: with --scale column always;
+ * with auto if the columns' magnitudes differ much (then o->scale_note gets why), but not for cnn,
+ * whose convolution needs one scale.
  */
 static bool wants_factors(struct train_options *o, const struct dataset_info *info)
 {
@@ -228,7 +233,9 @@ static bool wants_factors(struct train_options *o, const struct dataset_info *in
     return true;
 }
 
-/* Set o->factor to the inverse of each column's largest magnitude. */
+/* Allocate o->factor, and set it to the inverse of each column's largest magnitude. Return 0 or
+ * -ENOMEM.
+ */
 static int make_factors(struct train_options *o, const struct dataset_info *info,
                         struct eddis_error *err)
 {
@@ -240,8 +247,9 @@ static int make_factors(struct train_options *o, const struct dataset_info *info
     return 0;
 }
 
-/* Choose scale and factors of the input from the whole training file, or from the model's file. So
- * all workers use the same ones.
+/* Choose scale and factors of the input from the whole training file, or from the model's file, so
+ * that all workers have the same ones. Store them in o->trainer.data.input, and let the data sets
+ * apply the factors. Return 0 or -ENOMEM.
  */
 static int find_input(struct train_options *o, struct eddis_error *err)
 {
@@ -270,7 +278,9 @@ static int find_input(struct train_options *o, struct eddis_error *err)
 
 /* ---- opening ---- */
 
-/* Open the training data, and before that the model of --load, which the data must fit. */
+/* Open the training data; before that read the model of --load, which the data must fit. Return 0
+ * or a negative error.
+ */
 static int open_train(struct train_options *o, struct eddis_error *err)
 {
     struct dataset **train = &o->trainer.data.train;
@@ -301,7 +311,7 @@ int train_data_open(struct train_options *o, struct eddis_error *err)
     return rc;
 }
 
-/* Report how a file's header and rows were interpreted. */
+/* Call fn for each remark about how a file's header and rows were interpreted. */
 static void report_file(const char *path, const struct dataset *d,
                         void (*fn)(void *arg, const char *text), void *arg)
 {
@@ -316,10 +326,10 @@ static void report_file(const char *path, const struct dataset *d,
     }
 }
 
-enum { SHOWN_LABELS = 20 }; /* labels that are listed */
+enum { SHOWN_LABELS = 20 }; /* most labels that are listed */
 
-/* Report the numbers of text labels, "labels: 0 setosa, 1 versicolor", at most SHOWN_LABELS of
- * them.
+/* Call fn with the numbers of text labels, "labels: 0 setosa, 1 versicolor", at most SHOWN_LABELS
+ * of them; not if labels are numbers.
  */
 static void tell_labels(const struct dataset_info *info, void (*fn)(void *arg, const char *text),
                         void *arg)

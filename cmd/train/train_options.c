@@ -66,7 +66,7 @@ void train_options_help(void)
 
 /* ---- values -------------------------------------------------------------------------------- */
 
-/* Parse the whole number of an option, from min to max. */
+/* Parse the whole number of the option `name`, from min to max, into *ret. Return 0 or -EINVAL. */
 static int want_int(const char *name, const char *text, int64_t min, int64_t max, int64_t *ret,
                     struct eddis_error *err)
 {
@@ -82,7 +82,7 @@ static int want_int(const char *name, const char *text, int64_t min, int64_t max
     return 0;
 }
 
-/* Parse the number of an option, from min to max. */
+/* Parse the number of the option `name`, from min to max, into *ret. Return 0 or -EINVAL. */
 static int want_number(const char *name, const char *text, double min, double max, double *ret,
                        struct eddis_error *err)
 {
@@ -96,7 +96,9 @@ static int want_number(const char *name, const char *text, double min, double ma
     return 0;
 }
 
-/* Write the index of the option's value in the list of words. Fail if it is none of them. */
+/* Store in *ret the index of the option's value in `words`, which has 2 or 3 words and a NULL.
+ * Return 0; -EINVAL: it is none of them.
+ */
 static int want_word(const char *name, const char *text, const char *const *words, int *ret,
                      struct eddis_error *err)
 {
@@ -110,7 +112,9 @@ static int want_word(const char *name, const char *text, const char *const *word
                       words[2] ? ", " : "", words[2] ? words[1] : "", words[words[2] ? 2 : 1]);
 }
 
-/* Parse the size of --memory, such as 512M, into bytes; the units are powers of 1024. */
+/* Parse the size of --memory, such as 512M, into bytes in *ret; the units are powers of 1024.
+ * Return 0 or -EINVAL.
+ */
 static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
 {
     static const char units[] = "KMGT";
@@ -128,7 +132,7 @@ static int want_bytes(const char *text, int64_t *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Parse the comma-separated widths of the hidden layers. */
+/* Parse the comma-separated widths of the hidden layers into m. Return 0 or -EINVAL. */
 static int want_widths(const char *text, struct model_spec *m, struct eddis_error *err)
 {
     int rc = model_spec_widths(text, m);
@@ -223,7 +227,9 @@ static int take_plain(struct train_options *o, const struct options_item *i,
     return 0;
 }
 
-/* Set the kind of scaling. Return false if text is no word, so that it must be a number. */
+/* Set o->scaling to the kind that --scale names. Return false if text is none of the words, so that
+ * it must be a number.
+ */
 static bool take_scale_word(struct train_options *o, const char *text)
 {
     static const char *const words[] = { "auto", "column", "none" };
@@ -234,7 +240,9 @@ static bool take_scale_word(struct train_options *o, const char *text)
     return false;
 }
 
-/* Store one option of the command line. Fail for a word that is no option. */
+/* Store one option of the command line in o. Return 0; -EINVAL: it is no option, or its value is
+ * wrong.
+ */
 static int take(struct train_options *o, const struct options_item *i, struct eddis_error *err)
 {
     if (!i->row)
@@ -249,7 +257,7 @@ static int take(struct train_options *o, const struct options_item *i, struct ed
     return take_plain(o, i, err);
 }
 
-/* Reject options that contradict --load or --test-only. */
+/* Check the options for contradictions to --load and --test-only. Return 0 or -EINVAL. */
 static int check_load(const struct train_options *o, struct eddis_error *err)
 {
     const struct trainer *t = &o->trainer;
@@ -269,7 +277,7 @@ static int check_load(const struct train_options *o, struct eddis_error *err)
     return 0;
 }
 
-/* Reject missing and contradicting options. */
+/* Check for missing and contradicting options. Return 0, also with --help or --version; -EINVAL. */
 static int check(const struct train_options *o, struct eddis_error *err)
 {
     if (o->help || o->version)

@@ -16,8 +16,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Print the result of one host: to standard output if it is clean, else to standard error. A
- * callback of job_cleanup; ctx: quiet.
+/* Print what the cleanup of one host has reported: on standard output if the host is clean (nothing
+ * if quiet), else on standard error. A callback of job_cleanup, on its caller's thread; ctx: bool,
+ * quiet.
  */
 static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result result,
                     const char *text)
@@ -33,8 +34,8 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 
-/* Remove the driver's own files and its socket, which may lie outside of the job's folder, if the
- * driver is gone. dead: it is, even if it ran on another machine.
+/* If the driver is gone, remove its files driver.json and the reserve in the job's folder, and its
+ * socket, which may lie elsewhere. dead: a driver on another machine is known to be gone, too.
  */
 static void remove_own(const struct job_folder *f, bool dead)
 {
@@ -56,8 +57,9 @@ static void remove_own(const struct job_folder *f, bool dead)
     }
 }
 
-/* Return an environment variable as the driver saw it, without SLURM_STEP_ID: our own step is no
- * allocation. A callback.
+/* Return the value of an environment variable, or NULL if it is not set. Report SLURM_STEP_ID as
+ * not set: the step that this process runs in is no allocation. A callback of
+ * slurm_allocation_read.
  */
 static const char *variable(void *ctx, const char *name)
 {
@@ -65,8 +67,8 @@ static const char *variable(void *ctx, const char *name)
     return strcmp(name, "SLURM_STEP_ID") == 0 ? NULL : getenv(name);
 }
 
-/* Print that Slurm has ended the job's processes on unreachable nodes, while folders there may be
- * left.
+/* Print that Slurm has ended the job's processes on the `left` nodes that were not reached, but
+ * that eddis's folders may remain there.
  */
 static void say_over(int left, const struct job_folder *f)
 {
@@ -77,8 +79,8 @@ static void say_over(int left, const struct job_folder *f)
         f->id, left == 1 ? "that node" : "those nodes");
 }
 
-/* Return the allocation that we run in, if the job starts its agents by steps of it; the caller
- * frees it. NULL: it does not.
+/* Return the Slurm allocation that this process runs in, if the job starts its agents by srun in
+ * it; the caller frees it. NULL: no allocation, agents start by ssh, or job.yaml cannot be read.
  */
 static struct slurm_allocation *allocation(const struct job_folder *f)
 {

@@ -24,40 +24,46 @@
 
 /* A request to end a job or to clean up. */
 struct ask {
-    const char *word; /* id, folder or Slurm number of the job, as the user wrote it */
+    const char *word; /* the job's id, folder or Slurm number, as the user wrote it */
     bool json, quiet;
 };
 
-/* Print the error and return the exit code `code`. */
+/* Print the error on standard error and return `code`, the exit code. */
 static int fail(const struct eddis_error *err, int code)
 {
     options_complain("eddis-run", err, stderr);
     return code;
 }
 
-/* Return the deadline for asking Slurm: ending a job is worth waiting for a busy controller. */
+/* Return the deadline for questions to Slurm that start now (monotonic, ns): late, since ending a
+ * job is worth waiting for a busy controller.
+ */
 static int64_t after_patience(void)
 {
     return clock_now_ns() + SLURM_PROGRAM_NS;
 }
 
-/* Print the error and return the exit code for a job that was not found: 1 if Slurm has not
- * answered, 2 if there is no such job.
+/* Print why the job was not found and return the exit code: EXIT_FAULT if rc says that Slurm has
+ * not answered, EXIT_USAGE if there is no such job.
  */
 static int no_place(int rc, const struct eddis_error *err)
 {
     return fail(err, rc == -EIO || rc == -ETIMEDOUT ? EXIT_FAULT : EXIT_USAGE);
 }
 
-/* ---- jobs whose driver is on another node ---- */
+/* ---- jobs that are on another node or still queued ---- */
 
-/* Find the folder of the job for --stop. */
+/* Find the folder of the job that `word` names; errors name --stop. A callback of
+ * job_location_find.
+ */
 static int find_stop(const char *word, struct job_folder *ret, struct eddis_error *err)
 {
     return run_find_job("--stop", word, ret, err);
 }
 
-/* Find the folder of the job for --cleanup. */
+/* Find the folder of the job that `word` names; errors name --cleanup. A callback of
+ * job_location_find.
+ */
 static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_error *err)
 {
     return run_find_job("--cleanup", word, ret, err);
@@ -87,7 +93,10 @@ static int go(const struct job_location *p, const char *option, const struct ask
     return rc;
 }
 
-/* Cancel a pending job in Slurm's queue and print that. Return 1; 0: it is no longer pending. */
+/* Cancel a pending job in Slurm's queue and print that it is cancelled. Block for Slurm's answers.
+ * Return 1; 0: Slurm has started it instead; -EPERM: only its owner can cancel it; or another
+ * negative error.
+ */
 static int withdraw(const struct job_location *p, const struct ask *q, struct eddis_error *err)
 {
     struct slurm_job j;
@@ -111,8 +120,10 @@ static int withdraw(const struct job_location *p, const struct ask *q, struct ed
     return 1;
 }
 
-/* Wait until Slurm reports the job as over, after our step in it was ended with it, and print that.
- * Return 1; 0: the job's folder on this machine has more to print.
+/* Wait for about a minute at most until Slurm reports that the job has ended: its end also ended
+ * our step with --stop, whose output is lost. Print the job's end and return 1; or print nothing
+ * and return 0, if the job's folder on this machine has the summary. Return a negative error if the
+ * job has not ended or Slurm does not answer.
  */
 static int stopped(const struct job_location *p, const struct ask *q, struct eddis_error *err)
 {
@@ -137,8 +148,9 @@ static int stopped(const struct job_location *p, const struct ask *q, struct edd
 
 /* ---- entry points ---- */
 
-/* End a job whose folder is on this machine, wait for its end and print its summary. was_stopped:
- * --stop on the driver's node has already ended it. Return the exit code.
+/* End a job whose folder is on this machine, wait for its end and print its summary. was_stopped: a
+ * --stop on the driver's node has already ended it. Return the exit code: 0; EXIT_FAULT if the job
+ * still runs, or its driver is lost so that nothing was stopped; EXIT_USAGE on other errors.
  */
 static int end_job(const struct ask *q, const struct job_location *p, bool was_stopped)
 {
@@ -161,12 +173,15 @@ static int end_job(const struct ask *q, const struct job_location *p, bool was_s
         job_status_print_more(&status, name, &b);
         fputs(strbuf_text(&b), stdout);
     }
-    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0; /* lost: nothing was stopped */
+    /* a lost driver: nothing was stopped */
+    rc = rc != 1 && status.state == JOB_LOST ? EXIT_FAULT : 0;
     job_status_fini(&status);
     return rc;
 }
 
-/* End a job whose driver is on another node, and print how it ended. Return the exit code. */
+/* End a job whose driver is on another node, wait for its end and print it. Return the exit code:
+ * that of eddis-run --stop there, or EXIT_FAULT if that cannot be run.
+ */
 static int stop_far(const struct ask *q, const struct job_location *p)
 {
     struct eddis_error err = { 0 };
@@ -191,7 +206,7 @@ int run_end_stop(const char *word, bool json, bool quiet)
         rc = withdraw(&p, &q, &err);
         if (rc == 1)
             return EXIT_SUCCESS;
-        if (rc == 0) /* Slurm has just started it */
+        if (rc == 0) /* the job has just started: look for its driver */
             rc = job_location_find(word, find_stop, after_patience(), &p, &err);
     }
     if (rc < 0)

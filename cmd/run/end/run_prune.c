@@ -16,9 +16,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Ages after which a job without a driver counts as over. A driver that is only starting has no
- * driver.json yet; workers of a killed driver may write for a lease. A driver on another machine
- * writes metrics every second.
+/* Times without a change in a job's folder after which a job without a summary counts as over:
+ * quiet_ns if no driver of the job runs on this machine (a driver that is starting has no
+ * driver.json yet, and workers of a killed driver may write for a lease); silent_ns if its driver
+ * was on another machine (a running driver writes metrics every second).
  */
 static const int64_t quiet_ns = 60 * CLOCK_S;
 static const int64_t silent_ns = 86400 * CLOCK_S;
@@ -29,7 +30,9 @@ struct folder_use {
     int64_t bytes;
 };
 
-/* Find the newest change and the total size of all files in a folder; 0 if it cannot be read. */
+/* Store the time of the newest change in a folder and the disk space of all its files in *ret;
+ * links are not followed. Both are 0 if the folder cannot be read.
+ */
 static void look(const char *path, struct folder_use *ret)
 {
     char *roots[] = { (char *)(uintptr_t)path, NULL };
@@ -72,8 +75,8 @@ static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
                    : "it is less than a minute old and may still be starting";
 }
 
-/* Check whether a job that is over has failed. If its files cannot be read, it counts as not
- * failed.
+/* Check whether a job that is over has failed, or lost its driver. Return false if its files cannot
+ * be read.
  */
 static bool has_failed(const struct job_folder *f)
 {
@@ -87,7 +90,9 @@ static bool has_failed(const struct job_folder *f)
     return failed;
 }
 
-/* Print the job's folder that is removed, or would be with only_report; nothing if quiet. */
+/* Print to `out` the job, age and size of a folder that is removed (or would be, with only_report),
+ * as text or JSON. Print nothing if quiet.
+ */
 static void tell(const struct run_prune *p, const struct job_folder *f, int64_t age_ns,
                  int64_t bytes, FILE *out)
 {

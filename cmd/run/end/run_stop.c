@@ -14,11 +14,13 @@
 #include <errno.h>
 #include <string.h>
 
-static const int64_t ask_ns = 5 * CLOCK_S;    /* for the driver's answer */
-static const int64_t look_ns = CLOCK_S / 10;  /* interval of polling for the end */
-static const int64_t extra_ns = 60 * CLOCK_S; /* beyond the job's own timeouts */
+static const int64_t ask_ns = 5 * CLOCK_S;    /* time limit of the driver's answer to the request */
+static const int64_t look_ns = CLOCK_S / 10;  /* interval of checks whether the driver is gone */
+static const int64_t extra_ns = 60 * CLOCK_S; /* wait for the end, beyond the job's own timeouts */
 
-/* Send the request to stop the job to its driver. Fail if it does not accept it. */
+/* Ask the job's driver over its socket to stop the job. Block for its answer. Return 0: it has
+ * accepted; -EPROTO: it has not; or another negative error.
+ */
 static int post(const struct job_driver *d, struct eddis_error *err)
 {
     struct http_client *c = NULL;
@@ -34,7 +36,8 @@ static int post(const struct job_driver *d, struct eddis_error *err)
     return rc < 300 ? 0 : eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
 }
 
-/* Return how long the job may take to save a checkpoint and end, from the timeouts in its job.yaml.
+/* Return how long to wait for the job to save a checkpoint and end, in ns: the timeouts in its
+ * job.yaml and extra_ns; extra_ns alone if job.yaml cannot be read.
  */
 static int64_t patience_ns(const struct job_folder *f)
 {
@@ -49,8 +52,8 @@ static int64_t patience_ns(const struct job_folder *f)
     return ns;
 }
 
-/* Wait until the driver is gone; -ETIMEDOUT after patience_ns. The summary is written before
- * driver.json is removed, and that before the process ends.
+/* Block until the driver is gone. Return 0; -ETIMEDOUT after patience_ns(f). The driver writes the
+ * summary, then removes driver.json, then exits: so the summary is there.
  */
 static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
 {

@@ -13,7 +13,9 @@
 
 extern char **environ;
 
-/* Check whether an environment variable may be kept, since it reveals nothing about root. */
+/* Check whether an environment variable ("NAME=VALUE") may be kept, since it reveals nothing about
+ * root.
+ */
 static bool is_kept(const char *variable)
 {
     static const char *const kept[] = { "PATH=", "LANG=", "LC_", "TERM=", "TMPDIR=", "SLURM" };

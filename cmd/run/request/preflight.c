@@ -48,8 +48,8 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Check whether the folder exists and can be written, or can be made. It is made and removed again,
- * since /proc or a full disk may refuse what permissions allow.
+/* Check whether a folder exists and can be written, or can be made. Make the missing folders of its
+ * path and remove them again, since /proc or a full disk may refuse what permissions allow.
  */
 static bool can_make(const char *path)
 {
@@ -60,7 +60,9 @@ static bool can_make(const char *path)
     return can;
 }
 
-/* Reject a folder of this key that cannot be written or made. path NULL: the key is not set. */
+/* Check that the folder of this key can be written or made. Return 0, also if path is NULL (the key
+ * is not set), or -EINVAL.
+ */
 static int check_made(const struct job *job, const char *key, const char *path,
                       struct eddis_error *err)
 {
@@ -97,8 +99,9 @@ static int check_owner(const struct job *job, const char *key, const char *path,
         key, path, (unsigned)geteuid(), (unsigned)st.st_uid);
 }
 
-/* Reject a folder of checkpoints or logs whose content a restart would not trust, which would lose
- * all work. shared: gets the warning of trust_holder.
+/* Check that a restart will trust the content of this key's folder; otherwise all work would be
+ * lost. Return 0, also if path is NULL or no folder; -EINVAL: a restart would reject it. shared:
+ * gets the warning of trust_holder; NULL: not wanted.
  */
 static int check_trusted(const struct job *job, const char *key, const char *path,
                          struct eddis_error *shared, struct eddis_error *err)
@@ -112,7 +115,7 @@ static int check_trusted(const struct job *job, const char *key, const char *pat
     return check_owner(job, key, path, err);
 }
 
-/* Reject a checkpoint.resume that is not a folder. */
+/* Check that checkpoint.resume is "auto" or a folder; -EINVAL: it is neither. */
 static int check_resume(const struct job *job, struct eddis_error *err)
 {
     const char *path = job->checkpoint.resume;
@@ -123,8 +126,9 @@ static int check_resume(const struct job *job, struct eddis_error *err)
                  "checkpoint.resume '%.150s' is not a folder; name one", path);
 }
 
-/* Reject a private key of ssh that cannot be read: ssh itself would skip it and try another. path
- * NULL: not set.
+/* Check that this user can read the private key of ssh at `path`; -EINVAL: it cannot be read. ssh
+ * itself would skip such a key and try another. path NULL: not set, return 0. key: the job's key
+ * that set it.
  */
 static int check_key(const struct job *job, const char *key, const char *path,
                      struct eddis_error *err)
@@ -142,7 +146,9 @@ static int check_key(const struct job *job, const char *key, const char *path,
                  "ssh.identity '%.150s' cannot be read on this machine; name a private key", path);
 }
 
-/* Check the private keys of the job and of each host. */
+/* Check that the private keys of ssh of the job and of each of its hosts can be read; -EINVAL: one
+ * cannot be read.
+ */
 static int check_keys(const struct job *job, struct eddis_error *err)
 {
     int rc = check_key(job, "ssh.identity", job->ssh.identity, err);
@@ -175,7 +181,9 @@ int preflight_check(const struct job *job, struct eddis_error *err)
     return rc;
 }
 
-/* Check whether ranks will run on this machine, by this installation of eddis. */
+/* Check whether ranks will run on this machine with this installation of eddis: the job names no
+ * hosts, or names this machine without another folder of eddis.
+ */
 static bool runs_here(const struct job *job)
 {
     for (size_t i = 0; i < job->n_hosts; i++)
@@ -185,7 +193,7 @@ static bool runs_here(const struct job *job)
 }
 
 /* Borrow the PATH in which the job's program is searched on this machine, by the same rules as on a
- * node.
+ * node: from `more`, else the job's `env`, else our environment, else a default.
  */
 static const char *search_path(const struct job *job, const struct strlist *more)
 {

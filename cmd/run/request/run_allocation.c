@@ -11,7 +11,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum { NAMED = 8 }; /* nodes that an error names */
+enum { NAMED = 8 }; /* most nodes that an error names */
 
 /* Append the names of the allocation's nodes, at most `most`, and count the others. */
 static void add_names(const struct slurm_allocation *a, size_t most, struct strbuf *b)
@@ -22,7 +22,7 @@ static void add_names(const struct slurm_allocation *a, size_t most, struct strb
         strbuf_addf(b, " and %zu more", a->n - most);
 }
 
-/* Set the job's nodes to all nodes of the allocation. */
+/* Set the job's key `nodes` to all nodes of the allocation. Return 0 or a negative error. */
 static int take_all(struct job *job, const struct slurm_allocation *a, struct eddis_error *err)
 {
     cleanup_strbuf struct strbuf names = { 0 };
@@ -33,7 +33,7 @@ static int take_all(struct job *job, const struct slurm_allocation *a, struct ed
                : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
 }
 
-/* Fail with -EINVAL because the job names a host that is not in the allocation. */
+/* Fail with -EINVAL because the job names `host`, which is not in the allocation. */
 static int refuse(const struct job *job, const struct slurm_allocation *a, const char *host,
                   struct eddis_error *err)
 {

@@ -29,9 +29,10 @@ static int refuse_others(const char *dir, const struct slurm_batch *b, struct ed
                       dir, b->job, dir);
 }
 
-/* On a restart, set checkpoint.resume to the checkpoints that the earlier start left in dir; with
- * none, warn that training begins anew. On a first start, fail if there are any, unless the user
- * resumes from them.
+/* If this is a restart of Slurm's job, set checkpoint.resume to the checkpoints that the earlier
+ * start left in dir; if there are none, warn on standard error that training begins anew. If it is
+ * the first start, fail with -EINVAL if dir has checkpoints, unless the user resumes from them.
+ * Return 0 or a negative error; -EPERM: another user may have written a checkpoint.
  */
 static int take_checkpoint(struct job *job, const char *dir, const struct slurm_batch *b,
                            struct eddis_error *err)
@@ -42,7 +43,7 @@ static int take_checkpoint(struct job *job, const char *dir, const struct slurm_
 
     if (b->restarts == 0)
         return any && strcmp(job->checkpoint.resume, dir) != 0 ? refuse_others(dir, b, err) : 0;
-    if (passed.code == -EPERM) /* others may have written it */
+    if (passed.code == -EPERM) /* other users may have written the checkpoint */
         return eddis_fail(err, -EPERM, "%s", passed.text);
     if (!any) {
         fprintf(stderr,
@@ -84,7 +85,9 @@ int run_batch(struct job *job, struct slurm_batch *ret, struct eddis_error *err)
     return 1;
 }
 
-/* Parse the signal mask in a line of /proc/PID/status; 0: there is no such line. */
+/* Return the signal mask that follows `line`, such as "\nSigIgn:", in text, the content of
+ * /proc/PID/status; 0: it has no such line.
+ */
 static unsigned long long mask_of(const char *text, const char *line)
 {
     const char *at = strstr(text, line);
@@ -98,9 +101,9 @@ static bool has(unsigned long long mask, int signal)
     return mask >> (signal - 1) & 1;
 }
 
-/* Check whether SIGTERM does not end a process: it is ignored, handled, or the process is gone. A
- * bash with a trap for EXIT handles all fatal signals, SIGSEGV too, and still ends; whether it also
- * traps SIGTERM cannot be seen, so it counts as ended.
+/* Check whether a process survives SIGTERM: it ignores or handles the signal. True also if the
+ * process is gone. False for a bash with a trap for EXIT: it handles all fatal signals, SIGSEGV
+ * too, and still ends; whether it also traps SIGTERM cannot be seen.
  */
 static bool outlives_term(pid_t pid)
 {

@@ -52,8 +52,8 @@ static bool is_local(const char *name)
     return false;
 }
 
-/* Check whether a pattern selects this variable: by its exact name, or with wildcards unless it is
- * local.
+/* Check whether one of the patterns (NULL-ended; NULL: none) selects the variable of this name: by
+ * equality, or with wildcards unless the variable is local.
  */
 static bool selected(char *const *patterns, const char *name)
 {

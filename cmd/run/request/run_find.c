@@ -34,7 +34,9 @@ void run_find_warn(const struct eddis_error *shared)
         fprintf(stderr, "eddis-run: %s\n", shared->text);
 }
 
-/* Find the newest job with exactly this name; false: there is none. */
+/* Store in *ret the folder of the newest job whose name is exactly this one. Return false if there
+ * is none.
+ */
 static bool newest_of_name(const char *name, struct job_folder *ret)
 {
     cleanup_free struct job_folder *list = NULL;
@@ -71,8 +73,8 @@ int run_find_job(const char *option, const char *word, struct job_folder *ret,
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s %s", option, word) : rc;
 }
 
-/* Write to ret [size] the checkpoint that a job without own checkpoints was started from; false:
- * there is none.
+/* Write to ret [size] the path of the checkpoint from which the job in this folder was itself
+ * resumed. Return false if it began anew, or that checkpoint or the job's file cannot be read.
  */
 static bool began_with(const struct job_folder *folder, char *ret, size_t size)
 {
@@ -100,8 +102,10 @@ void run_find_report_sums(const char *path)
     checkpoint_close(c);
 }
 
-/* Replace the folder in ret [size] by its newest complete checkpoint. Print on standard error which
- * newer ones are damaged.
+/* Replace the path in ret [size], a folder of checkpoints, by that of its newest complete
+ * checkpoint, and compare its checksums. Print on standard error which newer ones are damaged.
+ * word: the argument of --resume, for errors. Return 0; -ENOENT: none is complete; or another
+ * negative error.
  */
 static int take_newest(const char *word, char *ret, size_t size, struct eddis_error *err)
 {
@@ -152,7 +156,9 @@ int run_find_checkpoint(const char *word, char **ret, struct eddis_error *err)
     return *ret ? newest : eddis_fail_errno(err, -errno, "no checkpoint '%s'", path);
 }
 
-/* Write the path of the newest plan in a job's folder to ret [size]; false: it has none. */
+/* Write the path of the plan-*.json with the highest generation and version in a job's folder to
+ * ret [size]. Return false if it has none.
+ */
 static bool newest_plan(const char *folder, char *ret, size_t size)
 {
     int64_t best_generation = -1, best_version = -1;

@@ -54,7 +54,7 @@ static const struct setting settings[] = {
 /* Parsed command line, before it is applied to a job. All texts are borrowed from argv. */
 struct words {
     const char *file;
-    const char **command; /* within argv, NULL-ended; NULL: none */
+    const char **command; /* the words after "--", within argv, NULL-ended; NULL: none */
     struct {
         struct setting s;
         const char *value;
@@ -64,7 +64,9 @@ struct words {
     bool hosts, hostfile; /* -H and --hostfile were given */
 };
 
-/* Store the value of an option that sets a key. Fail if there are too many. */
+/* Append an option that sets a key, with its value, to w->set. Return 0; -E2BIG: there are too
+ * many.
+ */
 static int remember(struct words *w, const struct setting *s, const char *value,
                     struct eddis_error *err)
 {
@@ -75,10 +77,10 @@ static int remember(struct words *w, const struct setting *s, const char *value,
     return 0;
 }
 
-/* Fewer steps are not possible: the workers agree on the change of plan while they train. */
+/* Least number of --measure-equal: the workers agree on the change of plan while they train. */
 enum { LEAST_EQUAL_STEPS = 4 };
 
-/* Parse the number of steps of --measure-equal. */
+/* Parse the number of steps of --measure-equal into *ret. Return 0 or -EINVAL. */
 static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error *err)
 {
     char *end;
@@ -93,7 +95,7 @@ static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error
     return 0;
 }
 
-/* Store the key and value of --set. */
+/* Append the key and value of --set to w->set. Return 0; -EINVAL: text is not KEY=VALUE; -E2BIG. */
 static int take_set(struct words *w, const char *text, struct eddis_error *err)
 {
     if (!strchr(text, '=') || text[0] == '=')
@@ -104,8 +106,8 @@ static int take_set(struct words *w, const char *text, struct eddis_error *err)
                     err);
 }
 
-/* Store the value of -n. If its number was forgotten, the job's file is taken for it: name it in
- * the error.
+/* Append the value of -n to w->set. Return 0; -E2BIG; -EINVAL: it is neither a number nor "auto".
+ * The error names it: if the number was forgotten, it is the name of the job's file.
  */
 static int take_np(struct words *w, const char *text, struct eddis_error *err)
 {
@@ -128,7 +130,7 @@ static void take_switch(struct run_request *r, const char *name)
     (void)options_switch(name, row, sizeof row / sizeof *row);
 }
 
-/* Store one option of the command line. */
+/* Store one option of the command line in r or w. Return 0 or a negative error that names it. */
 static int take_option(struct run_request *r, struct words *w, const struct options_item *i,
                        struct eddis_error *err)
 {
@@ -176,14 +178,14 @@ static bool ends_in(const char *name, const char *end)
     return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-/* Check whether a file name is one of a job's file. */
+/* Check whether a file name ends as that of a job's file: .yaml, .yml or .json. */
 static bool is_yaml(const char *name)
 {
     return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
 }
 
-/* Fail because of two words before "--". The first is more often the name of a program than a job's
- * file.
+/* Fail with -EINVAL because of two words before "--". If the first is no file, it is more often the
+ * name of a program than of a job's file: say how to run a program.
  */
 static int two_words(const char *first, const char *second, struct eddis_error *err)
 {
@@ -196,7 +198,9 @@ static int two_words(const char *first, const char *second, struct eddis_error *
                       first, first, second);
 }
 
-/* Parse the command line up to "--", or to --help or --version. */
+/* Parse the command line into r and w up to "--", whose command is stored in w->command, or up to
+ * --help or --version. Return 0 or a negative error.
+ */
 static int read_words(int argc, char **argv, struct run_request *r, struct words *w,
                       struct eddis_error *err)
 {
@@ -222,7 +226,7 @@ static int read_words(int argc, char **argv, struct run_request *r, struct words
     return rc;
 }
 
-/* Add to the error how to run the file if it is a program. Return rc. */
+/* Append to err how to run file `name`, which is not a job's file, as a program. Return rc. */
 static int hint_program(const char *name, int rc, struct eddis_error *err)
 {
     const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
@@ -235,7 +239,8 @@ static int hint_program(const char *name, int rc, struct eddis_error *err)
 }
 
 /* Read the job into r->job: from its file, from the command after "--", or from the job that
- * --resume names. Fail if none is given.
+ * --resume names; for --profile without any of them, make a job that only has devices to measure.
+ * Return 0; -EINVAL: none of them is given, or two; or another negative error.
  */
 static int open_job(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
@@ -272,7 +277,9 @@ static int open_job(const struct words *w, struct run_request *r, struct eddis_e
     return job_from_command(command, folder, &r->job, err);
 }
 
-/* Apply the i-th stored option to the job. */
+/* Set the key of the i-th option in w->set in the job. Return 0 or a negative error that names the
+ * option.
+ */
 static int set_key(struct job *job, const struct words *w, int i, struct eddis_error *err)
 {
     cleanup_free char *key = strndup(w->set[i].s.key, strcspn(w->set[i].s.key, "=")), *path = NULL;
@@ -292,8 +299,9 @@ static int set_key(struct job *job, const struct words *w, int i, struct eddis_e
     return job_set(job, key, value, w->set[i].s.flag, err);
 }
 
-/* Apply all stored options, --resume and --plan to the job and check it. The checksums of the
- * checkpoint are compared once.
+/* Apply the options in w->set, --resume and --plan to the job, then check the job, and that it fits
+ * the checkpoint. The checksums of the checkpoint are compared here unless the search for it has
+ * done so. Return 0 or a negative error.
  */
 static int set_keys(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
@@ -317,8 +325,8 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
     return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, !compared, err) : rc;
 }
 
-/* Accept --dry-run and --failed between --prune and its duration: then the duration was parsed as
- * the job's file.
+/* Correct w and r if --dry-run or --failed stood between --prune and its duration: that option was
+ * parsed as the duration, and the duration as the job's file.
  */
 static void settle_prune(struct words *w, struct run_request *r)
 {
@@ -333,8 +341,8 @@ static void settle_prune(struct words *w, struct run_request *r)
     r->failed = r->failed || failed;
 }
 
-/* Check options given beside --stop, --cleanup or --prune, which run no job, and parse the duration
- * of --prune.
+/* Check the options given beside --stop, --cleanup or --prune, none of which runs a job. Parse the
+ * duration of --prune into r->prune_ns and set r->prune. Return 0 or -EINVAL.
  */
 static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
 {
@@ -358,7 +366,7 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
     return 0;
 }
 
-/* Check whether only --resume is given, for a job that has trained to its end. */
+/* Check whether --resume alone is given and names a job that has trained to its end. */
 static bool is_over(const struct words *w, const struct run_request *r)
 {
     struct job_status s;
@@ -370,7 +378,8 @@ static bool is_over(const struct words *w, const struct run_request *r)
     return true;
 }
 
-/* Reject options of a run that exclude each other. */
+/* Check options of a run that exclude each other, or --failed without --prune. Return 0 or -EINVAL.
+ */
 static int check_together(const struct run_request *r, struct eddis_error *err)
 {
     if (r->detach && (r->dry_run || r->profile || r->check))
@@ -424,8 +433,9 @@ static const char *path_in(const char *word, const struct words *w, const struct
     return value && *value && *value != '/' ? value : NULL;
 }
 
-/* Store the arguments for the eddis-run that Slurm starts: ours without --slurm. Relative paths
- * become absolute, since it may start in another folder (sbatch's --chdir).
+/* Store in r->args the arguments for the eddis-run that Slurm starts: those of this process without
+ * --slurm. Make relative paths absolute, since it may start in another folder (sbatch's --chdir).
+ * Return 0 or a negative error.
  */
 static int keep_words(int argc, char **argv, const struct words *w, struct run_request *r,
                       struct eddis_error *err)
@@ -450,8 +460,9 @@ static int keep_words(int argc, char **argv, const struct words *w, struct run_r
     return r->args.failed ? eddis_fail(err, -ENOMEM, "no memory for the command line") : 0;
 }
 
-/* Replace the node names of a resumed job by their number: the nodes of its earlier allocation now
- * belong to others.
+/* Clear the node names of a resumed job, since the nodes of its earlier allocation now belong to
+ * other jobs. Set slurm.nodes to their number, unless the job sets its nodes in Slurm itself.
+ * Return 0 or a negative error.
  */
 static int forget_nodes(struct job *job, struct eddis_error *err)
 {
@@ -464,7 +475,7 @@ static int forget_nodes(struct job *job, struct eddis_error *err)
     return rc == 0 ? job_set(job, "nodes", "[]", "--resume", err) : rc;
 }
 
-/* Prepare the job and the arguments for a run by Slurm. */
+/* Prepare r->job and r->args for --slurm. Return 0 or a negative error. */
 static int prepare_submit(int argc, char **argv, const struct words *w, struct run_request *r,
                           struct eddis_error *err)
 {
@@ -473,7 +484,9 @@ static int prepare_submit(int argc, char **argv, const struct words *w, struct r
     return rc == 0 ? keep_words(argc, argv, w, r, err) : rc;
 }
 
-/* Warn if Slurm's signals may end the batch script before the job has saved. */
+/* Warn on standard error if Slurm's signals may end the batch script before the job has saved a
+ * checkpoint. Do nothing outside Slurm, if quiet, or if nothing is trained.
+ */
 static void say_exposed(const struct run_request *r)
 {
     if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
@@ -483,7 +496,9 @@ static void say_exposed(const struct run_request *r)
                     "USR1 above it and --signal=USR1@N without B:, see eddis-run(1)\n");
 }
 
-/* Collect the variables that the workers get from the caller's environment. */
+/* Put the variables of this process's environment that the job passes on before those of -x in
+ * r->env. Return 0 or a negative error.
+ */
 static int pass_variables(struct run_request *r, struct eddis_error *err)
 {
     cleanup_strlist struct strlist env = { 0 };
@@ -493,8 +508,10 @@ static int pass_variables(struct run_request *r, struct eddis_error *err)
                       : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
 }
 
-/* Check what depends on this machine and its Slurm allocation: the job's nodes, its variables,
- * folders and program.
+/* Read and check what depends on this machine and its Slurm allocation: store the allocation in
+ * r->slurm, the batch job in r->batch and the workers' variables in r->env, and set the job's nodes
+ * and checkpoint to resume from. Check the job's folders, keys and program. Return 0 or a negative
+ * error.
  */
 static int look_around(const struct words *w, struct run_request *r, struct eddis_error *err)
 {

@@ -24,9 +24,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const int64_t sign_ns = 2 * CLOCK_S; /* interval of a driver's writes, and a margin */
+/* Longest time between two writes of a running driver to its files, with a margin. */
+static const int64_t sign_ns = 2 * CLOCK_S;
 
-static const char masked[] = "=***"; /* written by job_text for a secret */
+static const char masked[] = "=***"; /* what job_text writes instead of a secret value */
 
 /* Fail if the job has a secret that job.yaml does not store and the user has not given again. */
 static int check_masked(const char *word, const struct job *job, const struct strlist *given,
@@ -53,9 +54,9 @@ static int check_masked(const char *word, const struct job *job, const struct st
     return 0;
 }
 
-/* Return the path of the job.yaml beside the "checkpoints" folder that is named, or that holds the
- * named checkpoint; the caller frees it. The path is used as it was written, since "checkpoints"
- * may be a link. NULL: there is none.
+/* If `word` names a folder "checkpoints", or a checkpoint in such a folder, return the path of the
+ * job.yaml beside that folder; the caller frees it. NULL: it names neither, or there is no
+ * job.yaml. The path is used as it was written, since "checkpoints" may be a link.
  */
 static char *holder_of(const char *word)
 {
@@ -82,7 +83,10 @@ static char *holder_of(const char *word)
     return NULL;
 }
 
-/* Write the path of the job.yaml of the job that --resume names to *ret, which the caller frees. */
+/* Write the path of the job.yaml of the job that --resume names to *ret, which the caller frees.
+ * Return 0; -ENOENT: there is no such job; -EINVAL: `word` exists but is no job's folder; or
+ * another negative error.
+ */
 static int find_file(const char *word, char **ret, struct eddis_error *err)
 {
     struct job_folder folder;
@@ -130,8 +134,9 @@ int run_resume_job(const char *word, const struct strlist *given, struct job **r
 
 /* ---- a job that may still run ---- */
 
-/* Find the folder of the job that would run twice; false: none. other: another description of the
- * job is given, so that a checkpoint counts as input only.
+/* Store in *ret the folder of the job that --resume names and that must not run twice. other: a
+ * file or a command describes the job to run, so that a checkpoint of another job counts as input
+ * only. Return false if there is no such job.
  */
 static bool find_same(const char *word, bool other, struct job_folder *ret)
 {
@@ -143,8 +148,8 @@ static bool find_same(const char *word, bool other, struct job_folder *ret)
     return job_folder_find(path, ret, NULL) == 0;
 }
 
-/* Return when the job's driver was last known to live, from files that only it writes; wall clock
- * in ns.
+/* Return when the job's driver last wrote one of the files that only it writes; wall clock in ns,
+ * 0: there is none.
  */
 static int64_t last_sign_ns(const struct job_folder *f)
 {
@@ -164,8 +169,8 @@ static int64_t last_sign_ns(const struct job_folder *f)
     return newest_ns;
 }
 
-/* Return for how many ns workers of a dead driver may still write checkpoints: a lease and a margin
- * after the driver's last sign. Negative: no longer.
+/* Return for how many ns from now workers of a dead driver may still write checkpoints: a lease and
+ * a margin after the driver's last write. 0 or negative: they no longer may.
  */
 static int64_t left_ns(const struct job_folder *f)
 {
@@ -180,7 +185,7 @@ static int64_t left_ns(const struct job_folder *f)
     return ns < all_ns ? ns : all_ns;
 }
 
-/* Fail with -EBUSY because the job runs, and say how to see it and end it. */
+/* Fail with -EBUSY because the job runs; the error says how to see it and how to end it. */
 static int refuse_running(const char *word, const struct job_folder *f, const struct job_driver *d,
                           struct eddis_error *err)
 {
@@ -221,7 +226,7 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
                           "--resume %s: the job is still starting; run eddis-status %s to see it, "
                           "eddis-run --stop %s to end it",
                           word, word, word);
-    if (rc < 0) /* it has ended regularly */
+    if (rc < 0) /* the driver has ended regularly */
         return 0;
     ns = left_ns(&f);
     if (ns <= 0)
@@ -236,9 +241,10 @@ int run_resume_alone(const char *word, bool other, struct eddis_error *err)
 
 /* ---- the checkpoint ---- */
 
-/* Open the checkpoint at path, or the newest of a folder, that is complete: its files have their
- * sizes and, with sums, their checksums. Return 1; 0: there is none, or another user can have
- * written one. passed: the error of that one, or of the newest damaged one; code 0: none.
+/* Open the checkpoint at path, or the newest complete one of a folder at path, and store it in
+ * *ret. Complete: its files have their sizes and, with sums, their checksums. Return 1, or 0 if
+ * there is none, or if other users may have written one of this user's checkpoints. passed: why
+ * that one, or else the newest incomplete one, was not taken; code 0: none was met.
  */
 static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
                            struct eddis_error *passed)
@@ -264,8 +270,9 @@ static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
     return 0;
 }
 
-/* Fail because the checkpoint that was named itself is damaged; another never replaces it. Name a
- * complete one beside it, if there is one.
+/* Fail with -EINVAL because `why` says that the checkpoint at path, which --resume names itself, is
+ * damaged; another one never replaces it. The error names a complete one beside it, if there is
+ * one.
  */
 static int refuse_damaged(const char *path, const struct eddis_error *why, struct eddis_error *err)
 {
@@ -287,7 +294,7 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
     return eddis_fail(err, -EINVAL, "--resume: %s%s", damaged.text, beside);
 }
 
-/* Check that the job's global batch and seed are those of the checkpoint. */
+/* Check that the job's global batch and seed are those of the checkpoint; -EINVAL: they are not. */
 static int check_meta(const struct job *job, const struct checkpoint *c, struct eddis_error *err)
 {
     const struct checkpoint_meta *m = checkpoint_meta(c);

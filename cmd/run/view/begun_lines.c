@@ -7,19 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Wait after the last change of a line, and interval between two states of a progress bar. */
+/* If output is not a terminal: time without a change after which new text of a line is shown, and
+ * least interval between two states of a progress bar.
+ */
 static const int64_t quiet_ns = CLOCK_S / 2, bar_ns = 10 * CLOCK_S;
 
 /* Unfinished line of one rank. */
 struct begun {
     char *text;  /* NULL: the rank has no unfinished line */
     char *shown; /* the text when it was last shown; NULL: never */
+    /* When the line began, was changed last, and was shown last (monotonic). */
     int64_t begun_ns, changed_ns, shown_ns;
 };
 
 /* Unfinished lines of all ranks. */
 struct begun_lines {
-    int n_ranks, n;     /* n: ranks with an unfinished line */
+    int n_ranks, n;     /* n: number of ranks with an unfinished line */
     struct begun row[]; /* [n_ranks] */
 };
 
@@ -66,8 +69,8 @@ void begun_lines_set(struct begun_lines *b, int rank, const char *text, int64_t 
     r->changed_ns = now_ns;
 }
 
-/* Borrow the part of text that follows what was shown of the line; NULL: text does not begin with
- * that.
+/* Borrow the part of text that follows what was shown of the rank's line: all of it if nothing was
+ * shown. NULL: text does not begin with what was shown.
  */
 static const char *growth(const struct begun *r, const char *text)
 {
@@ -101,7 +104,8 @@ int begun_lines_next(const struct begun_lines *b, int rank, const char **ret_tex
     return -1;
 }
 
-/* Return the time when the line is due to be shown again; CLOCK_NEVER: nothing has changed since.
+/* Return when the line is due to be shown, or shown again (monotonic); CLOCK_NEVER: it has not
+ * changed since it was shown.
  */
 static int64_t due_ns(const struct begun *r)
 {

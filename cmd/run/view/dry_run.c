@@ -16,7 +16,7 @@
 /* Limits of a key's text; longer ones, such as a long command, are cut. */
 enum { VALUE_SIZE = 1 << 16, ORIGIN_SIZE = 4096 };
 
-/* Values come last, since they may be long. */
+/* Columns of the table of keys. Values come last, since they may be long. */
 static const struct table_column columns[] = { { "key", false },
                                                { "from", false },
                                                { "value", false } };
@@ -91,8 +91,8 @@ static json_t *again(const char *text)
     return text && json_parse(text, strlen(text), "our own text", &j, NULL) == 0 ? j : NULL;
 }
 
-/* Return a JSON array of the nodes' profiles, without when they were measured and whether they were
- * cached.
+/* Return a JSON array of the profiles of n nodes, without when they were measured and whether they
+ * were cached; NULL without memory.
  */
 static json_t *profiles_json(const struct node_profile *nodes, int n)
 {

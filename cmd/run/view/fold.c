@@ -9,13 +9,16 @@
 
 enum { MOST_LINES = 1024, MOST_BYTES = 1 << 20 }; /* limits of pending lines */
 
-/* A pending line, with the ranks that have printed it. */
+/* A pending line, and the ranks that have printed it. */
 struct waiting {
     char *text;
     size_t n;
     uint32_t hash;
+    /* The rank that printed the line first, and the number of ranks that have printed it. */
     int rank, count;
+    /* The set of the ranks that have printed it, bit r % 8 of byte r / 8. */
     unsigned char *bits;
+    /* When the first rank printed it. */
     int64_t at_ns;
 };
 
@@ -45,7 +48,7 @@ struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
     return f;
 }
 
-/* Return the pending line of this number. */
+/* Return the pending line that has this number. */
 static struct waiting *line_of(struct fold *f, int64_t number)
 {
     return &f->line[number % MOST_LINES];
@@ -98,7 +101,7 @@ static int64_t find(struct fold *f, int rank, const char *text, size_t n, uint32
     return 0;
 }
 
-/* Print all pending lines, then this one at once. */
+/* Print all pending lines, and then this line of the rank without folding it. */
 static void give_alone(struct fold *f, int rank, const char *text)
 {
     const struct fold_line l = { text, rank, 1, NULL };
@@ -107,8 +110,8 @@ static void give_alone(struct fold *f, int rank, const char *text)
     f->fn(f->ctx, &l);
 }
 
-/* Add a new pending line and return its number, 0 without memory. Print the oldest ones if there
- * are too many.
+/* Add a pending line, which no rank has joined yet, and return its number; 0: no memory. If there
+ * are too many, first print the oldest ones.
  */
 static int64_t append(struct fold *f, int rank, const char *text, uint32_t hash, int64_t now_ns)
 {

@@ -15,12 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECENT = 64, NAMED = 3, LIST = 32 }; /* newest lines; ranks in a message; bytes of a list */
+/* Shown lines that are kept; ranks named in a message; bytes of a list of ranks. */
+enum { RECENT = 64, NAMED = 3, LIST = 32 };
 
 /* First interval between two messages about lines that are not shown; it doubles each time. */
 static const int64_t report_ns = 10 * CLOCK_S;
 
-/* One of the lines that were shown last. */
+/* One of the RECENT lines that were shown last. */
 struct recent {
     uint32_t hash;
     int rank; /* -1: several ranks */
@@ -32,7 +33,8 @@ struct output_view {
     struct fold *fold;
     struct recent recent[RECENT]; /* ring of the newest lines shown */
     int64_t n_shown;
-    bool is_new; /* lines were left out since the last message about it */
+    bool is_new; /* lines were not shown since the last message about such lines */
+    /* When the next message about lines not shown may come, and the interval after it. */
     int64_t next_ns, between_ns;
     bool wrote; /* something was printed since the live line was last drawn */
     struct begun_lines *begun;
@@ -65,8 +67,8 @@ int output_view_label(const char *node, int rank, char *ret, size_t size)
     return snprintf(ret, size, strchr(node, ':') ? "[%s]:%d" : "%s:%d", node, rank);
 }
 
-/* Append "node:rank:" or, for several ranks, "0-3 (4 ranks):", with the rank's color and padded to
- * the common width.
+/* Append to b "node:rank:" or, for a line of several ranks, "0-3 (4 ranks):", with the rank's
+ * color, and padded to the width of the longest "node:rank:".
  */
 static void add_own_prefix(const struct output_view *o, const struct fold_line *l, struct strbuf *b)
 {
@@ -90,7 +92,9 @@ static void add_own_prefix(const struct output_view *o, const struct fold_line *
                 o->o.width + 2 > (int)strlen(name) ? o->o.width + 2 - (int)strlen(name) : 1, "");
 }
 
-/* Append the user's prefix (logs.prefix) with {node} and {rank} replaced. */
+/* Append to b the user's prefix (logs.prefix), with {node} and {rank} replaced by those of the
+ * rank.
+ */
 static void add_users_prefix(const struct output_view *o, int rank, struct strbuf *b)
 {
     const char *s = o->o.prefix;
@@ -108,7 +112,7 @@ static void add_users_prefix(const struct output_view *o, int rank, struct strbu
     }
 }
 
-/* Count lines of a rank as not shown. */
+/* Count this number of further lines of a rank as not shown. */
 static void leave_out(struct output_view *o, int rank, int64_t lines)
 {
     o->row[rank].left_out += lines;
@@ -123,7 +127,7 @@ static void leave_out_all(struct output_view *o, const struct fold_line *l)
             leave_out(o, r, 1);
 }
 
-/* Append a line with its prefix. */
+/* Append a line with its prefix, and without a newline, to b. */
 static void add_line(const struct output_view *o, const struct fold_line *l, struct strbuf *b)
 {
     if (o->o.prefix)
@@ -133,8 +137,8 @@ static void add_line(const struct output_view *o, const struct fold_line *l, str
     strbuf_add(b, l->text);
 }
 
-/* Print a folded line, or count it as not shown if the screen has no room for it. A callback of the
- * fold.
+/* Print a folded line and store its hash in o->recent, or count the line as not shown if the screen
+ * has no room for it. A fold_fn of o->fold; ctx: the output_view.
  */
 static void show(void *ctx, const struct fold_line *l)
 {
@@ -154,8 +158,8 @@ static void show(void *ctx, const struct fold_line *l)
 
 /* ---- unfinished lines ---- */
 
-/* Draw the unfinished lines of the first ranks below the output and count the others, if they have
- * changed and draw_ns has passed.
+/* If unfinished lines have changed and draw_ns has passed, store those of the first SHOWN_BEGUN
+ * ranks and the number of further ones as rows to be drawn above the live line (for a terminal).
  */
 static void draw_begun(struct output_view *o, int64_t now_ns)
 {
@@ -187,7 +191,7 @@ static void draw_begun(struct output_view *o, int64_t now_ns)
     o->wrote = true;
 }
 
-/* Print the unfinished lines that are due as whole lines, where output is not a terminal. */
+/* Print what is due of the unfinished lines as whole lines (for output that is not a terminal). */
 static void print_begun(struct output_view *o, int64_t now_ns)
 {
     const char *text;
@@ -196,7 +200,7 @@ static void print_begun(struct output_view *o, int64_t now_ns)
         fold_add(o->fold, r, text, now_ns);
 }
 
-/* Show the unfinished lines, in the way that suits the output. */
+/* Show the unfinished lines: by redrawing on a terminal, else as whole lines when they are due. */
 static void show_begun(struct output_view *o, int64_t now_ns)
 {
     if (o->o.view->terminal)
@@ -205,7 +209,8 @@ static void show_begun(struct output_view *o, int64_t now_ns)
         print_begun(o, now_ns);
 }
 
-/* Print the unfinished lines as finished ones, since their ranks have ended. */
+/* Print what was not shown of the unfinished lines as finished lines, since their ranks have ended.
+ */
 static void end_begun(struct output_view *o, int64_t now_ns)
 {
     const char *text, *rest;
@@ -220,8 +225,9 @@ static void end_begun(struct output_view *o, int64_t now_ns)
     o->o.view->n_rows = 0;
 }
 
-/* Process one line of a rank, without its newline. A '\r' at its end marks an unfinished line
- * (output_copy.h). The line is changed.
+/* Process one line of a rank, without its newline: fold and print it or, if '\r' at its end marks
+ * it as unfinished (output_copy.h), store it as the rank's unfinished line. The '\r' and control
+ * characters in `line` are replaced.
  */
 static void take_line(struct output_view *o, int rank, char *line, int64_t now_ns)
 {
@@ -241,7 +247,7 @@ static void take_line(struct output_view *o, int rank, char *line, int64_t now_n
         fold_add(o->fold, rank, rest, now_ns);
 }
 
-/* Draw the live line again if something was printed over it. */
+/* Draw the live line again if something was printed since it was last drawn. */
 static void redraw(struct output_view *o)
 {
     if (o->wrote)
@@ -279,8 +285,8 @@ void output_view_free(struct output_view *o)
     free(o);
 }
 
-/* Remember the rank's node, for the prefix; a rank may move to another node. Pending lines are
- * printed before, under the old name. Return false without memory.
+/* Store the node's name for the prefix of the rank's lines. If the rank has moved to another node,
+ * first print all pending lines under the old name. Return false without memory.
  */
 static bool name_node(struct output_view *o, int rank, const char *node)
 {
@@ -341,7 +347,8 @@ bool output_view_has(const struct output_view *o, int rank, const char *lines)
 
 /* ---- what was left out ---- */
 
-/* Return the rank with the most lines not shown that is not in `named`; -1: none. */
+/* Return the rank r with the most lines not shown, of those with named[r] false; -1: none has any.
+ */
 static int most_left_out(const struct output_view *o, const bool *named)
 {
     int best = -1;
@@ -353,7 +360,8 @@ static int most_left_out(const struct output_view *o, const bool *named)
     return best;
 }
 
-/* Print how many lines of which ranks were not shown, and their log files. so_far: " so far" or "".
+/* Print on standard error how many lines of which ranks were not shown, and their log files;
+ * nothing if all were shown. so_far: " so far", or "" at the end.
  */
 static void report_left_out(struct output_view *o, const char *so_far)
 {

@@ -12,12 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_NODE_LINES = 16 };
+enum { MAX_NODE_LINES = 16 }; /* most lines about nodes, and most notes */
 
 static const char BOLD[] = "\033[1m";
 static const char YELLOW[] = "\033[33m";
 
-/* Print text in a color, if the stream takes colors. */
+/* Print text to o->out, in the color of this escape code if the stream takes colors. */
 static void paint(const struct plan_print *o, const char *colour, const char *text)
 {
     if (o->colour)
@@ -184,8 +184,8 @@ static bool is_measured(const struct node_profile *node)
     return profile_count(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
 }
 
-/* Return the remark that fits when `count` of n nodes are concerned: "" for none, `one` if n is 1,
- * `some`, or `all`.
+/* Return the remark that fits if `count` of n nodes are concerned: "" for none; else `one` if n is
+ * 1, `some` if not all are concerned, or `all`.
  */
 static const char *caveat(int count, int n, const char *one, const char *some, const char *all)
 {
@@ -244,7 +244,7 @@ static const struct table_column device_columns[] = {
     { "from GB/s", true },
 };
 
-/* Add a cell with x in units of `unit`; "-" if it was not measured. */
+/* Append a cell with x / unit to t; "-" if x was not measured. */
 static void add_scaled(struct table *t, double x, double unit)
 {
     char n[NUMBER_SIZE];
@@ -252,7 +252,7 @@ static void add_scaled(struct table *t, double x, double unit)
     table_add(t, "%s", isfinite(x) && x > 0 ? number_rate(x / unit, n) : "-");
 }
 
-/* Add the row of a device. */
+/* Append the row of device d of this host to the table of --profile. */
 static void add_device(struct table *t, const char *host, const struct device *d)
 {
     char n[NUMBER_SIZE];
@@ -286,7 +286,9 @@ void plan_print_devices(const struct plan_print *o, const struct node_profile *n
 
 /* ---- plan ---- */
 
-/* Print how an equal split would compare, which ends the line of the speed. */
+/* Print how the plan's predicted speed compares with that of an equal split, and end the line that
+ * print_speed has begun.
+ */
 static void print_equal(const struct plan_print *o, const struct plan *p)
 {
     double gain = p->predicted_samples_per_s / p->equal_samples_per_s;
@@ -302,8 +304,8 @@ static void print_equal(const struct plan_print *o, const struct plan *p)
                     number_rate(p->equal_samples_per_s, n));
 }
 
-/* Print the predicted speed and its share of the sum of the devices' speeds. A single worker is
- * compared with nothing.
+/* Print the plan's predicted speed and its share of the sum of the devices' speeds. For a single
+ * worker print only the speed, and nothing if only ratios are known.
  */
 static void print_speed(const struct plan_print *o, const struct plan *p)
 {
@@ -327,7 +329,7 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
             "  only the ratios of the devices' speeds are known, not their samples per second\n");
 }
 
-/* Print the row of a mode; '*' marks the chosen one. */
+/* Print the row of a candidate for the mode; '*' marks the chosen one. */
 static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
 {
     char speed[NUMBER_SIZE], progress[NUMBER_SIZE];
@@ -338,7 +340,9 @@ static void print_candidate(const struct plan_print *o, const struct plan_candid
     strbuf_add(o->out, "\n");
 }
 
-/* Print the table of modes with their predicted progress, if the size of the model is known. */
+/* Print the table of modes with their predicted progress. Print nothing if the model's size is
+ * unknown, only ratios of speeds are known, or there is one worker.
+ */
 static void print_modes(const struct plan_print *o, const struct plan *p)
 {
     char n[NUMBER_SIZE];
@@ -426,7 +430,9 @@ void plan_print_plan(const struct plan_print *o, const struct plan *p, const cha
 
 /* ---- workers, if no plan is shown ---- */
 
-/* Print ": ranks 0-3 on node1, 4-7 on node2" for up to MOST nodes, else ": 4 on each node". */
+/* Print where the plan's workers run: ": ranks 0-3 on node1, 4-7 on node2" for up to MOST nodes,
+ * else ": 4 on each node" or ": 2 to 4 on a node".
+ */
 static void print_places(const struct plan_print *o, const struct plan *p,
                          const struct node_profile *nodes)
 {
@@ -453,7 +459,7 @@ static void print_places(const struct plan_print *o, const struct plan *p,
         strbuf_addf(o->out, ": %d to %d on a node", least, most);
 }
 
-/* Print the line about the workers that stands in for a plan. */
+/* Print the line about the plan's workers that is shown in place of the plan. */
 static void print_workers(const struct plan_print *o, const struct plan *p,
                           const struct node_profile *nodes)
 {
@@ -472,7 +478,7 @@ static void print_workers(const struct plan_print *o, const struct plan *p,
     strbuf_add(o->out, "; no plan, unless the program uses eddis (-v shows one)\n");
 }
 
-/* Check whether the text contains this line of n bytes, its newline included. */
+/* Check whether text contains this line, the first n bytes of `line` with its newline. */
 static bool has_line(const char *text, const char *line, size_t n)
 {
     for (; *text; text += strcspn(text, "\n") + 1)
@@ -488,8 +494,9 @@ static bool is_label(const char *line, const char *label)
     return strncmp(line, label, strlen(label)) == 0;
 }
 
-/* Print the lines of `now` that are not in `before`. Rows of a table come below its head, and
- * paragraphs stay apart. Unchanged lines before them become "as before".
+/* Print the lines of `now` that are not in `before`: rows of a table below the table's head,
+ * paragraphs with an empty line before them. If the line that begins with `label` is in both, print
+ * "as before, but" in its place before the first changed line, or "as before" if none follows.
  */
 static void print_changes(const struct plan_print *o, const char *label, const char *before,
                           const char *now)

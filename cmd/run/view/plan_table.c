@@ -30,7 +30,7 @@ static const struct table_column group_columns[] = {
  */
 enum { GROUP = 1, RATE = 4, RATIO, STEP_MS = 8, SOURCE };
 
-/* Bytes of a list of ranks. */
+/* About the most bytes of a list of ranks. */
 enum { MAX_RANKS_TEXT = 24 };
 
 /* Return the number of decimals for a column, from its smallest number. */
@@ -42,7 +42,7 @@ static int digits_for(double smallest)
 /* How the numbers of one table are written. */
 struct style {
     const struct plan *p;
-    double fastest; /* rate of the fastest worker in samples/s, without the fixed time of a step */
+    double fastest; /* rate of the fastest worker in samples/s, without a step's fixed time */
     int rate_digits, step_digits, weight_digits;
     bool sources; /* show where the workers' times come from */
 };
@@ -72,7 +72,8 @@ static struct style style_of(const struct plan *p)
     return s;
 }
 
-/* Add the cells from the rate on, which are equal in all tables, for a worker. */
+/* Append the last cells of a worker's row, from the rate on, to t; they are the same in all tables.
+ */
 static void add_numbers(struct table *t, const struct style *s, const struct plan_worker *w)
 {
     if (w->batch > 0)
@@ -129,13 +130,15 @@ static const char *group_name(const struct plan_worker *w)
     return w->kind == DEVICE_CPU ? "cpu" : w->device;
 }
 
-/* Compare two numbers for sorting. */
+/* Compare two numbers. Return -1, 0 or 1, as for sorting. */
 static int compare_double(double a, double b)
 {
     return (a > b) - (a < b);
 }
 
-/* Compare workers by device, batch and times, but not by where they run; 0: they are equal. */
+/* Compare workers by device, batch, times and the source of the times, but not by where they run.
+ * Return 0 if they are equal, else a negative or positive number.
+ */
 static int compare_workers(const struct plan_worker *a, const struct plan_worker *b)
 {
     int c = strcmp(group_name(a), group_name(b));
@@ -149,7 +152,7 @@ static int compare_workers(const struct plan_worker *a, const struct plan_worker
     return c != 0 ? c : (int)a->time - (int)b->time;
 }
 
-/* Compare workers by group, then by rank; for qsort. */
+/* Compare workers by compare_workers, then by rank; for qsort of pointers. */
 static int by_group(const void *a, const void *b)
 {
     const struct plan_worker *x = *(const struct plan_worker *const *)a;
@@ -159,7 +162,7 @@ static int by_group(const void *a, const void *b)
     return c != 0 ? c : x->rank - y->rank;
 }
 
-/* Equal workers: the n ones from w on in the sorted list. */
+/* A group of equal workers: w[0] to w[n - 1], within the sorted list of all workers. */
 struct group {
     const struct plan_worker **w;
     int n;
@@ -173,8 +176,9 @@ static int by_first_rank(const void *a, const void *b)
     return x->w[0]->rank - y->w[0]->rank;
 }
 
-/* Sort all workers into w [n_workers] and write the groups of equal ones to ret, in the order of
- * their first ranks. Return the number of groups.
+/* Store all workers of the plan in w [n_workers], equal ones next to each other, and the groups of
+ * equal ones, which point into w, in ret [n_workers], in the order of their first ranks. Return the
+ * number of groups.
  */
 static int find_groups(const struct plan *p, const struct plan_worker **w, struct group *ret)
 {
@@ -192,7 +196,7 @@ static int find_groups(const struct plan *p, const struct plan_worker **w, struc
     return n;
 }
 
-/* Add a cell with the group's ranks, "0-15,32-47", cut with "..." if it is too long. */
+/* Append a cell with the group's ranks to t, "0-15,32-47", cut with "..." if it is too long. */
 static void add_rank_list(struct table *t, const struct group *g)
 {
     char text[MAX_RANKS_TEXT + 64] = "";
@@ -211,8 +215,8 @@ static void add_rank_list(struct table *t, const struct group *g)
     table_add(t, "%s", text);
 }
 
-/* Count the group's nodes. A node counts if it differs from the one before, since ranks are nearly
- * in order of nodes.
+/* Return about how many nodes the group's workers are on: a worker's node counts if it differs from
+ * that of the worker before, since ranks are nearly in the order of nodes.
  */
 static int count_nodes(const struct group *g)
 {
@@ -223,7 +227,8 @@ static int count_nodes(const struct group *g)
     return n;
 }
 
-/* Print the table with a row for each of the n groups, and count workers for which there is no row.
+/* Print the table with a row for each of the n groups, but at most PLAN_PRINT_MAX_ROWS lines: the
+ * last one then counts the workers without a row.
  */
 static void print_groups(const struct plan *p, const struct group *g, int n, struct strbuf *b)
 {
@@ -251,11 +256,11 @@ static void print_groups(const struct plan *p, const struct group *g, int n, str
 
 /* ---- micro-batches ---- */
 
-enum { MAX_PIECES = 4 }; /* ranks that are named */
+enum { MAX_PIECES = 4 }; /* most ranks that are named */
 
 /* Print the ranks whose memory cannot hold their whole batch, so that they split it into
- * micro-batches. If the program does not support those, the plan's batch is not larger than the
- * memory allows.
+ * micro-batches. Print nothing if the program does not support micro-batches: the plan's batches
+ * then fit the memory.
  */
 static void print_pieces(const struct plan *p, struct strbuf *b)
 {

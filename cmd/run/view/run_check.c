@@ -13,7 +13,9 @@ static const struct table_column columns[] = {
     { "Open MPI", false }, { "devices", true },  { "state", false },
 };
 
-/* Return the word for a node's state. */
+/* Borrow the word for a node's state: "ready", "not reached", "not ready", or "reached" if it is
+ * unknown whether it is ready.
+ */
 static const char *state_of(const struct driver_check *c)
 {
     return c->ready        ? "ready"
@@ -32,7 +34,7 @@ bool run_check_sentence(const struct driver_check *c, char ret[RUN_CHECK_SENTENC
     return c->trouble[0];
 }
 
-/* Count the nodes that are ready. */
+/* Return how many of the n nodes are ready. */
 static int count_ready(const struct driver_check *node, int n)
 {
     int ready = 0;

@@ -11,8 +11,8 @@
 #include <limits.h>
 #include <string.h>
 
-/* Warn that the job saves no checkpoints, if it runs on several hosts and did not choose that
- * itself.
+/* Print a warning that the job saves no checkpoints, if it runs on several hosts and its file did
+ * not choose that.
  */
 static void print_no_checkpoints(const struct job *job, struct strbuf *b)
 {
@@ -23,7 +23,7 @@ static void print_no_checkpoints(const struct job *job, struct strbuf *b)
                    "share\n");
 }
 
-/* Print which checkpoint the job continues from, if any. */
+/* Print which checkpoint the job continues from; nothing if it begins anew. */
 static void print_resume(const struct job *job, struct strbuf *b)
 {
     char text[PATH_MAX + 512];
@@ -32,8 +32,8 @@ static void print_resume(const struct job *job, struct strbuf *b)
         strbuf_addf(b, "  continues from %s\n", text);
 }
 
-/* Check whether the job runs eddis-train, which surely uses eddis. For other programs, only their
- * workers show it.
+/* Check whether the job's program is eddis-train, which surely uses eddis. Whether another program
+ * does is known only when its workers join.
  */
 static bool is_ours(const struct run_request *q)
 {
@@ -43,8 +43,8 @@ static bool is_ours(const struct run_request *q)
     return strcmp(name ? name + 1 : program, "eddis-train") == 0;
 }
 
-/* Check whether the job sets a key about training, which has an effect only for programs that use
- * eddis.
+/* Check whether the job's file or options set a key about training, which has an effect only for
+ * programs that use eddis.
  */
 static bool says_training(const struct job *job)
 {
@@ -62,8 +62,8 @@ static bool says_training(const struct job *job)
     return false;
 }
 
-/* Check whether to print a short head: the program may not use eddis, and the user has not asked
- * for a plan.
+/* Check whether to print a short head, with workers instead of a plan: it is not known whether the
+ * program uses eddis, and neither the job nor an option asks for a plan.
  */
 static bool is_agent_config(const struct run_head *h, const struct run_request *q,
                             const struct plan *p)
@@ -73,7 +73,8 @@ static bool is_agent_config(const struct run_head *h, const struct run_request *
            strcmp(q->job->checkpoint.resume, "auto") == 0 && !is_ours(q) && !says_training(q->job);
 }
 
-/* Return the remark for the plan's line; NULL: none. */
+/* Borrow the remark for the plan's line, "replayed" or "for a program that uses eddis"; NULL: none.
+ */
 static const char *plan_remark(const struct run_head *h, const struct run_request *q,
                                const struct plan *p)
 {
@@ -82,8 +83,9 @@ static const char *plan_remark(const struct run_head *h, const struct run_reques
     return h->doubtful && !is_ours(q) ? "for a program that uses eddis" : NULL;
 }
 
-/* Print the plan, or its changes; before the first plan also the profiles, and after it what the
- * job resumes from.
+/* Print the plan, or only its changes from *before, the text of the previous plan, and store its
+ * text in *before. With the first plan (*before is empty) also print the profiles of n nodes and
+ * which checkpoint the job continues from.
  */
 static void print_whole(const struct plan_print *o, const struct run_request *q, const char *remark,
                         const struct plan *p, const struct node_profile *nodes, int n,
@@ -102,7 +104,9 @@ static void print_whole(const struct plan_print *o, const struct run_request *q,
     }
 }
 
-/* Store the part of the head that is printed only when a worker uses eddis. */
+/* Store in h->rest the part of the head that is printed only when a worker uses eddis: profiles and
+ * plan.
+ */
 static void keep_rest(struct run_head *h, const struct run_request *q, const struct plan_print *how,
                       const struct plan *p, const struct node_profile *nodes, int n)
 {
@@ -114,8 +118,8 @@ static void keep_rest(struct run_head *h, const struct run_request *q, const str
     print_whole(&o, q, NULL, p, nodes, n, &none);
 }
 
-/* Print the line of workers while it is unknown whether the program uses eddis, else profiles and
- * plan.
+/* Print the line of workers, and store the rest of the head in h->rest, if it is unknown whether
+ * the program uses eddis. Otherwise print profiles and plan and set h->whole.
  */
 static void print_head(struct run_head *h, const struct run_request *q, const struct plan_print *o,
                        const struct plan *p, const struct node_profile *nodes, int n)

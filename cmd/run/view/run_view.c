@@ -24,11 +24,16 @@
 
 enum { VIEW_BAR = 16 }; /* characters of the progress bar */
 
-static const int64_t redraw_ns = CLOCK_S / 10;  /* between two live lines on a terminal */
-static const int64_t plain_ns = 10 * CLOCK_S;   /* between two progress lines elsewhere */
-static const int64_t patience_ns = CLOCK_S / 5; /* between two checks for a pending signal */
+/* Least interval between two live lines on a terminal. */
+static const int64_t redraw_ns = CLOCK_S / 10;
+/* Least interval between two progress lines elsewhere. */
+static const int64_t plain_ns = 10 * CLOCK_S;
+/* Interval of checks for a signal; longest wait for room. */
+static const int64_t patience_ns = CLOCK_S / 5;
 
-/* Read the width of the terminal again; the window may change its size at any time. */
+/* Store the terminal's present width in v->columns, since its window may change its size at any
+ * time. Do nothing if standard output is not a terminal.
+ */
 static void measure(struct run_view *v)
 {
     struct winsize w;
@@ -75,7 +80,7 @@ int run_view_open(struct run_view *v, bool quiet, struct eddis_error *err)
     return rc;
 }
 
-/* Check whether SIGINT or SIGTERM is pending. */
+/* Check whether SIGINT or SIGTERM is pending (both are blocked while a job runs). */
 static bool is_asked_to_end(void)
 {
     sigset_t pending;
@@ -107,7 +112,7 @@ void run_view_close(struct run_view *v)
     v->out = v->errors = NULL;
 }
 
-/* Append a progress bar of VIEW_BAR characters, `part` (0 to 1) of them full. */
+/* Append a progress bar of VIEW_BAR characters to b, of which the share `part` (0 to 1) is full. */
 static void add_bar(const struct run_view *v, struct strbuf *b, double part)
 {
     int halves = (int)(part * VIEW_BAR * 2 + 0.5);
@@ -126,7 +131,7 @@ static void add_bar(const struct run_view *v, struct strbuf *b, double part)
         strbuf_add(b, "\033[0m");
 }
 
-/* Append how far the job is: epochs if known, else steps. */
+/* Append how far the job is: epochs if their number is known, else steps. */
 static void add_where(const struct job_status *s, struct strbuf *b)
 {
     if (s->epochs > 0)
@@ -137,7 +142,9 @@ static void add_where(const struct job_status *s, struct strbuf *b)
         strbuf_addf(b, "step %" PRId64, s->steps_done);
 }
 
-/* Append loss, missing checkpoints, speed or stall, and the estimated time left. */
+/* Append to b the job's loss, a warning if checkpoints fail, speed or time since the last step,
+ * share of the ideal speed, and estimated time left; each only if it is known.
+ */
 static void add_metrics(const struct job_status *s, struct strbuf *b)
 {
     double stalled_s = job_status_stalled_s(s);
@@ -213,7 +220,9 @@ void run_view_redraw(struct run_view *v)
         v->n_drawn = n;
 }
 
-/* Return the columns of the character at s, and its bytes; an invalid one counts as one column. */
+/* Return how many columns the UTF-8 character at s takes, and store its length in *ret_bytes. A
+ * byte that begins no valid character counts as one column.
+ */
 static int width_of(const char *s, size_t *ret_bytes)
 {
     wchar_t c;
@@ -249,7 +258,7 @@ void run_view_add_row(struct run_view *v, const char *text)
     (void)snprintf(row + n, RUN_VIEW_LINE - n, "%s", v->colour ? "\033[0m" : "");
 }
 
-/* Draw the new v->line on a terminal, else print it as a line. */
+/* Draw v->line, which has changed, in place on a terminal; elsewhere print it as a line. */
 static void draw(struct run_view *v)
 {
     char text[RUN_VIEW_LINE + 8];
@@ -340,7 +349,7 @@ void run_view_last_lines(struct run_view *v, int rank, const char *lines)
     (void)screen_say(v->errors, strbuf_text(&b), b.len);
 }
 
-/* Return the size of a file; -1 if there is none. */
+/* Return the size of a file in bytes; -1: there is no such file, or path is NULL. */
 static int64_t file_bytes(const char *path)
 {
     struct stat st;

@@ -18,15 +18,16 @@ struct screen {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    char *in, *out; /* the two buffers: being filled; being written */
+    char *in, *out; /* the two buffers: callers fill `in`, the thread writes `out` */
     size_t n_in, n_out;
-    int error; /* of the first failed write, negative, also -EPIPE; 0: none */
+    int error; /* negative errno of the first failed write, also -EPIPE; 0: none */
     bool closing;
     char buffer[2][2 * SCREEN_BYTES];
 };
 
-/* Write all of s->out. Return 0 or a negative errno. The thread can be cancelled only here: then no
- * frame holds the lock, or has locals that the address sanitizer would keep guarding.
+/* Write all of s->out to the descriptor. Block as long as the reader takes. Return 0 or a negative
+ * errno. On the screen's thread, which can be cancelled only here: then no frame holds the lock, or
+ * has locals that the address sanitizer would keep guarding.
  */
 static int write_out(const struct screen *s)
 {
@@ -47,7 +48,9 @@ static int write_out(const struct screen *s)
     return 0;
 }
 
-/* Thread: write what the callers have appended, until s->closing. */
+/* Run the screen's thread: write what callers have appended, until s->closing. After a failed
+ * write, drop all further output.
+ */
 static void *run(void *arg)
 {
     struct screen *s = arg;
@@ -78,7 +81,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Initialize the lock and start the thread. */
+/* Initialize the lock and start the screen's thread. Return 0 or a negative error. */
 static int start(struct screen *s, struct eddis_error *err)
 {
     pthread_condattr_t clock;
@@ -115,7 +118,9 @@ int screen_open(int fd, struct screen **ret, struct eddis_error *err)
     return rc;
 }
 
-/* Append n bytes if the buffer has at most `room` bytes then. Return whether they fit. */
+/* Append n bytes to s->in if it has at most `room` bytes then, and wake the screen's thread. Return
+ * whether they fit; otherwise nothing is appended.
+ */
 static bool append(struct screen *s, const char *text, size_t n, size_t room)
 {
     bool fits;

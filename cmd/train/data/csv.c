@@ -18,15 +18,15 @@ struct csv {
     struct dataset base;
     char *path;
     struct csv_form form;
-    bool has_row;             /* the first row was seen, and memory for rows is allocated */
+    bool has_row;             /* the first row was read, and memory for rows is allocated */
     struct csv_labels labels; /* text labels */
     int32_t first_label;      /* label of the first row, until labels are sorted */
-    int64_t n_first;          /* number of rows with this label */
-    float *low, *high;        /* [n_features] smallest and largest value */
-    struct csv_store store;   /* holds all rows, or none */
-    struct csv_index index;
-    int64_t text_bytes; /* length of the text, up to the last line read */
-    int fd;             /* the text, if the store is empty; else -1 */
+    int64_t n_first;          /* number of rows with the label first_label */
+    float *low, *high;        /* [n_features] smallest and largest value of each feature */
+    struct csv_store store;   /* all rows, or empty if they need more than the limit */
+    struct csv_index index;   /* offsets of the rows in the text */
+    int64_t text_bytes;       /* length of the text, up to the last line read */
+    int fd;                   /* descriptor of the unpacked text, if the store is empty; else -1 */
 
     pthread_mutex_t lock; /* guards the members below, for reading in blocks */
     char *block;
@@ -36,7 +36,7 @@ struct csv {
 
 static const struct dataset_ops csv_ops;
 
-/* Return d as this format's instance. */
+/* Return the CSV data set of which d is the base. */
 static struct csv *csv(struct dataset *d)
 {
     assert(d->ops == &csv_ops);
@@ -45,7 +45,9 @@ static struct csv *csv(struct dataset *d)
 
 /* ---- opening ----------------------------------------------------------------------------- */
 
-/* Check the number of columns at the first row, and allocate memory for a row and the ranges. */
+/* Check the number of columns, set the number of features, and allocate memory for one row and for
+ * the features' ranges; to be called at the first row.  Return 0, -EINVAL or -ENOMEM.
+ */
 static int first_row(struct csv *c, struct eddis_error *err)
 {
     int64_t n = c->form.format.n_fields, n_features = csv_row_features(&c->form.format);
@@ -66,7 +68,7 @@ static int first_row(struct csv *c, struct eddis_error *err)
     return c->row.x && c->low && c->high ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-/* Extend the range of each feature by the parsed row. */
+/* Extend the range of each feature (c->low, c->high) by its value in the parsed row, c->row. */
 static void take_range(struct csv *c)
 {
     bool first = c->base.info.n_samples == 0;
@@ -79,7 +81,9 @@ static void take_range(struct csv *c)
     }
 }
 
-/* Convert a text label to its number, and count the labels equal to the first row's. */
+/* Store the number of the parsed row's text label in c->row.label.  Count the rows that have the
+ * first row's label, in c->n_first.  Return 0; -EINVAL: the label is not allowed; or -ENOMEM.
+ */
 static int take_label(struct csv *c, struct eddis_error *err)
 {
     int rc = 0;
@@ -94,8 +98,8 @@ static int take_label(struct csv *c, struct eddis_error *err)
     return 0;
 }
 
-/* Parse one row and add it to the statistics, the index and the store.  If the store has no room,
- * empty it and set *holding to false.
+/* Parse one row and add it to the statistics, the index and, if *holding, the store.  If the store
+ * has no room, empty it and set *holding to false.  Return 0 or a negative error.
  */
 static int take_row(struct csv *c, const struct input_line *line, bool *holding,
                     struct eddis_error *err)
@@ -128,8 +132,8 @@ static int take_row(struct csv *c, const struct input_line *line, bool *holding,
     return rc < 0 ? rc : 0;
 }
 
-/* Check that the line is text that can be parsed: no UTF-16, no binary data, no stray carriage
- * return, and no open quote on the first line.
+/* Check that a line is text that can be parsed: no UTF-16, no binary data, no stray carriage
+ * return, and on the first line no open quote.  Return 0 or -EINVAL.
  */
 static int check_text(const struct input_line *line, struct eddis_error *err)
 {
@@ -145,15 +149,15 @@ static int check_text(const struct input_line *line, struct eddis_error *err)
     if (memchr(s, '\r', line->n))
         return eddis_fail(err, -EINVAL,
                           "a carriage return is within the line; end lines with newlines");
-    /* otherwise the line could be taken for column names */
+    /* an open quote could let the line be taken for column names */
     if (line->number == 1 && !csv_row_quotes_close(s))
         return eddis_fail(err, -EINVAL,
                           "a quote is not closed on this line; each row must be on one line");
     return 0;
 }
 
-/* Check a line and, if it is a row, take it.  Return 1 if the first column no longer counts the
- * rows.
+/* Check a line and, if it is a row, add it to the data set (take_row).  Return 0; 1 if the first
+ * column was to count the rows but does not from this row on; or a negative error.
  */
 static int take_line(struct csv *c, struct input_line *line, bool *holding, struct eddis_error *err)
 {
@@ -171,8 +175,8 @@ static int take_line(struct csv *c, struct input_line *line, bool *holding, stru
     return rc < 0 ? rc : take_row(c, line, holding, err);
 }
 
-/* Read the whole file once.  Return 1 if the first column has ceased to count the rows.  *holding:
- * whether the store holds all rows.
+/* Read the whole file once.  Return 0; 1 if the first column was to count the rows but does not; or
+ * a negative error that names the line.  *holding: whether the store has all rows.
  */
 static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_error *err)
 {
@@ -192,8 +196,8 @@ static int scan(struct csv *c, struct input *in, bool *holding, struct eddis_err
     return rc;
 }
 
-/* Reject a first row whose text label is in no other row, if the header was to be detected and
- * there are enough rows: the line may hold column names.
+/* Return -EINVAL if the first row may be a line of column names: its text label is in no other row,
+ * the file has at least CSV_COUNTED rows, and the header was to be detected.  Otherwise return 0.
  */
 static int check_first(const struct csv *c, const struct dataset_options *o,
                        struct eddis_error *err)
@@ -210,7 +214,9 @@ static int check_first(const struct csv *c, const struct dataset_options *o,
     return 0;
 }
 
-/* Set the data set's properties after all rows were read, and sort text labels. */
+/* Set the data set's properties after all rows were read; if labels are text, change their numbers
+ * to indices in sorted order.  Return 0 or a negative error of check_first or for lack of memory.
+ */
 static int sum_up(struct csv *c, const struct dataset_options *o, struct eddis_error *err)
 {
     struct dataset_info *info = &c->base.info;
@@ -234,7 +240,7 @@ static int sum_up(struct csv *c, const struct dataset_options *o, struct eddis_e
     return csv_labels_sort(&c->labels, c->store.labels, c->store.labels ? c->store.n : 0, err);
 }
 
-/* Discard all rows and statistics. */
+/* Discard all rows, labels and statistics, so that the file can be read from its beginning. */
 static void begin_again(struct csv *c)
 {
     c->base.info = (struct dataset_info){ 0 };
@@ -250,8 +256,9 @@ static void begin_again(struct csv *c)
     c->has_row = false;
 }
 
-/* Detect the file's format and read all of it.  If its first column ceases to count the rows, read
- * it again with that column as a feature.
+/* Detect the file's format, read all of it and set the data set's properties.  If its first column
+ * was to count the rows but does not, read it once again with that column as a feature.  *ret_gzip:
+ * whether the file is gzipped.  Return 0 or a negative error.
  */
 static int read_all(struct csv *c, const struct dataset_options *o, bool *ret_gzip,
                     struct eddis_error *err)
@@ -309,7 +316,7 @@ int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis
 
 /* ---- reading in blocks ------------------------------------------------------------------- */
 
-/* A sample to read and its index in the result. */
+/* A sample to be read: its row in the file and its index in the result. */
 struct wanted {
     int64_t row, slot;
 };
@@ -322,7 +329,9 @@ static int by_row(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Read block b, the text of the `stride` rows from b * stride on, and append a 0. */
+/* Read block b, the text of the `stride` rows from b * stride on, into c->block, ended with a 0.
+ * Return 0 or a negative error.
+ */
 static int load_block(struct csv *c, int64_t b, struct eddis_error *err)
 {
     int64_t first = c->index.offset[b];
@@ -343,8 +352,8 @@ static int load_block(struct csv *c, int64_t b, struct eddis_error *err)
     return rc;
 }
 
-/* Return the next line that is not blank, ended with a 0, and move *s behind it.  Return NULL at
- * the end of the block.
+/* Return the next line in *s that is not blank, ended with a 0 in place, and advance *s to the text
+ * after it.  NULL: there is none in the block.
  */
 static char *next_line(char **s)
 {
@@ -362,8 +371,9 @@ static char *next_line(char **s)
     return NULL;
 }
 
-/* Parse the n wanted rows, sorted, all of block b, and write each to its slot of x and label.
- * -EIO: the file has changed.
+/* Read block b and parse the n wanted rows in it, which are sorted by row; write each one's
+ * features and label to its slot of x and label.  Return 0; -EIO: the file has changed; or another
+ * negative error.
  */
 static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t n, float *x,
                       int32_t *label, struct eddis_error *err)
@@ -393,7 +403,9 @@ static int read_block(struct csv *c, int64_t b, const struct wanted *w, int64_t 
     return 0;
 }
 
-/* Read samples from the text, block by block. */
+/* Read the samples index [n] from the text, block by block, into x and label.  The caller holds
+ * c->lock.  Return 0 or a negative error.
+ */
 static int read_blocks(struct csv *c, const int64_t *index, int64_t n, float *x, int32_t *label,
                        struct eddis_error *err)
 {
@@ -415,7 +427,9 @@ static int read_blocks(struct csv *c, const int64_t *index, int64_t n, float *x,
     return rc;
 }
 
-/* Read samples from the store or from the text; dataset_read. */
+/* Read samples from the store or from the text.  Blocks while another thread reads text.  The CSV
+ * format's dataset_ops.read.
+ */
 static int csv_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                     int32_t *label, struct eddis_error *err)
 {
@@ -438,7 +452,7 @@ static int csv_read(struct dataset *d, const int64_t *index, int64_t n, float sc
     return rc;
 }
 
-/* Close the data set and free it, also if half-built. */
+/* Close the data set and free it, also if it is half-built.  The CSV format's dataset_ops.close. */
 static void csv_close(struct dataset *d)
 {
     struct csv *c = csv(d);

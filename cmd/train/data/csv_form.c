@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* Most rows that are counted; offset in bytes after which no further row is. */
 enum { LOOK_ROWS = 100, LOOK_BYTES = 4 << 20 };
 
 static const char separators[] = { ';', '\t', ',' };
@@ -20,14 +21,14 @@ enum { N_SEPARATORS = sizeof separators };
 
 /* Counts of the kinds of fields of one or more columns, without the first line. */
 struct column {
-    int64_t n_empty, n_digits, n_numbers, n_text; /* n_numbers: other than digits */
+    int64_t n_empty, n_digits, n_numbers, n_text; /* n_numbers: numbers that are no CSV_DIGITS */
 };
 
-/* Statistics of the rows behind the first line, split at one separator. */
+/* Statistics of the rows after the table's first line, split at one separator. */
 struct cut {
     char separator;
-    int64_t n_fields; /* fields of the first of these rows */
-    bool even;        /* all rows have as many fields */
+    int64_t n_fields; /* number of fields of the first counted row */
+    bool even;        /* all counted rows have n_fields fields */
     int64_t rows;
     /* others: all columns but the first and the last, so including the second */
     struct column first, second, last, others;
@@ -35,17 +36,18 @@ struct cut {
     int64_t from, latest; /* first and last value of the first column */
 };
 
-/* Statistics of the first line, split like the rows. */
+/* Statistics of the table's first line, split at the separator of the rows. */
 struct names {
     int64_t n_fields, n_numbers, n_text;
-    bool counts_up; /* its numbers are digits, each one more than the previous number */
-    int64_t from;   /* its first number */
+    /* All numbers in the line are CSV_DIGITS, each one more than the number before. */
+    bool counts_up;
+    int64_t from; /* first number in the line */
     bool first_empty, label_text;
-    char first[24]; /* its first field, without quotes; "" if that is longer */
+    char first[24]; /* first field of the line, without quotes; "" if that is longer */
 };
 
-/* Return v as a row number; -2 if it is too large, since no row has that number and none can follow
- * it.
+/* Return v as a row number; -2 if v is too large: no row has the number -2, and -1, which would
+ * follow it, is none either.
  */
 static int64_t row_number(double v)
 {
@@ -61,7 +63,9 @@ static void add(struct column *c, enum csv_kind kind)
     c->n_text += kind == CSV_TEXT;
 }
 
-/* Count the first field of a row, with its number v, and check that the column counts rows. */
+/* Count the first field of a row in c->first; v is its number.  Update c->counted: whether the
+ * column has increased by 1 in each row so far.
+ */
 static void add_first(struct cut *c, enum csv_kind kind, double v)
 {
     add(&c->first, kind);
@@ -74,7 +78,7 @@ static void add_first(struct cut *c, enum csv_kind kind, double v)
     c->latest = row_number(v);
 }
 
-/* Count all fields of the row s. */
+/* Split the row s at c->separator and add its fields to the statistics. */
 static void add_row(struct cut *c, const char *s)
 {
     for (int64_t i = 0;; i++) {
@@ -98,14 +102,15 @@ static void add_row(struct cut *c, const char *s)
     c->rows++;
 }
 
-/* Return the number of text fields in all columns. */
+/* Return how many fields of all counted rows are text. */
 static int64_t n_text(const struct cut *c)
 {
     return c->first.n_text + c->others.n_text + c->last.n_text;
 }
 
-/* Check whether separator statistics a fit better than b: first by having no text among the
- * features, then by less text, then by more fields.
+/* Check whether a's separator is better than b's: first, its rows have equal width, several fields
+ * and no text among the features; then, if both have, fewer fields are text; then it gives more
+ * fields.
  */
 static bool is_better(const struct cut *a, const struct cut *b)
 {
@@ -130,7 +135,9 @@ void csv_form_skip_mark(struct input_line *line)
     }
 }
 
-/* Check whether the line is "sep=;", by which Excel names the separator, and store it in *ret. */
+/* Check whether the line is "sep=;", by which Excel names the separator.  If so, store the
+ * separator in *ret.
+ */
 static bool names_separator(const char *s, char *ret)
 {
     if (strncasecmp(s, "sep=", 4) != 0 || !s[4] || s[5] || !memchr(separators, s[4], N_SEPARATORS))
@@ -139,8 +146,9 @@ static bool names_separator(const char *s, char *ret)
     return true;
 }
 
-/* Read the first lines of the file: store the table's first line in *ret_line, and count the rows
- * behind it as split at each separator.  The caller frees *ret_line.
+/* Read the first lines of the file.  Store the table's first line in *ret_line, which the caller
+ * frees, and its number in f->first; add the rows after it to the statistics in cut; set f->recurs,
+ * and f->format.separator if the file names it.  Return 0 or a negative error.
  */
 static int look(struct input *in, struct csv_form *f, char **ret_line, struct cut cut[N_SEPARATORS],
                 struct eddis_error *err)
@@ -174,7 +182,7 @@ static int look(struct input *in, struct csv_form *f, char **ret_line, struct cu
 
 /* ---- the line of column names ---- */
 
-/* Copy the field [s, end) without quotes to ret [size]; "" if it does not fit. */
+/* Copy the field [s, end) without surrounding quotes to ret [size]; "" if it does not fit. */
 static void copy_name(const char *s, const char *end, char *ret, size_t size)
 {
     size_t n = (size_t)(end - s);
@@ -190,7 +198,9 @@ static void copy_name(const char *s, const char *end, char *ret, size_t size)
     ret[n] = 0;
 }
 
-/* Return the statistics of the first line s. */
+/* Return the statistics of the table's first line s.  label_first: the label is its first field
+ * (after an empty one), else its last.
+ */
 static struct names cut_names(const char *s, char separator, bool label_first)
 {
     struct names n = { .counts_up = true };
@@ -221,13 +231,15 @@ static struct names cut_names(const char *s, char separator, bool label_first)
     }
 }
 
-/* Check whether features have numbers with a sign, a fraction or an exponent. */
+/* Check whether some features have a sign, a fraction or an exponent. */
 static bool has_fractions(const struct cut *c)
 {
     return c->first.n_numbers || c->others.n_numbers;
 }
 
-/* Check whether the first line holds column names although some of them are numbers. */
+/* Check whether the table's first line has column names although some of them are numbers.  label:
+ * statistics of the column of labels.
+ */
 static bool is_numbered(const struct names *n, const struct cut *c, const struct column *label)
 {
     bool labels_are_numbers = label->n_digits + label->n_numbers > 0 && !label->n_text;
@@ -242,10 +254,12 @@ static bool is_numbered(const struct names *n, const struct cut *c, const struct
     return (n->from == 0 && n->n_numbers > 2) || (n->n_numbers > 1 && has_fractions(c));
 }
 
-/* Check whether the first line holds column names. */
+/* Check whether the table's first line has column names.  label: statistics of the column of
+ * labels.
+ */
 static bool is_header(const struct names *n, const struct cut *c, const struct column *label)
 {
-    if (n->n_fields == 1) /* it has no known separator */
+    if (n->n_fields == 1) /* no known separator is in it */
         return false;
     if (n->n_numbers == 0)
         return true;
@@ -256,7 +270,7 @@ static bool is_header(const struct names *n, const struct cut *c, const struct c
 
 /* ---- row numbers ---- */
 
-/* Check whether the name is one commonly used for a column of row numbers. */
+/* Check whether the name is one that is common for a column of row numbers. */
 static bool is_name_of_numbers(const char *name)
 {
     static const char *const names[] = { "index",     "id",        "row_id",    "rownames",
@@ -268,8 +282,9 @@ static bool is_name_of_numbers(const char *name)
     return false;
 }
 
-/* Check whether the first column's name, or lack of a name, marks it as row numbers, as pandas and
- * R write them.
+/* Check whether the first column is named as pandas and R name a column of row numbers: not at all,
+ * so that its name is empty or missing in the line of names; "Unnamed: 0"; or by a common name, if
+ * all its fields are whole numbers.
  */
 static bool is_named_so(const struct names *n, const struct cut *c)
 {
@@ -278,7 +293,9 @@ static bool is_named_so(const struct names *n, const struct cut *c)
     return is_name_of_numbers(n->first) && c->first.n_digits == c->rows;
 }
 
-/* Check whether the first column counts the rows from 0 or 1 on; *ret_from: from which. */
+/* Check whether the first column counts at least CSV_COUNTED rows, from 0 or 1 on; store that first
+ * number in *ret_from.
+ */
 static bool is_counted(const struct csv_form *f, const struct names *n, const struct cut *c,
                        int64_t *ret_from)
 {
@@ -293,7 +310,9 @@ static bool is_counted(const struct csv_form *f, const struct names *n, const st
     return (*ret_from == 0 || *ret_from == 1) && c->rows + !f->header >= CSV_COUNTED;
 }
 
-/* Decide whether the first column holds row numbers, and explain that in f->row_note. */
+/* Decide whether the first column has row numbers, set f->format.row_numbers, f->counted and
+ * f->count_from, and explain the decision in f->row_note.
+ */
 static void find_row_numbers(struct csv_form *f, const struct names *n, const struct cut *c)
 {
     static const char remedy[] = "left out of the features; write --row-numbers no to include it";
@@ -317,7 +336,9 @@ static void find_row_numbers(struct csv_form *f, const struct names *n, const st
 
 /* ---- the decision ---- */
 
-/* Check whether labels are text, that is, no label is a number. */
+/* Check whether the labels are text: of the counted labels (and the first line's, if that is a
+ * row), some are text and none is a number.
+ */
 static bool has_text_labels(const struct csv_form *f, const struct names *n, const struct cut *c)
 {
     const struct column *label = !f->format.label_first  ? &c->last
@@ -330,7 +351,9 @@ static bool has_text_labels(const struct csv_form *f, const struct names *n, con
            (f->header ? label->n_text > 0 : n->label_text);
 }
 
-/* Decide on column names, row numbers and the kind of labels from the first line and the rows. */
+/* Decide on column names, row numbers and the kind of labels from the table's first line and the
+ * statistics c of the rows, unless o gives them.  Store that and its explanations in *f.
+ */
 static void decide(const char *line, const struct cut *c, const struct dataset_options *o,
                    struct csv_form *f)
 {
@@ -355,7 +378,8 @@ static void decide(const char *line, const struct cut *c, const struct dataset_o
     f->format.label_is_text = o->class_names || has_text_labels(f, &n, c);
 }
 
-/* Return the statistics of the separator that the file names itself, else of the best one. */
+/* Borrow the statistics of the separator `named`, which the file names itself; 0: of the best one.
+ */
 static const struct cut *choose(const struct cut cut[N_SEPARATORS], char named)
 {
     const struct cut *best = &cut[N_SEPARATORS - 1];

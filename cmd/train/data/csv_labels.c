@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the index of a label in the sorted list, or the index at which it would be inserted.
- * *ret_there: whether it is there.
+/* Return the index of a label in the sorted list, or else the index at which it is to be inserted.
+ * *ret_there: whether the list has it.
  */
 static int32_t place(const struct csv_labels *l, const char *text, bool *ret_there)
 {
@@ -33,7 +33,7 @@ static int32_t place(const struct csv_labels *l, const char *text, bool *ret_the
     return from;
 }
 
-/* Double the room of the list. */
+/* Double the room of the list.  Return 0 or -ENOMEM. */
 static int grow(struct csv_labels *l, struct eddis_error *err)
 {
     int32_t cap = l->cap ? 2 * l->cap : 16;
@@ -51,7 +51,7 @@ static int grow(struct csv_labels *l, struct eddis_error *err)
     return 0;
 }
 
-/* Insert a copy of a label at index `at`, with the next number. */
+/* Insert a copy of a label at index `at`, with the next free number.  Return 0 or -ENOMEM. */
 static int add(struct csv_labels *l, const char *text, int32_t at, struct eddis_error *err)
 {
     char *copy;
@@ -68,7 +68,9 @@ static int add(struct csv_labels *l, const char *text, int32_t at, struct eddis_
     return 0;
 }
 
-/* Check that a label is plain text in UTF-8, since labels are shown and written to JSON. */
+/* Check that a label is plain text in UTF-8, since labels are shown and written to JSON.  Return 0,
+ * -EINVAL or -ENOMEM.
+ */
 static int check_text(const char *text, struct eddis_error *err)
 {
     cleanup_free char *plain = strdup(text);

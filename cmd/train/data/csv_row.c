@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Check whether c is a decimal digit. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* Return the first position from s on that is no blank.  A tab that is the separator is not a
- * blank.
+/* Return a pointer to the first character from s on that is no blank.  A tab that is the separator
+ * is no blank.
  */
 static const char *skip_blanks(const char *s, char separator)
 {
@@ -23,7 +24,7 @@ static const char *skip_blanks(const char *s, char separator)
     return s;
 }
 
-/* Check whether p is at a decimal point, or at a comma that replaces it. */
+/* Check whether the character at p is a decimal point, or a comma that replaces it. */
 static bool is_point(const char *p, char separator)
 {
     return *p == '.' || (*p == ',' && separator != ',' && is_digit(p[1]));
@@ -51,8 +52,8 @@ static const char *decimal(const char *s, char separator, double *ret)
     return end == copy ? NULL : s + (end - copy);
 }
 
-/* Parse a number at *s and move *s behind it and the blanks that follow.  -EINVAL: no number;
- * -ERANGE: not finite as a float.
+/* Parse a number at *s into *ret and advance *s past it and the blanks that follow.  Return 0;
+ * -EINVAL: no number; -ERANGE: not finite as a float.
  */
 static int number(const char **s, char separator, double *ret)
 {
@@ -92,8 +93,8 @@ static int field_number(const char **s, char separator, double *ret)
     return 0;
 }
 
-/* Return the end of the field at s.  A quote inside a quoted field is doubled, which closes the
- * field and opens it again.
+/* Return a pointer to the end of the field at s: a separator outside of quotes, or the final 0.  A
+ * quote inside a quoted field is doubled, which closes the field and opens it again.
  */
 const char *csv_field_end(const char *s, char separator)
 {
@@ -150,7 +151,9 @@ enum csv_kind csv_field_kind(const char *s, char separator, double *ret)
                : CSV_TEXT;
 }
 
-/* Fill err for the field at s, with at most 24 bytes of it, and return -EINVAL. */
+/* Fail with -EINVAL: the error names the column (from 1), says what its field is, and shows at most
+ * 24 bytes of the field, which is at s.
+ */
 static int bad_field(const char *s, const struct csv_format *f, int64_t column, const char *what,
                      struct eddis_error *err)
 {
@@ -160,7 +163,9 @@ static int bad_field(const char *s, const struct csv_format *f, int64_t column, 
                       n < 24 ? n : 24, s);
 }
 
-/* Convert a number to a label.  -EINVAL: not a whole number from 0 to CSV_MAX_LABEL. */
+/* Convert a number to a label in *ret.  Return 0; -EINVAL: v is not a whole number from 0 to
+ * CSV_MAX_LABEL.
+ */
 static int to_label(double v, int32_t *ret)
 {
     if (!(v >= 0 && v <= CSV_MAX_LABEL) || v != floor(v))
@@ -169,8 +174,8 @@ static int to_label(double v, int32_t *ret)
     return 0;
 }
 
-/* Fill err for a row with the wrong number of columns and return -EINVAL; s is at the end of a
- * field that `before` fields precede.
+/* Fail with -EINVAL because a row has the wrong number of columns.  s: the end of a field; before:
+ * how many fields precede that field.
  */
 static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                      struct eddis_error *err)
@@ -179,7 +184,9 @@ static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                       (long long)(before + count_fields(s, f->separator)), (long long)f->n_fields);
 }
 
-/* Parse the number in field i, which must fill the field, and move *s to the field's end. */
+/* Parse the number in field i (from 0) at *s, which must fill the field, into *ret, and advance *s
+ * to the field's end.  Return 0 or -EINVAL; err names the column.
+ */
 static int parse_number(const char **s, const struct csv_format *f, int64_t i, double *ret,
                         struct eddis_error *err)
 {
@@ -204,8 +211,8 @@ static bool is_missing(const char *text)
     return false;
 }
 
-/* Copy the field [s, end) without surrounding blanks and quotes; doubled quotes become single.
- * -ENOSPC: it is too long.
+/* Copy the field [s, end) without surrounding blanks and quotes to ret; doubled quotes become
+ * single ones.  Return 0; -ENOSPC: it is too long.
  */
 static int copy_text(const char *s, const char *end, char separator, char ret[CSV_NAME_BYTES])
 {
@@ -228,8 +235,8 @@ static int copy_text(const char *s, const char *end, char separator, char ret[CS
     return 0;
 }
 
-/* Parse the text label in field i into row->name and move *s to the field's end.  -EINVAL: it is
- * missing, too long or a number.
+/* Parse the text label in field i (from 0) at *s into row->name and advance *s to the field's end.
+ * Return 0; -EINVAL: it is missing, too long, or a number.
  */
 static int parse_text(const char **s, const struct csv_format *f, int64_t i, struct csv_row *row,
                       struct eddis_error *err)
@@ -249,7 +256,7 @@ static int parse_text(const char **s, const struct csv_format *f, int64_t i, str
                : 0;
 }
 
-/* Record whether the number s [n] has a comma or a point. */
+/* Set row->has_comma and row->has_point if the number, n bytes at s, has a comma or a point. */
 static void note_points(const char *s, size_t n, struct csv_row *row)
 {
     row->has_comma = row->has_comma || memchr(s, ',', n);

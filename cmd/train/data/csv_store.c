@@ -23,7 +23,9 @@ static int64_t row_bytes(const struct csv_store *s, bool floats)
     return s->width * (floats ? (int64_t)sizeof(float) : 1) + (int64_t)sizeof(int32_t);
 }
 
-/* Enlarge the store to `cap` rows, in its present form. */
+/* Enlarge the store's memory to `cap` rows, as floats if it has floats, else as bytes.  Return 0 or
+ * -ENOMEM.
+ */
 static int resize(struct csv_store *s, int64_t cap, struct eddis_error *err)
 {
     size_t n = (size_t)cap * (size_t)s->width;
@@ -44,7 +46,7 @@ static int resize(struct csv_store *s, int64_t cap, struct eddis_error *err)
     return 0;
 }
 
-/* Convert all stored rows from bytes to floats. */
+/* Convert all stored rows from bytes to floats.  Return 0 or -ENOMEM. */
 static int turn_to_floats(struct csv_store *s, struct eddis_error *err)
 {
     size_t cap = (size_t)(s->cap > 0 ? s->cap : 1) * (size_t)s->width;

@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { MAX_DIMS = 4, CHUNK = 1 << 20 };
+enum { MAX_DIMS = 4, CHUNK = 1 << 20 }; /* CHUNK: bytes of one read */
 
 /* An open IDX data set. */
 struct idx {
@@ -20,13 +20,13 @@ struct idx {
     char *path;
     uint8_t *labels; /* [n_samples] */
     uint8_t *images; /* [n_samples, n_features]; NULL: they are read from fd */
-    int fd;          /* -1: images are in memory */
+    int fd;          /* file that images are read from; -1: they are in memory */
     int64_t first;   /* offset of the first image in fd */
 };
 
 static const struct dataset_ops idx_ops;
 
-/* Return d as this format's instance. */
+/* Return the IDX data set of which d is the base. */
 static struct idx *idx(struct dataset *d)
 {
     assert(d->ops == &idx_ops);
@@ -37,16 +37,17 @@ static struct idx *idx(struct dataset *d)
 struct header {
     int n_dims;
     int64_t dims[MAX_DIMS];
-    int64_t row; /* elements of one sample, the product of the other dimensions */
+    int64_t row; /* elements of one sample: the product of all dimensions but the first */
 };
 
-/* Return the size of the header in the file. */
+/* Return the size of the header in the file, in bytes. */
 static int64_t header_bytes(const struct header *h)
 {
     return 4 + 4 * h->n_dims;
 }
 
-/* Check the four magic bytes m: an IDX file of unsigned bytes with min_dims to max_dims dimensions.
+/* Check the four bytes m at the file's beginning: they must be those of an IDX file of unsigned
+ * bytes with min_dims to max_dims dimensions.  Return 0 or -EINVAL.
  */
 static int check_magic(const uint8_t *m, const char *path, int min_dims, int max_dims,
                        struct eddis_error *err)
@@ -66,7 +67,9 @@ static int check_magic(const uint8_t *m, const char *path, int min_dims, int max
     return 0;
 }
 
-/* Read n bytes; `offset` is their position for the error text.  -EINVAL: the file is shorter. */
+/* Read the next n bytes into ret; offset: their position, for the error.  Return 0; -EINVAL: the
+ * file is shorter; or another negative error.
+ */
 static int read_exactly(struct input *in, const char *path, void *ret, int64_t n, int64_t offset,
                         struct eddis_error *err)
 {
@@ -81,7 +84,9 @@ static int read_exactly(struct input *in, const char *path, void *ret, int64_t n
     return 0;
 }
 
-/* Read and check a header: of labels if max_dims is 1, else of images. */
+/* Read and check the header of an IDX file: of labels if max_dims is 1, else of images.  Return 0;
+ * -EINVAL: it is damaged or another format; or another negative error.
+ */
 static int read_header(struct input *in, const char *path, int max_dims, struct header *ret,
                        struct eddis_error *err)
 {
@@ -110,7 +115,8 @@ static int read_header(struct input *in, const char *path, int max_dims, struct 
     return 0;
 }
 
-/* Check a plain file's size against its header before any memory is allocated; skip gzipped files.
+/* Check that a plain file has the size that its header requires, before memory is allocated.
+ * Return 0, also for a gzipped file; -EINVAL: it has another size.
  */
 static int check_size(struct input *in, const char *path, const struct header *h,
                       struct eddis_error *err)
@@ -123,7 +129,9 @@ static int check_size(struct input *in, const char *path, const struct header *h
                       (long long)input_file_bytes(in), (long long)want);
 }
 
-/* Check that the file ends here, as its header says. */
+/* Check that `in`, which was read up to `offset`, ends there, as its header says.  Return 0 or a
+ * negative error.
+ */
 static int check_end(struct input *in, const char *path, int64_t offset, struct eddis_error *err)
 {
     char more;
@@ -136,8 +144,9 @@ static int check_end(struct input *in, const char *path, int64_t offset, struct 
                       path, (long long)offset);
 }
 
-/* Read the n bytes after the header into a new buffer, which grows with the data: a gzipped file's
- * header may claim any size.  The caller frees *ret.
+/* Read the n bytes after the header into a new buffer *ret, which the caller frees.  The buffer
+ * grows with the data, since a gzipped file's header may claim any size.  Return 0; -EINVAL: the
+ * file is shorter; -ENOMEM; or another negative error.
  */
 static int read_growing(struct input *in, const char *path, const struct header *h, int64_t n,
                         uint8_t **ret, struct eddis_error *err)
@@ -168,7 +177,9 @@ static int read_growing(struct input *in, const char *path, const struct header 
     return 0;
 }
 
-/* Read the labels, one for each image, and set the number of classes. */
+/* Read the file of labels, one for each image, into x->labels, and set the number of classes.
+ * Return 0; -EINVAL: it is malformed, or has another number of labels; or another negative error.
+ */
 static int read_labels(struct idx *x, const char *path, struct eddis_error *err)
 {
     struct input *in = NULL;
@@ -193,8 +204,9 @@ static int read_labels(struct idx *x, const char *path, struct eddis_error *err)
     return rc;
 }
 
-/* Open the images' file for reading rows from it, if it does not fit into memory; unpack a gzipped
- * one first.
+/* Open the images' file for reading rows from it (x->fd), since it does not fit into memory; a
+ * gzipped file is first unpacked into an unnamed file in `folder`.  Return 0; -EINVAL: it has not
+ * the size that its header requires; or another negative error.
  */
 static int open_images(struct idx *x, const struct header *h, bool gzip, const char *folder,
                        struct eddis_error *err)
@@ -212,7 +224,9 @@ static int open_images(struct idx *x, const struct header *h, bool gzip, const c
     return 0;
 }
 
-/* Read the images' header, set the properties, and read or open the images. */
+/* Read the images' header and set the data set's properties; then read all images into memory, or
+ * open their file if they need more than o->memory_bytes.  Return 0 or a negative error.
+ */
 static int read_images(struct idx *x, const struct dataset_options *o, struct eddis_error *err)
 {
     struct dataset_info *info = &x->base.info;
@@ -268,7 +282,7 @@ int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis
     return 0;
 }
 
-/* Read samples from memory or from the file; dataset_read. */
+/* Read samples from memory or from the images' file.  The IDX format's dataset_ops.read. */
 static int idx_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                     int32_t *label, struct eddis_error *err)
 {
@@ -293,7 +307,7 @@ static int idx_read(struct dataset *d, const int64_t *index, int64_t n, float sc
     return 0;
 }
 
-/* Close the data set and free it, also if half-built. */
+/* Close the data set and free it, also if it is half-built.  The IDX format's dataset_ops.close. */
 static void idx_close(struct dataset *d)
 {
     struct idx *x = idx(d);

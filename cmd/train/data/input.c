@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-enum { CHUNK = 256 << 10 };
+enum { CHUNK = 256 << 10 }; /* most bytes of one read */
 
 /* An open file. */
 struct input {
@@ -23,8 +23,8 @@ struct input {
     int64_t number; /* lines read so far */
 };
 
-/* Open a file that is regular and not empty, since a folder or a pipe cannot be read twice.  Return
- * its descriptor.
+/* Open a file and check that it is regular, since a pipe cannot be read twice, and not empty.
+ * Return its descriptor, with its size in *ret_bytes, or a negative error.
  */
 static int open_regular(const char *path, int64_t *ret_bytes, struct eddis_error *err)
 {
@@ -166,8 +166,8 @@ int input_line(struct input *in, struct input_line *ret, struct eddis_error *err
     return 1;
 }
 
-/* Create an unnamed file in dir and return its descriptor.  If the file system has no O_TMPFILE,
- * create a named file and remove its name at once.
+/* Create an unnamed file in dir and return its descriptor, or a negative error.  If the file system
+ * has no O_TMPFILE, create a named file and remove its name right away.
  */
 static int open_unnamed(const char *dir, struct eddis_error *err)
 {

@@ -13,7 +13,7 @@
 
 /* The memory of one batch. */
 struct buffers {
-    int64_t n, cap; /* samples */
+    int64_t n, cap; /* samples in the batch; samples for which there is room */
     int64_t *index;
     float *x;
     int32_t *label;
@@ -29,8 +29,8 @@ struct prefetch {
     atomic_bool quit;    /* set before `wanted` is posted, perhaps during a read */
     struct buffers b[2]; /* b[turn] belongs to the thread from `wanted` to `done` */
     int turn;
-    int rc;                   /* result of the last read */
-    struct eddis_error error; /* its error text */
+    int rc;                   /* result of the latest dataset_read */
+    struct eddis_error error; /* error of that dataset_read */
 };
 
 /* Wait for a semaphore, also if a signal interrupts that. */
@@ -76,7 +76,9 @@ int prefetch_new(struct dataset *d, float scale, struct prefetch **ret, struct e
     return 0;
 }
 
-/* Enlarge the memory of a batch to n samples of `width` values. */
+/* Enlarge the memory of a batch to n samples of `width` values, if it has less.  Return 0 or
+ * -ENOMEM.
+ */
 static int reserve(struct buffers *b, int64_t n, int64_t width, struct eddis_error *err)
 {
     void *index, *x, *label;

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Return the side of the pooling window: 2, or 1 for an image's side of 1. */
+/* Return the side of the pooling window for an image's side of this length: 2, or 1 if that is 1.
+ */
 static int64_t window(int64_t side)
 {
     return side > 1 ? 2 : 1;
@@ -22,13 +23,13 @@ int64_t conv_out_width(const struct conv *c)
     return c->width / window(c->width);
 }
 
-/* Return the number of pixels of an image. */
+/* Return the number of pixels of an input image. */
 static int64_t pixels(const struct conv *c)
 {
     return c->height * c->width;
 }
 
-/* Return the number of images of one group, at least 1. */
+/* Return how many images are processed as one group: as many as CONV_COL_BYTES hold, at least 1. */
 static int64_t group(const struct conv *c)
 {
     int64_t n = CONV_COL_BYTES / ((int64_t)sizeof(float) * 9 * c->c_in * pixels(c));
@@ -36,7 +37,7 @@ static int64_t group(const struct conv *c)
     return n > 0 ? n : 1;
 }
 
-/* Return the number of elements of a padded image. */
+/* Return the number of elements of an input image that is padded with one pixel on each side. */
 static int64_t pad_size(const struct conv *c)
 {
     return (c->height + 2) * (c->width + 2) * c->c_in;
@@ -49,9 +50,9 @@ int64_t conv_scratch(const struct conv *c)
 
 /* ---- between images and columns ---------------------------------------------------------- */
 
-/* Copy the neighbourhoods of a padded image to col.  Inlined into the callers below, with a
- * constant c if it is small, so that each copy of 3 c numbers is a few instructions instead of a
- * call.
+/* Copy the 3x3 neighbourhoods of all pixels of one padded image to col.  Inlined into the callers
+ * below, with a constant c if that is small, so that each copy of 3 c numbers is a few instructions
+ * instead of a call.
  */
 static inline __attribute__((always_inline)) void pad_to_col(float *col, const float *pad,
                                                              int64_t h, int64_t w, int64_t c)
@@ -62,7 +63,9 @@ static inline __attribute__((always_inline)) void pad_to_col(float *col, const f
                 memcpy(col, pad + ((y + ky) * (w + 2) + x) * c, (size_t)(3 * c) * sizeof *col);
 }
 
-/* Add the neighbourhoods in col back to a padded image; inlined like pad_to_col. */
+/* Add the 3x3 neighbourhoods in col to the pixels of one padded image from which they were copied;
+ * inlined like pad_to_col.
+ */
 static inline __attribute__((always_inline)) void col_to_pad(float *pad, const float *col,
                                                              int64_t h, int64_t w, int64_t c)
 {
@@ -139,7 +142,8 @@ static void col2im(float *x, const float *col, int64_t n, int64_t h, int64_t w, 
 enum { NOWHERE = 4 }; /* the ReLU made the maximum 0 */
 
 /* Compute one pooled pixel: y [c] = relu(max over the window of z + b), and which [c] = the
- * maximum's pixel.  z is the window's first pixel; the others are at the distances `at`.
+ * window's pixel (0 to 3) that has the maximum, or NOWHERE.  z: the window's first pixel; its pixel
+ * k is at z + at[k].
  */
 static void pool_pixel(float *restrict y, int32_t *restrict which, const float *restrict z,
                        const float *restrict b, int64_t c, const int64_t at[4])
@@ -162,8 +166,9 @@ static void pool_pixel(float *restrict y, int32_t *restrict which, const float *
     }
 }
 
-/* Compute the distances of a window's four pixels from its first.  For a side of 1, which is not
- * pooled, a pixel occurs twice; that changes no maximum, and the first occurrence wins.
+/* Store in `at` the distances of a window's four pixels from its first one, in elements.  For a
+ * side of 1, which is not pooled, a pixel occurs twice; that changes no maximum, and the first
+ * occurrence wins.
  */
 static void window_pixels(const struct conv *c, int64_t at[4])
 {
@@ -176,7 +181,9 @@ static void window_pixels(const struct conv *c, int64_t at[4])
     at[3] = below + right;
 }
 
-/* Pool the products z of n images and apply bias and ReLU. */
+/* Pool the products z of n images into y, with bias b and ReLU, and store the maxima's pixels in
+ * `which`.
+ */
 static void pool_forward(const struct conv *c, float *y, int32_t *which, const float *z,
                          const float *b, int64_t n)
 {
@@ -191,9 +198,9 @@ static void pool_forward(const struct conv *c, float *y, int32_t *which, const f
                            at);
 }
 
-/* Compute dz of a window's pixels: dy at the maximum's pixel, if the ReLU kept it, else 0; add dy
- * to db.  Pixels are written from last to first, so that the first occurrence of a repeated pixel
- * remains.
+/* Compute the gradient dz of a window's pixels: dy at the maximum's pixel, if the ReLU kept it,
+ * else 0; add dy to db if the ReLU kept it.  Pixels are written from last to first, so that of a
+ * repeated pixel the first occurrence remains.
  */
 static void unpool_pixel(float *restrict dz, float *restrict db, const float *restrict dy,
                          const int32_t *restrict which, int64_t c, const int64_t at[4])
@@ -214,7 +221,9 @@ static void unpool_pixel(float *restrict dz, float *restrict db, const float *re
     }
 }
 
-/* Compute dz of n images from image `first` on, and add to db. */
+/* Compute the gradient dz of the products of n images, from image `first` of a's arrays on, and add
+ * the bias's gradient to db.
+ */
 static void pool_backward(const struct conv *c, float *dz, float *db, const struct conv_backward *a,
                           int64_t first, int64_t n)
 {

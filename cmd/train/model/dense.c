@@ -36,7 +36,9 @@ void dense_forward(const struct dense *d, float *y, const float *x, const float 
         add_bias(y, b, n, d->out);
 }
 
-/* Set dy to 0 where y is not above 0, and add the rows of dy to db [out], in one pass. */
+/* Set dy [n, out] to 0 where y is not above 0 (the ReLU's gradient), and add its rows to db [out],
+ * in one pass.
+ */
 static void relu_bias_backward(float *db, float *dy, const float *y, int64_t n, int64_t out)
 {
     for (int64_t i = 0; i < n; i++) {

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CHUNK = 256 };
+enum { CHUNK = 256 }; /* most samples of one pass */
 
 int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data, int64_t first_row,
                     float scale, struct eddis_error *err)
@@ -18,7 +18,9 @@ int evaluation_init(struct evaluation *e, struct model *m, struct dataset *data,
     return 0;
 }
 
-/* Evaluate n samples of the test set, at most CHUNK, and add the result to *sum. */
+/* Evaluate n samples (at most CHUNK) of the test set from sample `first` on, and add their loss and
+ * hits to *sum.  Return 0 or a negative error.
+ */
 static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss *sum,
                      struct eddis_error *err)
 {
@@ -40,8 +42,9 @@ static int run_chunk(struct evaluation *e, int64_t first, int64_t n, struct loss
     return 0;
 }
 
-/* Evaluate samples first .. end - 1 and add the result to *sum.  Chunks have at most the model's
- * capacity, if it has one: a worker limited to few samples at once has trained with that capacity.
+/* Evaluate samples first .. end - 1 of the test set and add their loss and hits to *sum.  Chunks
+ * have at most the model's capacity, if it has one: a worker limited to few samples at the same
+ * time has trained with that capacity.
  */
 int evaluation_run(struct evaluation *e, int64_t first, int64_t end, struct loss *sum,
                    struct eddis_error *err)

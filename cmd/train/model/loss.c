@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Return the index of the largest of k numbers. */
+/* Return the index of the largest of the k numbers z; of equal ones, the first. */
 static int64_t largest(const float *z, int64_t k)
 {
     int64_t best = 0;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* OpenBLAS's thread count is per process, so these are too: the allowed count and the one set last.
+/* The allowed number of threads, and the number that was set last.  OpenBLAS has one number for the
+ * whole process, so these are global, too.
  */
 static atomic_int allowed = 1, current;
 
@@ -30,7 +31,9 @@ const char *matmul_core(void)
     return openblas_get_corename();
 }
 
-/* Set OpenBLAS's thread count for a product of `work` multiplications. */
+/* Set OpenBLAS's number of threads for the next product, of `work` multiplications: 1 for a small
+ * one, else the allowed number.
+ */
 static void choose_threads(double work)
 {
     int n = work < WORTH_THREADS ? 1 : allowed;
@@ -41,9 +44,9 @@ static void choose_threads(double work)
     current = n;
 }
 
-/* Let OpenBLAS allocate its memory.  Each thread does so when it starts, and any product uses
- * threads that are free then.  So first run a product on all threads that OpenBLAS has started,
- * then one on those it will use.
+/* Let OpenBLAS allocate its working memory.  Each of its threads does so in its first product, and
+ * a product uses any threads that are free.  So first run a product on all threads that OpenBLAS
+ * has started, then one on those it will use.
  */
 int matmul_warm_up(struct eddis_error *err)
 {
@@ -58,8 +61,9 @@ int matmul_warm_up(struct eddis_error *err)
     return 0;
 }
 
-/* Handle a product with an empty sum and return 1: set c to 0 unless add, as BLAS would leave it
- * unchanged.  Otherwise set the thread count and return 0.
+/* If a product has an empty sum or no element, set c [rows, cols] to 0 unless add is set (BLAS
+ * would leave c unchanged), and return 1.  Otherwise choose the number of threads and return 0: the
+ * caller computes it.
  */
 static int trivial(float *c, int64_t rows, int64_t terms, int64_t cols, int add)
 {

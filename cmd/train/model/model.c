@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64 }; /* bytes of a cache line */
 
-/* Return a new zeroed array of n elements of `each` bytes, aligned to a cache line; NULL: no
- * memory.
+/* Return a new zeroed array of n elements of `each` bytes, aligned to a cache line, which the
+ * caller frees; NULL: no memory.
  */
 static void *new_array(int64_t n, size_t each)
 {
@@ -77,7 +77,9 @@ int model_spec_shape(const char *text, struct model_spec *s)
 
 /* ---- building ---------------------------------------------------------------------------- */
 
-/* Return a parameter's description, and reserve its place among the model's values. */
+/* Return the description of a parameter of rows x cols values, or of `rows` if n_dims is 1.
+ * Reserve its place among the model's values by increasing m->n_values.
+ */
 static struct param make_param(struct model *m, const char *name, int n_dims, int64_t rows,
                                int64_t cols)
 {
@@ -87,12 +89,12 @@ static struct param make_param(struct model *m, const char *name, int n_dims, in
                        .n = n_dims == 2 ? rows * cols : rows,
                        .offset = m->n_values };
 
-    /* Each starts on a cache line, like the library's gradients. */
+    /* Each parameter starts on a cache line, like the library's gradients. */
     m->n_values += (p.n + 15) / 16 * 16;
     return p;
 }
 
-/* Append a dense layer. */
+/* Append a dense layer to m, without its memory. */
 static void add_dense(struct model *m, int64_t in, int64_t out, bool relu)
 {
     struct layer *l = &m->layer[m->n_layers];
@@ -103,7 +105,7 @@ static void add_dense(struct model *m, int64_t in, int64_t out, bool relu)
     l->bias = make_param(m, "bias", 1, out, 0);
 }
 
-/* Append a convolution. */
+/* Append a convolution to m, without its memory. */
 static void add_conv(struct model *m, struct conv c)
 {
     struct layer *l = &m->layer[m->n_layers];
@@ -117,7 +119,7 @@ static void add_conv(struct model *m, struct conv c)
     l->bias = make_param(m, "bias", 1, c.c_out, 0);
 }
 
-/* Append the layers of softmax or mlp. */
+/* Append the layers of softmax or mlp to m. */
 static void build_dense(struct model *m, const struct model_spec *s)
 {
     int64_t in = m->n_features;
@@ -127,7 +129,7 @@ static void build_dense(struct model *m, const struct model_spec *s)
     add_dense(m, in, s->n_classes, false);
 }
 
-/* Append the layers of cnn. */
+/* Append the layers of cnn to m. */
 static void build_cnn(struct model *m, const struct model_spec *s)
 {
     struct conv a = { s->height, s->width, s->channels, s->widths[0] };
@@ -150,7 +152,7 @@ static const struct {
     { "cnn", 3, 3, 3, { 16, 32, 64 }, build_cnn },
 };
 
-/* Check the shape, the widths and the number of classes. */
+/* Check the spec's shape, widths and number of classes.  Return 0 or -EINVAL. */
 static int check_spec(const struct model_spec *s, struct eddis_error *err)
 {
     if (s->height < 1 || s->width < 1 || s->channels < 1)
@@ -166,7 +168,9 @@ static int check_spec(const struct model_spec *s, struct eddis_error *err)
     return 0;
 }
 
-/* Find the kind of model by its name and store its index in *ret; check the number of widths. */
+/* Find the kind of model by its name, store its index in `kinds` in *ret, and check the number of
+ * widths.  Return 0 or -EINVAL.
+ */
 static int find_kind(const struct model_spec *s, size_t *ret, struct eddis_error *err)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -191,7 +195,9 @@ static int64_t count(const struct model *m)
     return n;
 }
 
-/* Allocate the values and the scratch memory. */
+/* Allocate the values and the scratch memory, and point the layers' parameters to their values.
+ * Return 0; -EINVAL: the parameters do not fit into memory.
+ */
 static int make_values(struct model *m, struct eddis_error *err)
 {
     int64_t scratch = 1;
@@ -212,7 +218,7 @@ static int make_values(struct model *m, struct eddis_error *err)
                       (long long)count(m), (double)count(m) * sizeof(float) / 1e9);
 }
 
-/* Build the layers, without their memory. */
+/* Set the model's sizes and append its layers, without their memory.  Return 0 or -EINVAL. */
 static int lay_out(const struct model_spec *spec, struct model *m, struct eddis_error *err)
 {
     struct model_spec s = *spec;
@@ -260,7 +266,7 @@ int model_new(const struct model_spec *spec, struct model **ret, struct eddis_er
     return 0;
 }
 
-/* Free the arrays of all layers. */
+/* Free the arrays of all layers; the model's capacity is then 0. */
 static void free_arrays(struct model *m)
 {
     for (int i = 0; i < m->n_layers; i++) {

@@ -24,8 +24,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of the header's length; and the most bytes of a header, features and classes that are read.
+ */
 enum { LENGTH_BYTES = 8, HEADER_MAX = 8 << 20, FEATURES_MAX = 1 << 24, CLASSES_MAX = 65536 };
-static const size_t file_max = (size_t)16 << 30;
+static const size_t file_max = (size_t)16 << 30; /* most bytes of a file that are read */
 
 static const char dtype[] = "F32", scale_name[] = "scale";
 
@@ -36,7 +38,9 @@ static const char layout[] =
 
 static const char factors[] = "; each feature is multiplied by its own of the array scale, too";
 
-/* Handle one parameter, with its name in the file. */
+/* Handle one parameter; name: its name in the file, "dense1.weight".  Return 0, or a negative
+ * error, which ends each_param.
+ */
 typedef int param_fn(void *arg, const char *name, const struct param *p, struct eddis_error *err);
 
 /* Call fn for each parameter, in the model's order, with its name in the file, and then for the
@@ -84,7 +88,9 @@ static json_t *labels_text(const char *const *name, int32_t n)
     return text ? json_string(text) : NULL;
 }
 
-/* Return the metadata as a new JSON object; NULL: no memory. */
+/* Return the metadata of a model file as a new JSON object, which the caller releases; NULL: no
+ * memory.
+ */
 static json_t *metadata(const struct model_spec *s, const struct model *m,
                         const struct model_input *input)
 {
@@ -114,7 +120,9 @@ struct header {
     int64_t offset; /* bytes of data described so far */
 };
 
-/* Add a parameter's entry to the header. */
+/* Add a parameter's entry to the header, and its bytes to the header's offset.  A param_fn; arg:
+ * struct header.  Return 0 or -ENOMEM.
+ */
 static int describe(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     struct header *h = arg;
@@ -130,7 +138,9 @@ static int describe(void *arg, const char *name, const struct param *p, struct e
     return rc < 0 ? eddis_fail(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* Copy a parameter's values to the file's data at *arg and advance that pointer. */
+/* Copy a parameter's values to the file's data at *arg and advance that pointer.  A param_fn; arg:
+ * char **.  Return 0.
+ */
 static int copy_out(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     char **at = arg;
@@ -201,7 +211,9 @@ static int parse_labels(const char *text, struct model_file *f, struct eddis_err
     return 0;
 }
 
-/* Parse and check the metadata. */
+/* Parse and check the metadata in the header o, and store name, spec, scale and class names in f.
+ * Return 0; -EINVAL: something is missing or malformed; or -ENOMEM.
+ */
 static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_error *err)
 {
     const char *format, *widths, *shape, *classes, *scale, *labels;
@@ -244,14 +256,14 @@ static int parse_metadata(const json_t *o, struct model_file *f, struct eddis_er
     return labels ? parse_labels(labels, f, err) : 0;
 }
 
-/* The parsed header and the data behind it. */
+/* The parsed header and the n bytes of data after it, borrowed. */
 struct body {
     const json_t *o;
     const char *data;
     int64_t n;
 };
 
-/* Check whether a JSON shape is the parameter's. */
+/* Check whether a shape, a JSON list of numbers, is that of the parameter. */
 static bool has_shape(const json_t *shape, const struct param *p)
 {
     if (json_array_size(shape) != (size_t)p->n_dims)
@@ -301,7 +313,10 @@ static int check_factors(const struct model_file *f, struct eddis_error *err)
     return 0;
 }
 
-/* Build the model and read its parameters; only if the file has enough data for them. */
+/* Build the model f->model and read its parameters and the features' factors; -EINVAL before any
+ * memory is allocated if the file has too little data for the parameters.  Return 0 or a negative
+ * error.
+ */
 static int parse_body(const struct body *b, struct model_file *f, struct eddis_error *err)
 {
     int64_t count;
@@ -325,8 +340,8 @@ static int parse_body(const struct body *b, struct model_file *f, struct eddis_e
     return rc < 0 ? rc : check_factors(f, err);
 }
 
-/* Parse the file data [n]: read header and metadata and build the model in ret, which may be partly
- * filled after a failure.
+/* Parse the content of a model file, data [n], into ret, with the model that it describes.  Return
+ * 0 or a negative error; ret may then be partly filled.
  */
 static int parse(const char *data, size_t n, const char *what, struct model_file *ret,
                  struct eddis_error *err)

@@ -9,14 +9,14 @@ int optimizer_states(const struct optimizer *o)
     return o->kind == OPTIMIZER_ADAM ? 2 : o->kind == OPTIMIZER_NESTEROV || o->momentum != 0;
 }
 
-/* Update w by SGD without momentum. */
+/* Update w [n] by its gradient g with SGD without momentum. */
 static void sgd(float *restrict w, const float *restrict g, int64_t n, float rate, float decay)
 {
     for (int64_t i = 0; i < n; i++)
         w[i] -= rate * (g[i] + decay * w[i]);
 }
 
-/* Update w and v by SGD with momentum; c = { rate, momentum, decay }. */
+/* Update w [n] and v by the gradient g with SGD and momentum; c = { rate, momentum, decay }. */
 static void sgd_momentum(float *restrict w, const float *restrict g, float *restrict v, int64_t n,
                          const float c[3])
 {
@@ -28,9 +28,9 @@ static void sgd_momentum(float *restrict w, const float *restrict g, float *rest
     }
 }
 
-/* Update w, m and s by Adam; c = { rate, tiny, decay }.  rate and tiny contain both bias
- * corrections: rate m / (1 - b1^t) / (sqrt(s / (1 - b2^t)) + e) = (rate r / (1 - b1^t)) m /
- * (sqrt(s) + e r) with r = sqrt(1 - b2^t).
+/* Update w [n], m and s by the gradient g with Adam; c = { rate, tiny, decay }.  rate and tiny
+ * contain both bias corrections: rate m / (1 - b1^t) / (sqrt(s / (1 - b2^t)) + e) = (rate r / (1 -
+ * b1^t)) m / (sqrt(s) + e r) with r = sqrt(1 - b2^t).
  */
 static void adam(float *restrict w, const float *restrict g, float *restrict m, float *restrict s,
                  int64_t n, const float c[3])
@@ -46,8 +46,9 @@ static void adam(float *restrict w, const float *restrict g, float *restrict m, 
     }
 }
 
-/* Update w and v by Nesterov; c = { rate, momentum, decay }.  w is at x + momentum v, so the new x
- * + (momentum v - rate g) is a step of -rate g from there.
+/* Update w [n] and v by the gradient g with Nesterov; c = { rate, momentum, decay }.  Before, w is
+ * x + momentum v (optimizer_look_ahead); afterwards x + (momentum v - rate g), which differs from
+ * that by -rate g.
  */
 static void nesterov(float *restrict w, const float *restrict g, float *restrict v, int64_t n,
                      const float c[3])

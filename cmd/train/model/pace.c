@@ -25,7 +25,7 @@ void pace_piece(struct pace *p, int64_t first, int64_t n, int64_t count)
     p->part = (double)n / (double)count;
 }
 
-/* Sleep until this fraction of the present micro-batch's time is over. */
+/* Sleep until this fraction (0 to 1) of the present micro-batch's time has passed. */
 static void until(const struct pace *p, double part)
 {
     double at = p->before + part * p->part;
@@ -43,7 +43,7 @@ void pace_backward(const struct pace *p, int layer)
 {
     if (p->n_layers && layer > 0)
         until(p, 1 - 2.0 * layer / (3.0 * p->n_layers));
-    else if (p->n_layers) /* other workers wait for the last micro-batch's gradients, so be exact */
+    else if (p->n_layers) /* other workers wait for the last gradients, so be exact */
         clock_wait_until_ns(p->start_ns + (int64_t)((p->before + p->part) * (double)p->total_ns));
 }
 

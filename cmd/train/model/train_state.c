@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* HEAD: numbers reserved for the number of updates, which keeps the states behind it aligned. */
+/* HEAD: elements of `numbers` that are reserved for the number of updates; so many that the state
+ * after them is aligned.
+ */
 enum { HEAD = 16, KEEP_AS_THE_JOB_SAYS = 0, DESCRIPTION = 1024 };
 
-/* Return the number of elements of the optimiser's state, with its header. */
+/* Return the number of elements of s->numbers, the optimiser's state with its header. */
 static int64_t n_numbers(const struct train_state *s)
 {
     return HEAD + optimizer_states(s->optimizer) * s->model->n_values;
@@ -33,13 +35,13 @@ void train_state_fini(struct train_state *s)
     s->numbers = NULL;
 }
 
-/* Borrow the optimiser's state of a parameter. */
+/* Borrow the optimiser's state of parameter p within s->numbers. */
 static float *numbers_of(const struct train_state *s, const struct param *p)
 {
     return s->numbers + HEAD + optimizer_states(s->optimizer) * p->offset;
 }
 
-/* Move one parameter to Nesterov's point. */
+/* Move one parameter to the point at which Nesterov computes the gradient. */
 static void look_ahead_param(struct train_state *s, const struct param *p)
 {
     optimizer_look_ahead(s->optimizer, p->value, numbers_of(s, p), p->n);
@@ -53,7 +55,7 @@ void train_state_look_ahead(struct train_state *s)
     }
 }
 
-/* Apply a parameter's combined gradient. */
+/* Update one parameter by its combined gradient; factor multiplies the learning rate. */
 static void update_param(struct train_state *s, const struct param *p, double factor)
 {
     optimizer_update(s->optimizer, factor, p->value, p->gradient, numbers_of(s, p), p->n);
@@ -109,14 +111,14 @@ static size_t values_bytes(const struct train_state *s)
     return (size_t)s->model->n_values * sizeof(float);
 }
 
-/* Return the size of the optimiser's state, in bytes. */
+/* Return the size of s->numbers, in bytes. */
 static size_t numbers_bytes(const struct train_state *s)
 {
     return (size_t)n_numbers(s) * sizeof(float);
 }
 
-/* Return the classes' names, one per line, as names have no newline; the caller frees them.  NULL:
- * no memory.
+/* Return the classes' names as one text, one name per line, as names have no newline; its length in
+ * *ret_n.  The caller frees it.  NULL: no memory.
  */
 static char *label_lines(const struct train_state *s, size_t *ret_n)
 {
@@ -128,7 +130,9 @@ static char *label_lines(const struct train_state *s, size_t *ret_n)
     return strbuf_steal(&b);
 }
 
-/* Put the features' factors and the classes' names into the checkpoint, if there are any. */
+/* Put the features' factors ("scale") and the classes' names ("labels") into the checkpoint, if
+ * there are any.  Return a negative error on failure.
+ */
 static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
                      struct eddis_error *err)
 {
@@ -146,7 +150,7 @@ static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
                  : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-/* Put all files into the checkpoint. */
+/* Put all files into the checkpoint, on rank 0.  Return a negative error on failure. */
 static int put(const struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char text[DESCRIPTION];
@@ -175,7 +179,9 @@ int train_state_save(const struct train_state *s, struct eddis *e, const char *f
     return eddis_checkpoint_commit(c, KEEP_AS_THE_JOB_SAYS, err);
 }
 
-/* Check that the checkpoint has the same class names, so that each class keeps its meaning. */
+/* Check that the checkpoint has the same class names as the data, so that each class keeps its
+ * meaning.  Return 0, -EINVAL or -ENOMEM.
+ */
 static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
                         struct eddis_error *err)
 {
@@ -195,7 +201,9 @@ static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
     return 0;
 }
 
-/* Check the checkpoint's labels and read its factors, if the data has them. */
+/* Check the checkpoint's labels if the data have text labels, and read its factors if the features
+ * have factors.  Return a negative error on failure.
+ */
 static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     int rc = s->input->class_names ? check_labels(s, c, err) : 0;
@@ -206,7 +214,9 @@ static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct e
                                 (size_t)s->model->n_features * sizeof *s->input->factor, err);
 }
 
-/* Check that the checkpoint is of this model and read all its files. */
+/* Check that the checkpoint is of this model and these labels, and read its parameters, optimiser
+ * and factors into s.  Return a negative error on failure; -EINVAL: it is of another training.
+ */
 static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char mine[DESCRIPTION], text[DESCRIPTION];

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* slice_ns: one wait for gradients; patience_ns: longest wait for the other workers. */
 static const int64_t slice_ns = CLOCK_S, patience_ns = 600 * CLOCK_S;
 
 /* The state of one run. */
@@ -25,31 +26,32 @@ struct run {
     struct eddis_world world;
     struct optimizer optimizer;
     struct model *model;
-    int layer_id[MODEL_MAX_LAYERS];
+    int layer_id[MODEL_MAX_LAYERS]; /* the layers' numbers in the library */
     struct train_state state;
     struct pace pace;
 
     struct prefetch *prefetch;
-    /* the step that prefetch reads, or -1, and the first sample of the step that it reads */
+    /* The step that prefetch reads (-1: none), and the first of that step's samples that it reads.
+     */
     int64_t ahead, ahead_from;
     int64_t *index;
     int64_t index_cap;
-    /* [n_values of the model] sum of gradients over a step's micro-batches so far; NULL: not yet
-     * needed
+    /* [n_values of the model] sum of gradients over a step's micro-batches so far; NULL: not
+     * allocated yet
      */
     float *sum;
     struct evaluation test;
 
-    double loss_sum; /* over this worker's samples of the epoch so far */
-    int64_t loss_count;
-    int64_t epoch_ns; /* time spent in the epoch's steps */
+    double loss_sum;    /* sum of the losses of this worker's samples in the epoch so far */
+    int64_t loss_count; /* number of these samples */
+    int64_t epoch_ns;   /* time spent in the epoch's steps */
 
     bool several;           /* several models, combined only at the end: async and hybrid mode */
-    struct eddis_step last; /* the step done last */
-    bool unsaved;           /* the last checkpoint could not be written */
+    struct eddis_step last; /* the latest step that was done */
+    bool unsaved;           /* the latest checkpoint could not be written */
 };
 
-/* Pass a sentence to the on_note callback, on rank 0 only. */
+/* Format a sentence for the user and pass it to the trainer's on_note, on rank 0 only. */
 static void note(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(const struct run *r, const char *fmt, ...)
 {
@@ -66,7 +68,7 @@ static void note(const struct run *r, const char *fmt, ...)
 
 /* ---- setting up ---------------------------------------------------------------------------- */
 
-/* Register a parameter of a layer with the library; return its id or a failure. */
+/* Register parameter p of a layer with the library.  Return its id or a negative error. */
 static int add_parameter(struct run *r, int layer, struct param *p, struct eddis_error *err)
 {
     struct eddis_parameter q = { .size = sizeof q,
@@ -79,7 +81,8 @@ static int add_parameter(struct run *r, int layer, struct param *p, struct eddis
     return eddis_add_parameter(r->e, layer, &q, err);
 }
 
-/* Register all layers and parameters with the library.  Afterwards the gradients are in its memory.
+/* Register all layers and parameters with the library, and point the model's gradients to the
+ * library's memory.  Collective.  Return 0 or a negative error.
  */
 static int register_model(struct run *r, struct eddis_error *err)
 {
@@ -107,7 +110,9 @@ static int register_model(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Load the checkpoint to begin with, if there is one, and report damaged ones that were skipped. */
+/* Load the checkpoint to begin with, if there is one, and report damaged ones that were skipped.
+ * Collective.  Return 0, also if there is none, or a negative error.
+ */
 static int restore(struct run *r, struct eddis_error *err)
 {
     struct eddis_error passed = { 0 }, own = { 0 };
@@ -122,8 +127,8 @@ static int restore(struct run *r, struct eddis_error *err)
     return 0;
 }
 
-/* Use the job's momentum, if it has one, instead of the trainer's own, with Nesterov.  -EINVAL: the
- * optimiser is adam.
+/* If the job sets a momentum (sync.momentum), use it with Nesterov instead of the trainer's own.
+ * Return 0; -EINVAL: the optimiser is adam.
  */
 static int take_momentum(struct run *r, struct eddis_error *err)
 {
@@ -136,7 +141,9 @@ static int take_momentum(struct run *r, struct eddis_error *err)
     return 0;
 }
 
-/* Read the job's settings that may change until eddis_commit: mode and momentum. */
+/* Read the job's settings that may change until eddis_commit, the mode and the momentum, into r.
+ * Return 0 or -EINVAL.
+ */
 static int take_mode(struct run *r, struct eddis_error *err)
 {
     if (eddis_world(r->e, &r->world) < 0)
@@ -145,7 +152,10 @@ static int take_mode(struct run *r, struct eddis_error *err)
     return take_momentum(r, err);
 }
 
-/* Build the model, register it, and load the initial parameters. */
+/* Build the model, register it with the library, load the initial parameters or a checkpoint, and
+ * start the thread that reads data.  Collective.  Return 0 or a negative error; tear_down is needed
+ * in any case.
+ */
 static int set_up(struct run *r, struct eddis_error *err)
 {
     const struct trainer *t = r->t;
@@ -176,7 +186,7 @@ static int set_up(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : prefetch_new(t->data.train, t->data.input.scale, &r->prefetch, err);
 }
 
-/* Free everything that set_up has made. */
+/* Free everything that set_up has made, also after it failed. */
 static void tear_down(struct run *r)
 {
     prefetch_free(r->prefetch);
@@ -195,7 +205,9 @@ static int64_t piece_count(const struct eddis_step *s, int64_t from)
     return s->count - from < s->piece ? s->count - from : s->piece;
 }
 
-/* Let the thread read the micro-batch that begins at the step's sample `from`. */
+/* Let the prefetch thread read the micro-batch that begins at sample `from` of step s, and record
+ * that in r->ahead.  Return 0 without waiting, or a negative error.
+ */
 static int start_reading(struct run *r, const struct eddis_step *s, int64_t from,
                          struct eddis_error *err)
 {
@@ -222,7 +234,10 @@ static int start_reading(struct run *r, const struct eddis_step *s, int64_t from
     return rc < 0 ? rc : 0;
 }
 
-/* Let the thread read the next micro-batch, of this step or of the next one. */
+/* Let the prefetch thread read the micro-batch after the one that begins at sample `from` of step
+ * s: of the same step, or the first of the next step.  Return 0, also if there is none, or a
+ * negative error.  May block until the next step is planned.
+ */
 static int read_on(struct run *r, const struct eddis_step *s, int64_t from, struct eddis_error *err)
 {
     struct eddis_step next = { .size = sizeof next };
@@ -235,8 +250,8 @@ static int read_on(struct run *r, const struct eddis_step *s, int64_t from, stru
     return rc > 0 ? start_reading(r, &next, 0, err) : rc;
 }
 
-/* Wait for the micro-batch that begins at the step's sample `from`, and let the thread read the
- * next.
+/* Block until the micro-batch that begins at sample `from` of step s is read, store it in *ret
+ * (borrowed), and let the prefetch thread read the next one.  Return 0 or a negative error.
  */
 static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
                      struct prefetch_batch *ret, struct eddis_error *err)
@@ -245,7 +260,7 @@ static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
 
     eddis_set_phase(r->e, EDDIS_PHASE_INPUT);
     if (r->ahead >= 0 && (r->ahead != s->step || r->ahead_from != from)) {
-        r->ahead = -1; /* the library has changed to another step */
+        r->ahead = -1; /* the library went on with another step: drop what was read */
         rc = prefetch_wait(r->prefetch, ret, err);
     }
     if (rc == 0 && r->ahead < 0)
@@ -265,8 +280,8 @@ static int get_piece(struct run *r, const struct eddis_step *s, int64_t from,
 
 /* ---- a step -------------------------------------------------------------------------------- */
 
-/* Run the forward pass on a micro-batch and compute its loss, the sum over its samples.  -EDOM: the
- * loss is not finite.
+/* Run the forward pass on a micro-batch and store its loss, the sum over its samples, in *ret_loss.
+ * Return 0; -EDOM: the loss is not finite; or another negative error.
  */
 static int forward(struct run *r, const struct prefetch_batch *b, double *ret_loss,
                    struct eddis_error *err)
@@ -287,8 +302,9 @@ static int forward(struct run *r, const struct prefetch_batch *b, double *ret_lo
     return 0;
 }
 
-/* Add a micro-batch's gradient to the sum, weighted by `part`, its share of the step's samples.
- * last: copy the sum to the gradient and clear it.
+/* Add the parameter's gradient of a micro-batch to its sum in r->sum, weighted by `part`, the
+ * micro-batch's share of the step's samples.  last: it is the step's last one: copy the sum to the
+ * gradient, and clear it.
  */
 static void add_up(struct run *r, struct param *p, double part, bool last)
 {
@@ -302,8 +318,9 @@ static void add_up(struct run *r, struct param *p, double part, bool last)
     memset(sum, 0, (size_t)p->n * sizeof *sum);
 }
 
-/* Run the backward pass on a micro-batch; after the step's last one announce each layer's
- * gradients.
+/* Run the backward pass on a micro-batch, which has the share `part` of the step's samples.  last:
+ * it is the step's last one: announce each layer's gradients to the library as they are ready.
+ * Return 0 or a negative error.
  */
 static int backward(struct run *r, double part, bool last, struct eddis_error *err)
 {
@@ -323,7 +340,7 @@ static int backward(struct run *r, double part, bool last, struct eddis_error *e
     return rc < 0 ? rc : 0;
 }
 
-/* Allocate the sum of gradients, if it is not there. */
+/* Allocate r->sum, the sum of gradients, if it is not there yet.  Return 0 or -ENOMEM. */
 static int make_sum(struct run *r, struct eddis_error *err)
 {
     if (!r->sum)
@@ -331,8 +348,9 @@ static int make_sum(struct run *r, struct eddis_error *err)
     return r->sum ? 0 : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-/* Run forward and backward passes over the step's samples, one micro-batch at a time.  The first
- * one is already read; its read_ns becomes the sum of all.
+/* Run forward and backward passes over the step's samples, one micro-batch after another.  *first:
+ * the first one, already read; its read_ns becomes the sum of all.  Store the sum of the samples'
+ * losses in *ret_loss, which is 0 before.  Return 0 or a negative error.
  */
 static int compute(struct run *r, const struct eddis_step *s, struct prefetch_batch *first,
                    double *ret_loss, struct eddis_error *err)
@@ -358,7 +376,9 @@ static int compute(struct run *r, const struct eddis_step *s, struct prefetch_ba
     return rc;
 }
 
-/* Announce all layers in a step without samples, so that the other workers' gradients arrive. */
+/* Announce all layers in a step in which this worker has no samples, so that the other workers'
+ * gradients arrive.  Return a negative error on failure.
+ */
 static int compute_nothing(struct run *r, struct eddis_error *err)
 {
     int rc = 0;
@@ -369,7 +389,9 @@ static int compute_nothing(struct run *r, struct eddis_error *err)
     return rc;
 }
 
-/* Wait for the combined gradients, in short waits, so that a signal is handled soon. */
+/* Block until the combined gradients are there, in short waits, so that a signal is handled soon.
+ * Return a negative error on failure; -ETIMEDOUT after patience_ns.
+ */
 static int wait_gradients(struct run *r, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), patience_ns);
@@ -381,7 +403,9 @@ static int wait_gradients(struct run *r, struct eddis_error *err)
     return rc;
 }
 
-/* Do one step: compute, wait for the gradients, update, and report the step. */
+/* Do step s: compute, wait for the combined gradients, update the parameters, and report the step
+ * to the library.  Collective.  Return a negative error on failure.
+ */
 static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     struct eddis_report report = { .size = sizeof report, .has_loss = s->count > 0 };
@@ -421,7 +445,9 @@ static int one_step(struct run *r, const struct eddis_step *s, struct eddis_erro
 
 /* ---- the test after an epoch --------------------------------------------------------------- */
 
-/* Test this worker's share of the test set and add the result to *ret. */
+/* Test this worker's share of the test set and add its loss and hits to *ret.  Return 0 or a
+ * negative error.
+ */
 static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
 {
     int64_t n = r->t->data.n_test;
@@ -432,7 +458,9 @@ static int test_share(struct run *r, struct loss *ret, struct eddis_error *err)
     return evaluation_run(&r->test, first, end, ret, err);
 }
 
-/* Report the epoch's results: test metrics to the library, and on rank 0 to the callback. */
+/* Report the epoch's results: test metrics to the library, and on rank 0 all to the trainer's
+ * on_epoch.  Return 0 or a negative error.
+ */
 static int publish(struct run *r, const struct trainer_epoch *epoch, struct eddis_error *err)
 {
     int rc = 0;
@@ -452,8 +480,9 @@ static bool test_is_due(const struct run *r, const struct eddis_step *s)
     return r->t->eval_every > 0 && (s->epoch + 1) % r->t->eval_every == 0;
 }
 
-/* Sum the epoch's losses of all workers and, if a test is due, their test results.  Report the
- * sums, and reset this worker's.  Collective.
+/* Sum the epoch's losses of all workers and, if a test is due or no later epoch follows, test and
+ * sum the results.  Report the sums, and reset this worker's.  Collective.  Return 0 or a negative
+ * error.
  */
 static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
@@ -470,7 +499,9 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
         return rc;
     sums[2] = test.sum;
     sums[3] = (double)test.hits;
-    /* each worker uses its own clock, as with several models it does not know the others' */
+    /* samples/s of each worker by its own clock, as with several models it does not know the
+     * others' times
+     */
     if (r->epoch_ns > 0)
         sums[4] = 1e9 * (double)r->loss_count / (double)r->epoch_ns;
     rc = eddis_allreduce(r->e, sums, 5, EDDIS_FLOAT64, EDDIS_SUM, patience_ns, err);
@@ -487,7 +518,9 @@ static int end_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
     return publish(r, &epoch, err);
 }
 
-/* Test the whole test set with this worker's own model. */
+/* Test the whole test set with this worker's own model, and store the results in *epoch.  Return 0
+ * or a negative error.
+ */
 static int test_own(struct run *r, struct trainer_epoch *epoch, struct eddis_error *err)
 {
     int64_t n = r->t->data.n_test;
@@ -502,8 +535,9 @@ static int test_own(struct run *r, struct trainer_epoch *epoch, struct eddis_err
     return rc;
 }
 
-/* Report an epoch with several models: this worker's loss, and on rank 0 a test of its own model,
- * since the other workers are at other steps.  Reset this worker's sums.
+/* Report an epoch in a mode with several models: this worker's mean loss, and on rank 0 a test of
+ * its own model if one is due, since the other workers are at other steps.  Reset this worker's
+ * sums.  Return 0 or a negative error.
  */
 static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
@@ -522,14 +556,18 @@ static int own_epoch(struct run *r, const struct eddis_step *s, struct eddis_err
 
 /* ---- the run ------------------------------------------------------------------------------- */
 
-/* Check whether a failure to write a checkpoint must end the run. */
+/* Check whether rc, a failure to write a checkpoint, must end the run: no later checkpoint follows
+ * (last), or the workers can no longer communicate or were replaced.
+ */
 static bool is_fatal(int rc, bool last)
 {
     return last || rc == -ESTALE || rc == -ETIMEDOUT || rc == -ECONNABORTED;
 }
 
 /* Write a checkpoint after step s to `folder`; NULL: the job's folder.  last: no later checkpoint
- * replaces it, so a failure is fatal.
+ * replaces it.  Collective.  Return 0, also if it failed and training may continue: then report
+ * that, once until a checkpoint is written again.  Return a negative error if the failure must end
+ * the run.
  */
 static int save(struct run *r, const struct eddis_step *s, const char *folder, bool last,
                 struct eddis_error *err)
@@ -549,7 +587,9 @@ static int save(struct run *r, const struct eddis_step *s, const char *folder, b
     return 0;
 }
 
-/* After a step, report a finished epoch and write the checkpoints that are due. */
+/* After step s, report the epoch if it is finished or the job stops, and write the checkpoints that
+ * are due.  Return a negative error on failure.
+ */
 static int after_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
     bool stop = s->flags & EDDIS_STEP_STOP;
@@ -569,7 +609,9 @@ static int after_step(struct run *r, const struct eddis_step *s, struct eddis_er
     return rc;
 }
 
-/* Do all steps of the job. */
+/* Do all steps of the job, until its epochs are over or it is asked to stop.  Collective.  Return 0
+ * or a negative error.
+ */
 static int all_steps(struct run *r, struct eddis_error *err)
 {
     struct eddis_step s = { .size = sizeof s };
@@ -586,8 +628,9 @@ static int all_steps(struct run *r, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Finish a run with several models, which all workers have ended with the centre: test it and write
- * the last checkpoint.
+/* Finish a run with several models, after which all workers have the centre as their model: test
+ * it, report the last epoch and write the last checkpoint.  Collective.  Return 0 or a negative
+ * error.
  */
 static int all_met(struct run *r, struct eddis_error *err)
 {
@@ -600,7 +643,9 @@ static int all_met(struct run *r, struct eddis_error *err)
     return save(r, &r->last, r->t->checkpoint_folder, true, err);
 }
 
-/* Write the final parameters to the `save` file, on rank 0. */
+/* Write the final parameters to the trainer's `save` file, on rank 0 only.  Return 0, also if no
+ * file is wanted, or a negative error.
+ */
 static int save_parameters(const struct run *r, struct eddis_error *err)
 {
     if (!r->t->save || r->world.rank != 0)
