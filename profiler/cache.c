@@ -35,14 +35,14 @@ static const struct {
 
 enum { MEMBERS = sizeof members / sizeof *members };
 
-/* Return the value of key member i for this machine. */
+/* Borrow the value of key member i for machine m. */
 static const char *member_value(const struct machine *m, size_t i)
 {
     return members[i].offset == (size_t)-1 ? EDDIS_VERSION : (const char *)m + members[i].offset;
 }
 
-/* Return a JSON string with '?' for bytes that are not ASCII, so that keys compare equal after
- * writing.  NULL without memory.
+/* Return a new JSON string of s with '?' for bytes that are not ASCII, so that keys compare equal
+ * after they were written and read. NULL without memory.
  */
 static json_t *ascii(const char *s)
 {
@@ -54,7 +54,7 @@ static json_t *ascii(const char *s)
     return plain ? json_string(plain) : NULL;
 }
 
-/* Return the cache key of a machine as an object; NULL without memory. */
+/* Return the cache key of machine m as a new object; NULL without memory. */
 static json_t *key_of(const struct machine *m)
 {
     cleanup_json json_t *o = json_object();
@@ -94,8 +94,8 @@ static char *path_of(const char *dir, const struct machine *m)
     return file_join(dir, "profile-%08x.json", crc32_update(0, m->host, strlen(m->host)));
 }
 
-/* Check that only this user or root can write the file or folder.  -EPERM; a shared group is also
- * rejected.
+/* Check that only this user or root can write the file or folder of this status. -EPERM otherwise,
+ * also if a group of several users can.
  */
 static int check_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
@@ -107,8 +107,8 @@ static int check_owner(const struct stat *st, const char *path, struct eddis_err
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is not trusted") : 0;
 }
 
-/* Open the entry's file; check that nobody else can have written it or its folder.  Links are
- * rejected.
+/* Open the entry's file into *ret; the caller closes it. -EPERM: it is a link or no regular file,
+ * or another user can have written it or its folder.
  */
 static int open_entry(const char *dir, const char *path, int *ret, struct eddis_error *err)
 {
@@ -135,7 +135,9 @@ static int open_entry(const char *dir, const char *path, int *ret, struct eddis_
     return rc;
 }
 
-/* Read and parse the entry's file into *ret, a new reference. */
+/* Read and parse the entry's file into *ret, a new reference. -ENOENT, -EPERM as open_entry;
+ * -EINVAL, -EFBIG: it is corrupt.
+ */
 static int read_entry(const char *dir, const char *path, json_t **ret, struct eddis_error *err)
 {
     cleanup_fd int fd = -1;
@@ -152,7 +154,9 @@ static int read_entry(const char *dir, const char *path, json_t **ret, struct ed
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is corrupt") : 0;
 }
 
-/* Check an entry's key and parse its profile into *p and its flag into *complete. */
+/* Check that an entry's key is that of machine m, and parse its profile into *p and its flag into
+ * *complete. -ESTALE: another key; -EINVAL: it is corrupt; -ENOMEM.
+ */
 static int entry_check(const json_t *entry, const struct machine *m, bool *complete,
                        struct node_profile *p, struct eddis_error *err)
 {
@@ -217,7 +221,7 @@ int cache_load(const char *dir, const struct machine *m, int64_t age_ns, int64_t
     return 0;
 }
 
-/* Return the entry to store as an object; NULL if it cannot be made. */
+/* Return a new object with the entry to store; NULL if it cannot be made. */
 static json_t *entry_of(const struct machine *m, const struct node_profile *p, bool complete)
 {
     cleanup_free char *text = profile_text(p);

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Functions of OpenBLAS.  Loaded here in the child, for a measurement after it is bound.  When
+/* Functions of OpenBLAS. The child loads the library itself, after it was bound to its cores: when
  * loaded, OpenBLAS inspects the machine and starts its threads, a cost that a cached profile
  * avoids.
  */
@@ -22,7 +22,7 @@ struct blas {
     __typeof__(openblas_get_corename) *core;
 };
 
-/* Load OpenBLAS and fill the table. */
+/* Load OpenBLAS and fill the table. Return 0, or the error of dlopen_library. */
 static int load_blas(struct blas *b, struct eddis_error *err)
 {
     static const char *const names[] = { OPENBLAS_LIBDIR "/libopenblas.so.0", "libopenblas.so.0",
@@ -48,10 +48,11 @@ int cpu_core(const void *task, void *result, struct eddis_error *err)
     return rc;
 }
 
+/* Largest and smallest size of the matrices; number of different elements. */
 enum { MOST = 4096, LEAST = 512, PERIOD = 1021 };
 
-/* Set elements `from` to `to` of a.  Only the part that a product needs is touched, so small
- * products need little memory.
+/* Set elements `from` to `to` - 1 of a. The caller fills only the part that a product needs, so
+ * small products need little memory.
  */
 static void fill(float *a, int from, int to)
 {
@@ -68,8 +69,8 @@ static double seconds_of_product(const struct blas *b, int n, const float *a, fl
     return (double)(clock_now_ns() - start + 1) / (double)CLOCK_S;
 }
 
-/* Return the best operations per second of the products that fit in 0.3 s, with larger matrices
- * while a product is too short to measure.
+/* Return the most operations per second of any product within 0.3 s. The matrices are made larger
+ * as long as a product is too short to measure.
  */
 static double best_rate(const struct blas *b, float *a, float *c)
 {

@@ -16,7 +16,7 @@ struct cuda_run {
     int n, first; /* number of children; index of the first GPU in the profile's devices */
 };
 
-/* List the GPUs (isolate_fn: no task -> struct cuda_list). */
+/* List the GPUs (isolate_fn, in the child; no task; result: struct cuda_list). */
 static int list_task(const void *task, void *result, struct eddis_error *err)
 {
     struct cuda_list *list = result;
@@ -24,7 +24,9 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
     return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
-/* Measure one GPU (isolate_fn: int ordinal -> struct gpu_metrics). */
+/* Measure one GPU (isolate_fn, in the child; task: int, the GPU's ordinal; result: struct
+ * gpu_metrics).
+ */
 static int measure_task(const void *task, void *result, struct eddis_error *err)
 {
     return gpu_measure(*(const int *)task, result, err);

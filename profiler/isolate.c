@@ -22,8 +22,8 @@ struct answer {
     struct eddis_error err;
 };
 
-/* Run fn in the child, write header and result to the pipe, and exit.  End with the process
- * `parent`, also if that has ended before the signal is set.
+/* Run fn in the child process, write header and result to the pipe fd, and exit. The kernel kills
+ * the child when the process `parent` ends; if that has ended already, exit immediately.
  */
 static _Noreturn void child(pid_t parent, int fd, isolate_fn fn, const void *task, size_t size)
 {
@@ -64,7 +64,8 @@ void isolate_start(struct isolated *i, const char *what, isolate_fn fn, const vo
     i->fd = fd[0];
 }
 
-/* Read n bytes by the deadline.  Return how many arrived before the end of the pipe, or -ETIMEDOUT.
+/* Read n bytes from a pipe by the deadline. Return how many arrived before the pipe's end, or
+ * -ETIMEDOUT.
  */
 static ssize_t read_until(int fd, void *p, size_t n, int64_t deadline_ns)
 {
@@ -89,7 +90,9 @@ static ssize_t read_until(int fd, void *p, size_t n, int64_t deadline_ns)
     return (ssize_t)have;
 }
 
-/* Return -ECHILD with the signal or exit code by which the child ended. */
+/* Return -ECHILD, with the signal or exit code by which the child ended in err. status: as of
+ * waitpid.
+ */
 static int died(const struct isolated *i, int status, struct eddis_error *err)
 {
     if (WIFSIGNALED(status))
@@ -101,7 +104,9 @@ static int died(const struct isolated *i, int status, struct eddis_error *err)
 
 int isolate_wait(struct isolated *i, int64_t deadline_ns, void *ret, struct eddis_error *err)
 {
-    /* A driver may block a killed process in the kernel; it is then not waited for. */
+    /* Signals with which a child is stopped. A driver may block a killed process in the kernel;
+     * then the child is not waited for longer than 1 s.
+     */
     static const struct spawn_rung end[] = { { SIGKILL, CLOCK_S } };
     static const struct spawn_rung soon[] = { { 0, 200 * CLOCK_MS }, { SIGKILL, CLOCK_S } };
     struct answer a;

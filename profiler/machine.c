@@ -18,8 +18,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Read the beginning of root/path, up to size - 1 bytes.  Return false if there is none.  One short
- * read suffices: only the start of these files is needed.
+/* Read the beginning of root/path into ret, up to size - 1 bytes. Return false, with ret "", if
+ * nothing could be read. A single read is enough: only the beginning of these files is needed.
  */
 static bool head_of(const char *root, const char *path, char *ret, size_t size)
 {
@@ -31,14 +31,14 @@ static bool head_of(const char *root, const char *path, char *ret, size_t size)
     return n > 0;
 }
 
-/* Copy the first line of text without its newline, control characters replaced. */
+/* Copy the first line of text to ret without its newline; control characters are replaced. */
 static void first_line(const char *text, char *ret, size_t size)
 {
     (void)snprintf(ret, size, "%.*s", (int)strcspn(text, "\n"), text);
     text_strip_control(ret);
 }
 
-/* Copy the value after "key  : " from a text of such lines.  Return false if it is missing or
+/* Copy the value after "key  : " from a text of such lines to ret. Return false if it is missing or
  * empty.
  */
 static bool value_of(const char *text, const char *key, char *ret, size_t size)
@@ -65,8 +65,8 @@ static void names_in(const char *root, const char *path, struct strlist *ret)
     strlist_sort(ret);
 }
 
-/* Write the hardware address of the first physical network card, for machines without an id file.
- * Return false if there is none.
+/* Write to ret the hardware address of the first physical network card, for machines without an id
+ * file. Return false if there is none.
  */
 static bool first_mac(const char *root, char *ret, size_t size)
 {
@@ -87,7 +87,7 @@ static bool first_mac(const char *root, char *ret, size_t size)
     return found;
 }
 
-/* Write the id of this machine; "" if there is none. */
+/* Write the id of this machine to ret; "" if there is none. */
 static void read_machine_id(const char *root, char *ret, size_t size)
 {
     static const char *const paths[] = { "etc/machine-id", "var/lib/dbus/machine-id",
@@ -95,7 +95,7 @@ static void read_machine_id(const char *root, char *ret, size_t size)
     char text[128];
 
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
-        /* shorter: "uninitialized", at the first boot of an image */
+        /* A shorter text is "uninitialized", at the first boot of an image. */
         if (head_of(root, paths[i], text, sizeof text) && strlen(text) >= 32) {
             first_line(text, ret, size);
             return;
@@ -104,8 +104,8 @@ static void read_machine_id(const char *root, char *ret, size_t size)
         ret[0] = 0;
 }
 
-/* Read the GPUs and the driver's version from NVIDIA's /proc files, because initialising CUDA for
- * this takes long.
+/* Fill m->gpus and m->driver from NVIDIA's /proc files, because initialising CUDA for this takes
+ * long.
  */
 static void read_gpus(const char *root, struct machine *m)
 {
@@ -152,7 +152,7 @@ void machine_read(const char *root, const char *visible, struct machine *ret)
     (void)snprintf(ret->visible, sizeof ret->visible, "%s", visible ? visible : "");
 }
 
-/* Read a program's output until its end or the deadline into ret [size]. */
+/* Read a program's output from fd into ret [size], until its end, the deadline or a full buffer. */
 static void read_output(int fd, int64_t deadline_ns, char *ret, size_t size)
 {
     struct pollfd poll_fd = { .fd = fd, .events = POLLIN };

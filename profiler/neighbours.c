@@ -33,8 +33,8 @@ static long step_job(pid_t pid)
     return number ? strtol(number + 1, NULL, 10) : 0;
 }
 
-/* Check whether this process's environment has the job's number.  The components of a heterogeneous
- * job have theirs in SLURM_JOB_ID_HET_GROUP_1 and so on.
+/* Check whether the number is in this process's environment, as the number of its own job.
+ * Components of a heterogeneous job have theirs in SLURM_JOB_ID_HET_GROUP_1 and so on.
  */
 static bool in_environment(long job)
 {
@@ -84,8 +84,8 @@ static bool is_step(pid_t pid, char *ret, size_t size)
 
 /* ---- eddis jobs ---- */
 
-/* Check whether an eddis process belongs to another job; if so, write its name to ret.  A process
- * whose environment this user may not read is another user's.
+/* Check whether an eddis process belongs to a job other than job_id; if so, write that job's name
+ * to ret. A process whose environment this user may not read belongs to another user.
  */
 static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
 {
@@ -103,7 +103,8 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
     return true;
 }
 
-/* Check whether a probe measures.  With --kept-only or --emulate it computes nothing. */
+/* Check whether an eddis-probe process measures. With --kept-only or --emulate it computes nothing.
+ */
 static bool is_measuring(pid_t pid)
 {
     size_t n = 0;
@@ -114,13 +115,17 @@ static bool is_measuring(pid_t pid)
 
 /* ---- all ---- */
 
-/* Check whether the process belongs to this user or root; others could fake its name. */
+/* Check whether the process belongs to this user or root. Processes of other users could have a
+ * false name.
+ */
 static bool is_believed(pid_t pid)
 {
     return trust_is_user(proctree_user(pid));
 }
 
-/* Check whether a process is in this network namespace; true if that cannot be read. */
+/* Check whether a process is in the same network namespace as this process; true if that cannot be
+ * read.
+ */
 static bool is_here(pid_t pid)
 {
     struct stat own, its;
@@ -131,8 +136,8 @@ static bool is_here(pid_t pid)
            (its.st_dev == own.st_dev && its.st_ino == own.st_ino);
 }
 
-/* Find the first process of another job, and write the job's name to ret. steps: look for Slurm
- * steps, otherwise for eddis processes.
+/* Check whether one of the n processes belongs to another job; if so, write the job's name to ret.
+ * steps: look for Slurm steps, otherwise for eddis processes.
  */
 static bool find(const struct proctree_process *all, int n, bool steps, const char *job_id,
                  char *ret, size_t size)
@@ -153,7 +158,7 @@ static bool find(const struct proctree_process *all, int n, bool steps, const ch
     return false;
 }
 
-/* Search Slurm jobs first: users can look up their number. */
+/* Search Slurm jobs first: their number, which users can look up, is the better name. */
 bool neighbours_find(const char *job_id, char *ret, size_t size)
 {
     cleanup_free struct proctree_process *all = NULL;

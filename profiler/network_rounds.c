@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Return the rank's partner in a round-robin tournament of all n (circle method: one stays, the
- * others rotate); -1: none.
+/* Return the rank's partner in a round of a round-robin tournament of all n ranks; -1: none. Circle
+ * method: one rank stays, the other ranks rotate.
  */
 static int circle_partner(int n, int round, int rank)
 {
@@ -23,8 +23,9 @@ static int circle_partner(int n, int round, int rank)
     return partner < n ? partner : -1;
 }
 
-/* Return the rank's neighbour in a ring of n; -1: none.  Round 0 has the edges that begin at an
- * even rank, round 1 those at an odd one.  Round 2 has the closing edge of an odd ring.
+/* Return the rank's partner in a round of a ring of n ranks; -1: none. Round 0 has the edges that
+ * begin at an even rank, round 1 those that begin at an odd rank, round 2 the closing edge of an
+ * odd ring.
  */
 static int ring_partner(int n, int round, int rank)
 {
@@ -99,8 +100,9 @@ static void first_residents(const int64_t *machine, int n, struct resident *r, i
     }
 }
 
-/* Return the time slots of a round.  A pair counts on the machine of its lower rank; count [n] is
- * scratch space.
+/* Return the rank's time slot and the number of slots in a round. A pair takes a slot of the
+ * machine of its lower rank. first [n]: lowest rank on each rank's machine; count [n] is scratch
+ * space.
  */
 static struct network_turn turn_in(const int *first, int n, int round, int rank, int *count)
 {

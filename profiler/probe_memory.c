@@ -19,8 +19,8 @@ enum { MOST_THREADS = 1024, PAGE_BYTES = 2 << 20, LARGE_BYTES = 8 * PAGE_BYTES }
 /* State shared by the threads of a sweep */
 struct sweep {
     pthread_barrier_t barrier;
-    size_t n; /* floats per thread */
-    atomic_bool failed, enough;
+    size_t n;                   /* floats per thread */
+    atomic_bool failed, enough; /* a thread had no memory; the time is over */
 };
 
 int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes)
@@ -36,7 +36,7 @@ int64_t probe_memory_sweep_bytes(int64_t cache_bytes, int64_t free_bytes)
     return bytes > 1 << 20 ? bytes : 1 << 20;
 }
 
-/* Read and write each element once.  Not instrumented by the thread sanitizer, whose cost per
+/* Read and write each of n elements once. Not instrumented by the thread sanitizer, whose cost per
  * element would be measured instead.
  */
 __attribute__((no_sanitize("thread"))) static void pass(float *x, size_t n)
@@ -52,9 +52,9 @@ __attribute__((no_sanitize("thread"))) static void fill(float *x, size_t n)
         x[i] = 1.0F;
 }
 
-/* Allocate and fill the calling thread's memory, so that its pages are on its NUMA node.  Large
- * areas use huge pages if available: a GB of small pages takes longer to allocate than to sweep.
- * Without memory, return NULL and set `failed`.
+/* Return new memory of s->n elements, filled by the calling thread, so that its pages are on its
+ * NUMA node. Large areas use huge pages if available: a GB of small pages takes longer to allocate
+ * than to sweep. Without memory, return NULL and set s->failed.
  */
 static float *own_memory(struct sweep *s)
 {
@@ -73,7 +73,9 @@ static float *own_memory(struct sweep *s)
     return x;
 }
 
-/* Sweep in step with the first thread until it has enough or a thread failed. */
+/* Thread function of all threads but the first; arg: struct sweep. Sweep in step with the first
+ * thread until s->enough or s->failed is set. Return NULL.
+ */
 static void *helper(void *arg)
 {
     struct sweep *s = arg;
@@ -90,8 +92,8 @@ static void *helper(void *arg)
     return NULL;
 }
 
-/* Sweep as the first thread and time the rounds of all threads.  Return the best bytes per second;
- * 0 without memory.
+/* Sweep as the first thread, time the rounds of all threads, and set s->enough after 0.25 s. Return
+ * the best bytes per second; 0 without memory.
  */
 static double keep_time(struct sweep *s, int threads)
 {
@@ -131,7 +133,7 @@ int probe_memory_sweep(const void *task, void *result, struct eddis_error *err)
     (void)pthread_barrier_init(&s.barrier, NULL, (unsigned)threads);
     for (int i = 1; i < threads; i++) {
         rc = pthread_create(&id[i], NULL, helper, &s);
-        if (rc) /* the other threads wait at the barrier; the exit of this process ends them */
+        if (rc) /* the other threads wait at the barrier until this process exits */
             return eddis_fail_errno(err, -rc, "cannot start thread %d of the memory sweep", i);
     }
     *(double *)result = keep_time(&s, threads);

@@ -13,13 +13,14 @@
 #include <string.h>
 
 enum {
-    SMALL = 8,                                   /* bytes of a message for latency */
-    PINGS = 20,                                  /* at most */
-    ALLREDUCES = 5,                              /* repetitions; the median counts */
-    CHUNK = 128 << 10,                           /* bytes per message of a stream */
-    MAX_CHUNKS = PROBE_NETWORK_ROOM / CHUNK - 1, /* per burst; the rest is for small ones */
-    WARM_UPS = 2,                                /* first bursts of a stream, not counted */
-    TAG_CONNECT = 1,                             /* a tag for each step */
+    SMALL = 8,         /* bytes of a message for latency */
+    PINGS = 20,        /* most round trips of a latency measurement */
+    ALLREDUCES = 5,    /* repetitions; the median counts */
+    CHUNK = 128 << 10, /* bytes per message of a stream */
+    /* Chunks of a burst; the rest of the room is for small messages. */
+    MAX_CHUNKS = PROBE_NETWORK_ROOM / CHUNK - 1,
+    WARM_UPS = 2,    /* first bursts of a stream, not counted */
+    TAG_CONNECT = 1, /* a tag for each step */
     TAG_MACHINE,
     TAG_TURN,
     TAG_PING,
@@ -29,11 +30,12 @@ enum {
 };
 
 #define PINGS_NS (20 * CLOCK_MS) /* total time of all pings */
-#define SPIN_NS  CLOCK_MS        /* after this wait, yield the core to others */
+#define SPIN_NS  CLOCK_MS /* wait after which a rank sleeps and no longer only yields its core */
 #define NAP_NS   (CLOCK_MS / 20) /* longest sleep while a message is timed */
-#define REST_NS  CLOCK_MS        /* longest sleep in other pairs' time slots */
+#define REST_NS  CLOCK_MS        /* longest sleep while other pairs measure in their time slots */
 
-enum { LATER = 4 }; /* factor on deadlines of collectives: on a slow network others are late */
+/* Factor on deadlines of collective operations: on a slow network other ranks come late. */
+enum { LATER = 4 };
 
 const struct probe_network_options network_defaults = { .connect_ns = 3 * CLOCK_S,
                                                         .deadline_ns = 5 * CLOCK_S,
@@ -46,13 +48,13 @@ struct meeting {
     struct transport *t;
     const struct probe_network_options *o;
     struct network *net;
-    int64_t *word; /* [CHUNK / SMALL]: number to send, number received, one per partner */
+    int64_t *word; /* [CHUNK / SMALL] number to send, number received, numbers from the partners */
     char *buffer;  /* [MAX_CHUNKS * CHUNK] */
     struct outbox out;
-    int turns; /* time slots that share the time of this round's measurement */
+    int turns; /* time slots of this round, which share the time of one measurement */
 };
 
-/* Add an operation to the send queue.  -ENOMEM. */
+/* Queue an operation; flush starts it. -ENOMEM. */
 static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void *data, size_t bytes)
 {
     struct comm_op op = { .kind = kind, .peer = peer, .tag = tag, .data = data, .bytes = bytes };
@@ -61,14 +63,16 @@ static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void 
     return m->out.failed ? -ENOMEM : 0;
 }
 
-/* Start the queued operations. */
+/* Start the queued operations. -ENOMEM, or the transport's error. */
 static int flush(struct meeting *m, struct eddis_error *err)
 {
     return m->out.failed ? eddis_fail(err, -ENOMEM, "no memory for a message")
                          : transport_post(m->t, &m->out, err);
 }
 
-/* Record the peer (-1: unknown) and the step in the network, and return -ETIMEDOUT. */
+/* Record the pair and the step that failed in m->net, and return -ETIMEDOUT with both in err. peer
+ * -1: unknown.
+ */
 static int no_answer(struct meeting *m, int peer, const char *step, struct eddis_error *err)
 {
     m->net->failed_from = m->t->rank;
@@ -81,8 +85,8 @@ static int no_answer(struct meeting *m, int peer, const char *step, struct eddis
                       peer, step);
 }
 
-/* Wait after an unsuccessful poll.  First only yield the core; after SPIN_NS sleep for up to
- * nap_ns, since the peer may need this core.
+/* Wait a little after a poll that found nothing. In the first SPIN_NS since since_ns only yield the
+ * core; later sleep for up to nap_ns, since the peer may need this core.
  */
 static void idle(int64_t since_ns, int64_t nap_ns)
 {
@@ -94,8 +98,8 @@ static void idle(int64_t since_ns, int64_t nap_ns)
         (void)sched_yield();
 }
 
-/* Start the queued operations and wait until all have completed.  -ETIMEDOUT: the deadline has
- * passed; peer and step are recorded.
+/* Start the queued operations and wait until all have completed. -ETIMEDOUT: some have not within
+ * deadline_ns, and peer and step are recorded.
  */
 static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_error *err)
 {
@@ -116,7 +120,7 @@ static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_
     return rc < 0 ? rc : 0;
 }
 
-/* Send a message and wait until it was sent. */
+/* Send a message and wait until it was sent. 0, -ETIMEDOUT as wait_for, or another error. */
 static int send_to(struct meeting *m, int peer, int tag, void *data, size_t bytes, const char *step,
                    struct eddis_error *err)
 {
@@ -124,7 +128,7 @@ static int send_to(struct meeting *m, int peer, int tag, void *data, size_t byte
     return wait_for(m, peer, step, err);
 }
 
-/* Receive a message and wait for it. */
+/* Receive a message and wait for it. Errors as of send_to. */
 static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t bytes,
                         const char *step, struct eddis_error *err)
 {
@@ -153,8 +157,9 @@ static int receive_word(struct meeting *m, int peer, int tag, int64_t *ret, cons
 
 /* ---- connect ---- */
 
-/* Exchange a number with every partner, all in parallel, so that one that does not answer does not
- * delay the others.  -ETIMEDOUT: one did not answer.
+/* Exchange a number with every partner, all in parallel, so that a partner that does not answer
+ * does not delay the others. -ETIMEDOUT: a partner did not answer within connect_ns; it is
+ * recorded.
  */
 static int connect_all(struct meeting *m, struct eddis_error *err)
 {
@@ -206,7 +211,9 @@ static int compare(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-/* Return the middle of n values, which are sorted in place. */
+/* Return the median of x [n], the larger of the two middle values if n is even; x is sorted in
+ * place.
+ */
 static double median(double *x, int n)
 {
     qsort(x, (size_t)n, sizeof *x, compare);
@@ -219,7 +226,9 @@ static double seconds_since(int64_t began_ns)
     return (double)(clock_now_ns() - began_ns) / (double)CLOCK_S;
 }
 
-/* Measure the latency to a peer as the median of half round trips.  Sends 1 with the last one. */
+/* Measure the latency to a peer as the median of half round trips. The last message holds 1, which
+ * ends the peer's answer_pings, all others 0.
+ */
 static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *err)
 {
     int64_t began = clock_now_ns(), word = 0;
@@ -240,7 +249,7 @@ static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *
     return rc;
 }
 
-/* Send every ping back to the peer, up to the last one. */
+/* Send each ping back to the peer, until one holds a number other than 0. */
 static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t word = 0;
@@ -254,7 +263,7 @@ static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
     return rc;
 }
 
-/* Send this many chunks and measure the seconds until the peer confirms them all. */
+/* Send `chunks` chunks, and store in *ret_s the seconds until the peer confirms all of them. */
 static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                   struct eddis_error *err)
 {
@@ -270,7 +279,7 @@ static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
     return rc;
 }
 
-/* Receive this many chunks and confirm them. */
+/* Receive `chunks` chunks and confirm them with one message. */
 static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis_error *err)
 {
     int rc;
@@ -281,7 +290,7 @@ static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, chunks, "bandwidth", err);
 }
 
-/* Announce a burst of chunks to the peer and send it. */
+/* Announce `chunks` chunks to the peer and send them, as stream does. */
 static int burst(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                  struct eddis_error *err)
 {
@@ -290,17 +299,19 @@ static int burst(struct meeting *m, int peer, int64_t chunks, double *ret_s,
     return rc < 0 ? rc : stream(m, peer, chunks, ret_s, err);
 }
 
-/* Check whether a measurement is done: two counted bursts and all of the planned time, or one and
- * twice that time.
+/* Check whether a bandwidth measurement is done: after two counted bursts and all of the planned
+ * time, or one counted burst and twice that time. part_of_time: time used, relative to the planned
+ * time.
  */
 static bool enough(double part_of_time, int counted)
 {
     return counted > 0 && part_of_time >= (counted > 1 ? 1 : 2);
 }
 
-/* Measure the bandwidth to a peer by bursts, each twice as long until one lasts a third of the
- * measurement.  Other load only slows a burst down, so the best one counts.  The first two do not:
- * the connection is still speeding up, and a traffic shaper may let an initial burst pass.
+/* Measure the bandwidth to a peer by bursts, each twice as long as the one before until it takes a
+ * third of the measurement. Other load only slows a burst down, so the fastest burst counts. The
+ * first two do not count: the connection is still speeding up, and a traffic shaper may let an
+ * initial burst pass. A burst of 0 chunks ends the peer's receive_stream.
  */
 static int send_stream(struct meeting *m, int peer, double latency_s, double *ret_bytes_per_s,
                        struct eddis_error *err)
@@ -326,7 +337,7 @@ static int send_stream(struct meeting *m, int peer, double latency_s, double *re
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, 0, "bandwidth", err);
 }
 
-/* Receive and confirm bursts until the peer announces the end. */
+/* Receive and confirm bursts until the peer announces 0 chunks. -EPROTO: too many chunks. */
 static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t n = 1;
@@ -342,8 +353,9 @@ static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
     return rc;
 }
 
-/* Measure this side's part of a pair into *row; the lower rank begins and measures the latency,
- * too.
+/* Measure the direction from this rank to peer into *row, and answer the measurement of the other
+ * direction. The lower rank begins, and measures the latency, too; the other rank's latency stays
+ * 0.
  */
 static int measure_pair(struct meeting *m, int peer, struct network_link *row,
                         struct eddis_error *err)
@@ -364,8 +376,9 @@ static int measure_pair(struct meeting *m, int peer, struct network_link *row,
 
 /* ---- collective steps ---- */
 
-/* Run a collective operation to its end and free it.  If rc is negative, c was not made (may be
- * NULL), and rc is returned.
+/* Run a collective operation to its end and free it. If rc is negative, c was not made (may be
+ * NULL), and rc is returned. -ETIMEDOUT: a rank did not answer within LATER times the deadline; c
+ * is not freed.
  */
 static int together(struct meeting *m, struct collective *c, int rc, int tag, int64_t nap_ns,
                     int64_t deadline_ns, const char *step, struct eddis_error *err)
@@ -392,7 +405,7 @@ static int together(struct meeting *m, struct collective *c, int rc, int tag, in
     return rc < 0 ? rc : 0;
 }
 
-/* Add up one number per rank and check the sum. */
+/* Add up one number per rank by an all-reduce. -EPROTO: the sum is wrong. */
 static int add_up(struct meeting *m, struct eddis_error *err)
 {
     struct comm_place place = { m->t->rank, m->t->n_ranks };
@@ -407,7 +420,7 @@ static int add_up(struct meeting *m, struct eddis_error *err)
     return rc;
 }
 
-/* Measure the time of this all-reduce as the median of several. */
+/* Store the median duration of several such all-reduces in m->net->allreduce_s. */
 static int add_up_often(struct meeting *m, struct eddis_error *err)
 {
     double taken[ALLREDUCES];
@@ -424,8 +437,8 @@ static int add_up_often(struct meeting *m, struct eddis_error *err)
     return 0;
 }
 
-/* Add the measured rows [n] to the network.  A side that did not measure the latency takes its
- * peer's value; a pair that met twice is added once.
+/* Add the rows [n] that were measured to the network's links. A row without latency takes that of
+ * the opposite direction. If a pair was measured twice, only its first rows are added.
  */
 static void keep(struct network *net, const struct network_link *row, int n)
 {
@@ -445,7 +458,9 @@ static void keep(struct network *net, const struct network_link *row, int n)
     }
 }
 
-/* Collect the rows [rounds] of all ranks in order on rank 0, and keep them there. */
+/* Send this rank's rows [rounds] to rank 0. On rank 0, receive those of all ranks, in order, and
+ * store them in m->net.
+ */
 static int gather(struct meeting *m, struct network_link *row, struct eddis_error *err)
 {
     size_t rounds = (size_t)network_rounds(m->t->n_ranks), n = rounds * (size_t)m->t->n_ranks;
@@ -483,8 +498,8 @@ static int find_turns(struct meeting *m, struct network_turn *ret, struct eddis_
     return rc < 0 ? rc : network_turns(machine, m->t->n_ranks, m->t->rank, ret, err);
 }
 
-/* Wait until all ranks have reached the next time slot.  Its deadline is longer than a pair's, so
- * that a failing pair is reported first.
+/* Wait until all ranks have reached the next time slot. The deadline is longer than a pair's, so
+ * that a pair that fails is reported first.
  */
 static int next_turn(struct meeting *m, struct eddis_error *err)
 {
@@ -495,7 +510,9 @@ static int next_turn(struct meeting *m, struct eddis_error *err)
     return together(m, c, rc, TAG_TURN, REST_NS, 2 * m->o->deadline_ns, "taking turns", err);
 }
 
-/* Measure this rank's pair of a round in its time slot. */
+/* Measure this rank's pair of a round into *row, in its time slot; with several slots, wait for
+ * each.
+ */
 static int measure_round(struct meeting *m, int round, const struct network_turn *turn,
                          struct network_link *row, struct eddis_error *err)
 {
@@ -511,7 +528,7 @@ static int measure_round(struct meeting *m, int round, const struct network_turn
     return rc;
 }
 
-/* Connect, measure all rounds and the all-reduce, and gather the results. */
+/* Connect, measure all rounds and the all-reduce, and gather the results on rank 0. */
 static int measure_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, rounds = network_rounds(n);

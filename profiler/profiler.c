@@ -30,13 +30,13 @@ struct probe {
     struct machine machine;
     struct topo *topo;
     struct cuda_list gpus;
-    int64_t deadline_ns;
+    int64_t deadline_ns; /* monotonic time at which the whole profile must be done */
     const char *kernels; /* kernels to set in OpenBLAS; NULL: its own choice */
-    bool unsure;         /* whether those are the best is unknown */
+    bool unsure;         /* whether `kernels` are the best is unknown */
     struct node_profile *p;
 };
 
-/* Return the earlier of a deadline in ns from now and that of the whole profile. */
+/* Return the monotonic time `ns` from now, but at most the deadline of the whole profile. */
 static int64_t within(const struct probe *b, int64_t ns)
 {
     int64_t own = clock_now_ns() + ns;
@@ -44,8 +44,8 @@ static int64_t within(const struct probe *b, int64_t ns)
     return own < b->deadline_ns ? own : b->deadline_ns;
 }
 
-/* Look for other jobs, unless one was found.  Called before, between and after measurements,
- * because jobs come and go.
+/* Write the name of another job on this node to p->beside, unless one was found before. Called
+ * before, between and after measurements, because jobs come and go.
  */
 static void look_around(struct probe *b)
 {
@@ -55,8 +55,8 @@ static void look_around(struct probe *b)
 
 /* ---- cores and memory ---- */
 
-/* Return the number of threads for a NUMA node: its cores, or fewer if the CPU quota allows less.
- * More threads than that would be throttled again and again.
+/* Return the number of threads for the NUMA node with this index: its cores, or fewer if the CPU
+ * quota allows less. More threads would be throttled again and again.
  */
 static int threads_of(const struct probe *b, int index)
 {
@@ -66,7 +66,9 @@ static int threads_of(const struct probe *b, int index)
     return !isnan(allowed) && allowed < cores ? (allowed < 1 ? 1 : (int)allowed) : cores;
 }
 
-/* Return the bytes of memory available to this process. */
+/* Return the bytes of memory available to this process: free memory, or the control group's limit
+ * if that is smaller.
+ */
 static int64_t free_bytes(void)
 {
     int64_t free_here = (int64_t)sysconf(_SC_AVPHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -75,8 +77,8 @@ static int64_t free_bytes(void)
     return quota < free_here ? quota : free_here;
 }
 
-/* Write " (memory is limited to 410 MB, ulimit -v)", or "" without a limit.  Under such a limit a
- * product fails, or OpenBLAS retries its allocation forever.
+/* Write " (memory is limited to 410 MB, ulimit -v)" to ret, or "" without a limit. Under such a
+ * limit a matrix product fails, or OpenBLAS retries its allocation forever.
  */
 static void limit_text(char *ret, size_t size)
 {
@@ -88,8 +90,9 @@ static void limit_text(char *ret, size_t size)
                        (double)l.rlim_cur / 1e6);
 }
 
-/* Run a measurement on all NUMA nodes in parallel and store each result at `offset` in its device.
- * Failures are noted.
+/* Run fn, named `what` in notes, on all NUMA nodes in parallel, each in a child process. Store each
+ * result at `offset` in the NUMA node's device. Failures leave the device unchanged and are noted.
+ * Blocks for up to 5 s.
  */
 static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t offset)
 {
@@ -118,8 +121,8 @@ static void on_cores(struct probe *b, const char *what, isolate_fn fn, size_t of
     }
 }
 
-/* Reduce rates to the share that the CPU quota sustains.  A product takes milliseconds and ends
- * before the quota throttles it.
+/* Reduce fp32_flops of the devices to what the CPU quota sustains. A measured product takes
+ * milliseconds and ends before the quota throttles it.
  */
 static void share_out_quota(struct probe *b)
 {
@@ -133,7 +136,9 @@ static void share_out_quota(struct probe *b)
     }
 }
 
-/* Choose the OpenBLAS kernels as eddis-train does. */
+/* Set b->kernels to the OpenBLAS kernels that eddis-train would choose. On failure note it and set
+ * b->unsure.
+ */
 static void choose_kernels(struct probe *b)
 {
     struct isolated child;
@@ -149,7 +154,7 @@ static void choose_kernels(struct probe *b)
     b->unsure = true;
 }
 
-/* Measure matrix products and memory of all NUMA nodes. */
+/* Measure matrix products and memory of all NUMA nodes, and store the results in the devices. */
 static void measure_cores(struct probe *b)
 {
     choose_kernels(b);
@@ -161,8 +166,8 @@ static void measure_cores(struct probe *b)
 
 /* ---- the whole ---- */
 
-/* Set the nearest cores and NUMA node of each GPU, if hwloc sees it (not without PCI access, as in
- * some containers).
+/* Set the nearest cores and NUMA node of each GPU, if hwloc sees the GPU (not without PCI access,
+ * as in some containers).
  */
 static void place_gpus(struct probe *b)
 {
@@ -185,7 +190,7 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
-/* Measure the whole node. */
+/* Find and measure all devices of the node, within the deadline; failures are noted. */
 static void measure(struct probe *b)
 {
     struct cuda_run *gpus;
@@ -209,8 +214,8 @@ static void measure(struct probe *b)
     topo_close(b->topo);
 }
 
-/* Check whether every measurement of existing hardware succeeded undisturbed; otherwise a later one
- * may be better.
+/* Check whether every measurement of existing hardware succeeded undisturbed. If not, a later
+ * measurement may be better.
  */
 static bool complete(const struct probe *b)
 {
@@ -229,7 +234,9 @@ static bool complete(const struct probe *b)
     return p->n_devices > 0;
 }
 
-/* Set the members that describe the present, even in a cached profile. */
+/* Set the members that describe the present: host, kernel, limits and MPI's version. They are set
+ * in a cached profile, too.
+ */
 static void fill_now(const struct machine *m, struct node_profile *p)
 {
     memcpy(p->host, m->host, sizeof p->host);
@@ -255,8 +262,8 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
-/* Load the cached profile.  Return a negative errno value, with the reason, if there is none to
- * use.
+/* Load the cached profile into b->p, with the members that describe the present. Return a negative
+ * errno value, with the reason in err, if no cached profile can be used.
  */
 static int load(struct probe *b, struct eddis_error *err)
 {
@@ -283,7 +290,7 @@ static int load(struct probe *b, struct eddis_error *err)
     return 0;
 }
 
-/* Return the first device whose speed could not be measured; NULL: none.  The note has the reason.
+/* Borrow the first device whose speed could not be measured; NULL: none. The note has the reason.
  */
 static const struct device *unrated(const struct node_profile *p)
 {
@@ -293,8 +300,9 @@ static const struct device *unrated(const struct node_profile *p)
     return NULL;
 }
 
-/* Store the profile in the cache.  Not if a speed is missing, since no plan could use it, or if
- * another job may have slowed a device.  The next job then measures again.
+/* Store the profile in the cache, or note why it cannot be stored. Nothing is stored if the speed
+ * of a device is missing, since no plan could use the profile, or if another job may have slowed a
+ * device. Then the next job measures again.
  */
 static void store(struct probe *b)
 {
@@ -309,8 +317,8 @@ static void store(struct probe *b)
         note_add(b->p, "the profile is not kept: %s", err.text);
 }
 
-/* Note it only in the profile just measured.  A cached one has a known age, and is measured again
- * once the machine is quiet.
+/* Note only in a profile just measured that the machine was busy. A cached profile has a known age,
+ * and is measured again once the machine is idle.
  */
 void profiler_note_busy(struct node_profile *p)
 {
@@ -328,8 +336,8 @@ static void note_beside(struct probe *b)
         note_add(b->p, "measured while %.80s ran, so perhaps too low; not kept", b->p->beside);
 }
 
-/* Use the cached profile, or measure everything.  -ENODATA: options->kept_only, and a measurement
- * would be needed.
+/* Fill b->p from the cache, or by measuring everything and storing it. -ENODATA: options->kept_only
+ * is set, and the cache has no profile to use.
  */
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
@@ -351,8 +359,8 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     return 0;
 }
 
-/* Fill the profile of a node with emulated devices, the same at each start.  Nothing is measured,
- * since their times are given.
+/* Fill b->p with the node's topology, for emulated devices: nothing is measured, since their times
+ * are given, so it is the same in each run.
  */
 static void describe(struct probe *b)
 {

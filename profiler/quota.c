@@ -25,7 +25,7 @@ static char *text_of(const char *root, const char *path)
     return full && file_read(full, MOST_TEXT, &text, NULL, NULL) == 0 ? text : NULL;
 }
 
-/* Check whether a comma-separated list contains the word. */
+/* Check whether a comma-separated list contains the word as an entry. */
 static bool in_list(const char *list, const char *word)
 {
     size_t n = strlen(word);
@@ -36,8 +36,9 @@ static bool in_list(const char *list, const char *word)
     return false;
 }
 
-/* Find this process's group in the text of /proc/PID/cgroup: a line "4:cpu,cpuacct:/path" with this
- * version 1 controller, or that of version 2 (controller "").  Return false if there is none.
+/* Write to ret this process's group according to the text of /proc/PID/cgroup. Its line is
+ * "4:cpu,cpuacct:/path", with this version 1 controller; controller "" stands for version 2. Return
+ * false if there is no such line.
  */
 static bool group_path(const char *cgroup, const char *controller, char *ret, size_t size)
 {
@@ -65,8 +66,8 @@ struct mount {
     char root[PATH_MAX], point[PATH_MAX];
 };
 
-/* Parse a line of mountinfo: "36 25 0:31 /root /point rw,nosuid - cgroup cgroup rw,cpu,cpuacct".
- * Return false if it is not the mount of this controller ("": version 2).
+/* Parse a line of mountinfo into *ret: "36 25 0:31 /root /point rw,nosuid - cgroup cgroup
+ * rw,cpu,cpuacct". Return false if it is not the mount of this controller ("": version 2).
  */
 static bool mount_line(const char *line, const char *controller, struct mount *ret)
 {
@@ -81,7 +82,9 @@ static bool mount_line(const char *line, const char *controller, struct mount *r
     return strcmp(type, "cgroup") == 0 && in_list(options, controller);
 }
 
-/* Find the mount of this controller ("": version 2) in the text of mountinfo. */
+/* Find the mount of this controller ("": version 2) in the text of mountinfo, and fill *ret. Return
+ * false if there is none.
+ */
 static bool find_mount(const char *mountinfo, const char *controller, struct mount *ret)
 {
     cleanup_free char *text = strdup(mountinfo);
@@ -94,10 +97,12 @@ static bool find_mount(const char *mountinfo, const char *controller, struct mou
     return false;
 }
 
-/* Function that reads one group's limit; INFINITY: none */
+/* Function that returns the limit that a group itself has; INFINITY: none */
 typedef double (*limit_fn)(const char *root, const char *group);
 
-/* A process's limit in the version 1 hierarchy of a controller, or in version 2 ("") */
+/* What to search: a process's limit in the version 1 hierarchy of a controller, or in version 2
+ * ("")
+ */
 struct search {
     const char *root, *process, *controller; /* process: "self" or its pid */
     limit_fn limit;
@@ -128,7 +133,8 @@ size_t quota_group(const char *root, const char *process, const char *controller
 }
 
 /* Return the smallest limit of the groups from the process's own up to the mount; INFINITY: none.
- * ret (may be NULL): the group with it, the outermost of equals; unchanged without a limit.
+ * ret (may be NULL): set to the group with that limit, the outermost of equals; unchanged without a
+ * limit.
  */
 static double smallest(const struct search *s, char ret[QUOTA_GROUP])
 {
@@ -150,8 +156,8 @@ static double smallest(const struct search *s, char ret[QUOTA_GROUP])
     return least;
 }
 
-/* Read up to two numbers from the file `name` of a group; "max" is INFINITY.  Return how many were
- * read.
+/* Read up to two numbers from the file `name` of a group into ret; "max" is INFINITY. Return how
+ * many were read.
  */
 static int numbers(const char *root, const char *group, const char *name, double ret[2])
 {
@@ -183,7 +189,7 @@ static double ratio(double quota, double period)
     return quota > 0 && period > 0 && isfinite(quota) ? quota / period : INFINITY;
 }
 
-/* Return the CPU quota of a version 1 group in cores (limit_fn). */
+/* Return the CPU quota of a version 1 group in cores; INFINITY: none (limit_fn). */
 static double cpus_v1(const char *root, const char *group)
 {
     double quota[2], period[2];
@@ -194,7 +200,7 @@ static double cpus_v1(const char *root, const char *group)
     return ratio(quota[0], period[0]);
 }
 
-/* Return the CPU quota of a version 2 group in cores (limit_fn). */
+/* Return the CPU quota of a version 2 group in cores; INFINITY: none (limit_fn). */
 static double cpus_v2(const char *root, const char *group)
 {
     double both[2];
@@ -202,7 +208,7 @@ static double cpus_v2(const char *root, const char *group)
     return numbers(root, group, "cpu.max", both) == 2 ? ratio(both[0], both[1]) : INFINITY;
 }
 
-/* Return the memory limit of a version 1 group in bytes (limit_fn). */
+/* Return the memory limit of a version 1 group in bytes; INFINITY: unknown (limit_fn). */
 static double memory_v1(const char *root, const char *group)
 {
     double bytes[2];
@@ -210,7 +216,7 @@ static double memory_v1(const char *root, const char *group)
     return numbers(root, group, "memory.limit_in_bytes", bytes) >= 1 ? bytes[0] : INFINITY;
 }
 
-/* Return the memory limit of a version 2 group in bytes (limit_fn). */
+/* Return the memory limit of a version 2 group in bytes; INFINITY: none (limit_fn). */
 static double memory_v2(const char *root, const char *group)
 {
     double bytes[2];
@@ -234,7 +240,7 @@ int64_t quota_memory_bytes(const char *root)
     return least > 0 && least < 9e18 ? (int64_t)least : INT64_MAX;
 }
 
-/* Return the number after a word at the start of a line; 0: none. */
+/* Return the number that follows `word` at the start of a line; 0: there is no such line. */
 static int64_t number_behind(const char *text, const char *word)
 {
     size_t n = strlen(word);
@@ -247,7 +253,7 @@ static int64_t number_behind(const char *text, const char *word)
     return x > 0 ? x : 0;
 }
 
-/* Return the value after this word in /proc/meminfo in bytes; 0: none. */
+/* Return the value that follows `word` in /proc/meminfo, converted from kB to bytes; 0: none. */
 static int64_t meminfo_bytes(const char *root, const char *word)
 {
     cleanup_free char *text = text_of(root, "/proc/meminfo");
@@ -263,8 +269,8 @@ int64_t quota_machine_bytes(const char *root)
 
 /* ---- a process's memory limit and use ---- */
 
-/* Return the bytes that a group uses and cannot release.  The kernel reclaims its cache before it
- * kills a process.  `old`: version 1.  0: unknown.
+/* Return the bytes that a group uses, without its page cache, which the kernel reclaims before it
+ * kills a process; 0: unknown, or nothing else. old: the group is of version 1.
  */
 static int64_t group_used(const char *root, const char *group, bool old)
 {
@@ -292,7 +298,9 @@ static uint64_t group_number(const char *root, const char *group)
     return path && stat(path, &st) == 0 ? st.st_ino : 1;
 }
 
-/* Replace the limit in *ret by the smallest one of this search, if that is smaller. */
+/* Search the process's smallest limit. If it is smaller than that in *ret, or *ret has none, store
+ * it there with the use of its group.
+ */
 static void take_group(const struct search *s, struct quota_memory *ret)
 {
     char group[QUOTA_GROUP] = "";

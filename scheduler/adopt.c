@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Check whether two times are equal but for rounding. */
+/* Check whether two times are equal, except for rounding. */
 static bool near(double a, double b)
 {
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
@@ -98,7 +98,7 @@ static int check_job(const struct plan *p, const struct job *job, struct eddis_e
     return rc == 0 && a->traits & ALGORITHM_GROUPED ? check_groups(p, job, err) : rc;
 }
 
-/* Borrow the node's device that the plan gives this worker; NULL: the node lacks it. */
+/* Borrow the device of the node that the plan gives to worker w; NULL: the node lacks it. */
 static const struct device *find_device(const struct node_profile *node,
                                         const struct plan_worker *w)
 {
@@ -154,8 +154,8 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
     return 0;
 }
 
-/* Return how many workers the job asks for in all; 0: on some node the number follows from the
- * devices.
+/* Return how many workers the job asks for on all nodes together; 0: the number on some node is
+ * open, and follows from its devices.
  */
 static int64_t wanted_workers(const struct job *job, const struct node_profile *nodes, int n_nodes)
 {

@@ -104,7 +104,7 @@ static bool whole_cores(const struct node_profile *node, const int *cpu, int n)
 }
 
 /* List the threads of all CPU devices in ret [CPUS_MAX], core after core. Return how many there
- * are.
+ * are; -EINVAL: a device's list of processors is invalid.
  */
 static int list_threads(const struct node_profile *node, struct thread *ret,
                         struct eddis_error *err)

@@ -21,8 +21,9 @@ static int take_given(const struct job_groups *wish, int n, int *ret, struct edd
     return (int)wish->n;
 }
 
-/* Apply the job's lists to the workers that are left; began_as [n]: their ranks when the job began.
- * Groups without members are dropped and the others renumbered. Return the number of groups.
+/* Fill ret [n] with the job's groups for the workers that are left; began_as [n]: their ranks when
+ * the job began. Groups without members are dropped and the others renumbered. Return the number of
+ * groups; -EINVAL: the job lists too few ranks; -ENOMEM.
  */
 static int take_left(const struct job_groups *wish, int n, const int *began_as, int *ret,
                      struct eddis_error *err)
@@ -47,7 +48,8 @@ static int take_left(const struct job_groups *wish, int n, const int *began_as, 
     return groups;
 }
 
-/* Make the workers of each node one group. Return the number of groups; node numbers may have gaps.
+/* Fill ret [n] with one group for each node's workers. Return the number of groups. Node numbers
+ * may have gaps.
  */
 static int by_node(const struct group_worker *w, int n, int *ret)
 {
@@ -60,6 +62,7 @@ static int by_node(const struct group_worker *w, int n, int *ret)
     return groups;
 }
 
+/* A worker and its speed, to be sorted. */
 struct ranked {
     double samples_per_s;
     int rank;
@@ -75,8 +78,8 @@ static int faster(const void *a, const void *b)
     return x->rank - y->rank;
 }
 
-/* Sort the workers by speed and cut them into runs of equal length; the first runs are one longer
- * if n does not divide. Return the number of groups.
+/* Sort the workers by speed and cut them into `groups` runs of equal length in ret [n]; if n does
+ * not divide, the first runs are one longer. Return the number of groups, or -ENOMEM.
  */
 static int by_speed(const struct group_worker *w, int n, int groups, int *ret,
                     struct eddis_error *err)

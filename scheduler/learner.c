@@ -16,8 +16,9 @@
 #include <string.h>
 
 static const double CONTRADICTION = 1.25; /* least ratio of times that noise cannot explain */
-static const double DRIFT = 1.03;         /* the same, for medians over full windows */
-static const double SLOPE_FLOOR = 0.05;   /* least slope, of the newest point's time per work */
+/* Least ratio of medians over full windows that noise cannot explain. */
+static const double DRIFT = 1.03;
+static const double SLOPE_FLOOR = 0.05; /* least slope, of the newest point's time per work */
 static const double REFUTED = 5; /* standard errors between model and point that refute the shape */
 static const double UNLIKE = 0.01;      /* relative difference of two plans that is not noise */
 static const double AGEING = 0.5;       /* factor on a point's weight for each newer plan */
@@ -25,8 +26,10 @@ static const double USUAL_NOISE = 0.03; /* relative noise of a step, before enou
 static const double QUARTILES = 1.349;  /* quartile distance, in standard deviations (normal law) */
 static const double MEDIAN_ERROR = 1.2533; /* error of a median, relative to that of a mean */
 
-static const double SURE_S = 2;        /* a new speed must last this long before it is believed */
-static const double SURE_CALM_S = 1.5; /* the same if the speed before lasted for long */
+/* Seconds that a new speed must last before the model follows it. */
+static const double SURE_S = 2;
+/* The same limit if the speed before had lasted for long. */
+static const double SURE_CALM_S = 1.5;
 static const double WORTH_S = 6; /* speeds must last this long for plans to follow them: a plan
                                   * takes effect about 3 s after a change, and stays about 3 s too
                                   * long after the next */
@@ -55,7 +58,9 @@ static const struct learner_point *newest(const struct learner *l)
     return &l->point[l->n - 1];
 }
 
-/* Return the weight of point i in the fit: its points, halved for each newer plan. */
+/* Return the weight of point i in the fit: its number of measured steps, at most STEP_WINDOW_MAX,
+ * halved for each newer point.
+ */
 static double weight(const struct learner *l, int i)
 {
     return fmin((double)l->point[i].points, STEP_WINDOW_MAX) * pow(AGEING, l->n - 1 - i);
@@ -71,8 +76,8 @@ static double model_s(const struct learner *l, double work)
 
 /* ---- noise ---- */
 
-/* Return the relative noise of one step: the root mean square over all points and USUAL_POINTS of
- * the usual noise.
+/* Return the relative noise of one step: the root mean square over the steps of all points,
+ * together with USUAL_POINTS steps of USUAL_NOISE.
  */
 static double noise(const struct learner *l)
 {
@@ -87,7 +92,9 @@ static double noise(const struct learner *l)
     return sqrt(sum / steps);
 }
 
-/* Return the relative standard error of a median of so many steps; noise: of one step. */
+/* Return the relative standard error of the median of `steps` steps. noise: relative noise of one
+ * step.
+ */
 static double error_of(double noise, int64_t steps)
 {
     return MEDIAN_ERROR * noise / sqrt(fmin((double)steps, STEP_WINDOW_MAX));
@@ -111,8 +118,8 @@ static void drop(struct learner *l, int i)
     l->n--;
 }
 
-/* Return the index of the oldest point other than those of least and most work, which determine the
- * constant.
+/* Return the index of the oldest point that has neither the least nor the most work. Those two
+ * points determine the constant.
  */
 static int least_useful(const struct learner *l)
 {
@@ -127,7 +134,9 @@ static int least_useful(const struct learner *l)
     return i;
 }
 
-/* Scale the times of the oldest n points to another speed. */
+/* Multiply the times of the oldest n points by `ratio`, to convert them to the present speed, and
+ * mark the points as scaled.
+ */
 static void scale(struct learner *l, int n, double ratio)
 {
     for (int i = 0; i < n; i++) {
@@ -200,7 +209,7 @@ static double fitted_rest(const struct sums *s)
     return a > 0 ? a / c : 0;
 }
 
-/* Check whether the newest point and another one contradict the model's shape by more than noise
+/* Check whether the newest point and an older one contradict the model's shape by more than noise
  * explains.
  */
 static bool is_refuted(const struct learner *l)
@@ -216,7 +225,9 @@ static bool is_refuted(const struct learner *l)
     return false;
 }
 
-/* Fit the shape again if the points lie far enough apart, or refute the present shape. */
+/* Fit the shape again if the points lie far enough apart, or refute the present shape. If the
+ * points of the present speed alone lie far enough apart, remove all scaled points.
+ */
 static void refit(struct learner *l)
 {
     struct sums s;
@@ -276,9 +287,9 @@ static struct learner_point point_of(const struct step_metrics *f)
     };
 }
 
-/* Replace the newest point by a later report of its window. If the speed drifts too slowly for a
- * new window to begin, scale the other points as well; otherwise the fit would take the drift for a
- * constant.
+/* Replace the newest point by p, from a later report of the same window. If the speed drifts too
+ * slowly for a new window to begin, scale the older points as well; otherwise the fit would take
+ * the drift for a constant.
  */
 static void replace(struct learner *l, struct learner_point p)
 {
@@ -296,9 +307,9 @@ static void replace(struct learner *l, struct learner_point p)
     *old = p;
 }
 
-/* Compare the newest point with the one before. Under any shape time grows with work, at most in
- * proportion. If neither that nor noise explains the difference, the speed changed together with
- * the plan: scale the older points. Return whether it did.
+/* Detect a change of speed that came with the newest plan, from the two newest points. Under any
+ * shape time grows with work, at most in proportion. If neither that nor noise explains the
+ * difference of the points, scale all older points to the present speed and return true.
  */
 static bool follow_speed(struct learner *l)
 {
@@ -318,8 +329,9 @@ static bool follow_speed(struct learner *l)
     return true;
 }
 
-/* Append a point of a new window; drop one if the table is full. If the plan is that of the newest
- * point, the speed has changed: scale all points and replace the newest. Return whether it has.
+/* Append p, the point of a new window; if the table is full, drop another point first. If the
+ * newest point has the same plan, the speed has changed: scale all points to the new speed and drop
+ * the newest. Return whether the speed has changed.
  */
 static bool append(struct learner *l, const struct learner_point *p)
 {
@@ -337,15 +349,18 @@ static bool append(struct learner *l, const struct learner_point *p)
 
 /* ---- whether speeds last ---- */
 
-/* Return how many seconds a window covers, at least: not every step is seen if steps are short. */
+/* Return the least number of seconds that a window covers. If steps are short, a point stands for
+ * several of them.
+ */
 static double window_s(const struct step_metrics *f)
 {
     return fmax((double)f->points * STEP_POINT_S,
                 (double)f->steps * fmax(f->total.median_s, f->own.median_s));
 }
 
-/* Update how long speeds last. A window under the same plan ends the speed before it; a new plan
- * begins a window but ends no speed.
+/* Update l->speeds with a report: for how long the present speed has lasted, and the mean duration
+ * of speeds that ended. A new window under the same plan ends the previous speed. A new plan begins
+ * a window but ends no speed.
  */
 static void watch_speeds(struct learner *l, const struct step_metrics *f)
 {
@@ -370,15 +385,16 @@ static void watch_speeds(struct learner *l, const struct step_metrics *f)
 
 /* ---- which reports are believed ---- */
 
-/* Check whether the newest speed ended one that had lasted for long. */
+/* Check whether the speed before the newest one had lasted for long. */
 static bool follows_calm(const struct learner *l)
 {
     return l->speeds.ended == 1 && l->speeds.life_s > CALM * l->speeds.worth_s;
 }
 
-/* Check whether a window that began again under the same plan is still too short to be believed.
- * The speed may have changed, steps may have been delayed once, or another program may use the core
- * for a moment. A window whose quartiles show two speeds also counts, up to MIXED_POINTS.
+/* Check whether the window of a report is still too short to be used. Only a window that began
+ * under the plan of the newest point can be: the speed may have changed, steps may have been
+ * delayed once, or another program may use the core for a moment. A window whose quartiles show two
+ * speeds is too short up to MIXED_POINTS.
  */
 static bool is_hasty(const struct learner *l, const struct step_metrics *f)
 {
@@ -390,8 +406,9 @@ static bool is_hasty(const struct learner *l, const struct step_metrics *f)
            (f->points < MIXED_POINTS && (f->own.low_s < low || f->own.high_s > high));
 }
 
-/* Compare the first window with the first model, once, when it holds enough steps, and record a
- * contradiction. again: the window is a later one.
+/* Compare the job's first window with the first model, at the first report with enough steps, and
+ * store a contradiction in l->contradicted. Later calls do nothing. again: this window is not the
+ * first.
  */
 static void compare_first(struct learner *l, const struct step_metrics *f, bool again)
 {

@@ -52,7 +52,7 @@ int64_t limits_most(const struct plan *p, int rank)
     return bound_by_memory(p, rank) ? w->piece : w->max > 0 ? w->max : INT64_MAX;
 }
 
-/* Round samples up to a multiple of the grain, unless that overflows. */
+/* Round samples up to a multiple of the grain; return samples unchanged if that overflows. */
 static int64_t grains_up(int64_t samples, int64_t grain)
 {
     int64_t over = samples % grain;
@@ -74,7 +74,9 @@ static void set_least(struct split_worker *w, int n, int64_t least, int64_t grai
     }
 }
 
-/* Add up the workers' min (least) or max bounds; stop at total, since a bound may be INT64_MAX. */
+/* Return the sum of the workers' min (least) or max bounds, but at most total, since a bound may be
+ * INT64_MAX.
+ */
 static int64_t sum_up_to(int64_t total, const struct split_worker *w, int n, bool least)
 {
     int64_t sum = 0;
@@ -102,7 +104,8 @@ static int slowest(const struct split_worker *w, int n)
 }
 
 /* Set min and max to 0 for each worker that may not take min_count samples, then for the slowest
- * ones until the minima fit into total. Return whether the others can hold total.
+ * workers until the sum of min is at most total. Return whether the remaining workers can hold
+ * total.
  */
 static bool leave_out(struct split_worker *w, int n, int64_t min_count, int64_t total)
 {
@@ -118,8 +121,8 @@ static bool leave_out(struct split_worker *w, int n, int64_t min_count, int64_t 
     return sum_up_to(total, w, n, false) >= total;
 }
 
-/* Return the most samples of a worker: by measured memory (most [n_workers]), or as the plan has it
- * (NULL).
+/* Return the most samples that a worker may get: by measured memory, most [n_workers], and
+ * batch.max; if most is NULL, as limits_most.
  */
 static int64_t most_of(const struct plan *p, int rank, const int64_t *most)
 {
@@ -157,7 +160,9 @@ void limits_bounds(const struct job *job, const struct plan *p, int64_t min_coun
     }
     set_least(w, p->n_workers, min_count > job->batch.min ? min_count : job->batch.min, grain,
               several);
-    /* A worker with a model of its own cannot be left out; then its steps hold more samples. */
+    /* A worker with a model of its own cannot be left out. If its batch is below min_count, its
+     * steps hold min_count samples instead.
+     */
     if (several ? sum_up_to(total + 1, w, p->n_workers, true) <= total
                 : leave_out(w, p->n_workers, min_count, total))
         return;
@@ -193,7 +198,8 @@ static const char *in_steps(int64_t bound, int64_t grain, char ret[64])
     return ret;
 }
 
-/* Check batch.global, batch.min and batch.grain for n workers. -EINVAL: they contradict each other.
+/* Check batch.global, batch.min and batch.grain for n workers. -EINVAL: one is out of range, or
+ * they contradict each other.
  */
 static int check_job(const struct job *job, int n, struct eddis_error *err)
 {
@@ -240,8 +246,8 @@ static int check_min(const struct job *job, const struct plan *p, struct eddis_e
     return 0;
 }
 
-/* Add up the most samples of all workers, at most batch.global. *ret_by_memory: whether memory
- * bounds one of them.
+/* Return the sum of the most samples of all workers, but at most batch.global. *ret_by_memory:
+ * whether memory bounds one of the workers counted.
  */
 static int64_t sum_of_most(const struct job *job, const struct plan *p, bool *ret_by_memory)
 {
@@ -321,9 +327,9 @@ static int64_t trusted(const struct plan *p, int rank, const struct split_worker
     return most > w->min ? most : w->min;
 }
 
-/* Limit each worker to twice the largest batch measured, if the workers can hold the global batch
- * so. A learnt time says little about much larger batches, and nothing about whether they fit into
- * memory.
+/* Lower max of each worker to twice the largest batch measured, if the workers can hold the global
+ * batch then. A learnt time says little about much larger batches, and nothing about whether they
+ * fit into memory.
  */
 static void trust(const struct job *job, const struct plan *p, struct split_worker *w)
 {

@@ -28,7 +28,9 @@ void memory_take(struct memory_learner *m, int64_t samples, int64_t bytes)
     m->point[m->n++] = (struct memory_point){ samples, bytes };
 }
 
-/* Return the index of the nearest point that is MEMORY_SPAN below the largest; -1: none. */
+/* Return the index of the last point that has at most 1 / MEMORY_SPAN of the largest point's
+ * samples; -1: none.
+ */
 static int far_below(const struct memory_learner *m)
 {
     int i = m->n - 2;
@@ -43,8 +45,8 @@ bool memory_is_line(const struct memory_learner *m)
     return m->n > 1 && far_below(m) >= 0;
 }
 
-/* Return the bytes per sample: the slope between two distant points, or the whole peak per sample
- * without them.
+/* Return the bytes per sample: the slope between two points MEMORY_SPAN apart. If there are no such
+ * points, return the largest point's peak divided by its samples.
  */
 static double sample_bytes(const struct memory_learner *m)
 {

@@ -15,7 +15,7 @@
 
 /* ---- predictions of the algorithms ---- */
 
-/* An algorithm that could be chosen, with its prediction. */
+/* An algorithm that could be chosen, and its prediction. */
 struct candidate {
     const struct algorithm *algorithm;
     struct prediction is;
@@ -44,8 +44,9 @@ struct modes_setup planner_network(const struct plan *p, const struct planner_hi
                                  .wire = p->options.wire };
 }
 
-/* Fill *ret, and w [n_workers] for it, from the plan and what is known of model and network. If the
- * workers' times are ratios, leave model and network out: ratios cannot be compared with seconds.
+/* Fill w [n_workers] and *ret, which borrows w, with the plan's workers and what is known of model
+ * and network. If the workers' times are ratios, leave model and network out: ratios cannot be
+ * compared with seconds.
  */
 static void fill_setup(const struct plan *p, const struct planner_history *history,
                        struct modes_worker *w, struct modes_setup *ret)
@@ -64,7 +65,7 @@ static void fill_setup(const struct plan *p, const struct planner_history *histo
 }
 
 /* Predict the throughput of an equal split in synchronous training, and store it in the plan. The
- * batches of w, the workers of the setup, become equal.
+ * batches of w, the workers of the setup, become equal. f->candidate must be filled.
  */
 static void predict_equal(struct choice *f, struct modes_worker *w, struct plan *p)
 {
@@ -74,7 +75,7 @@ static void predict_equal(struct choice *f, struct modes_worker *w, struct plan 
     p->equal_samples_per_s = modes_sync(&f->in.setup);
 }
 
-/* Fill f->candidate with every algorithm and its prediction. */
+/* Fill f->candidate with every algorithm and its prediction. Return 0 or a negative errno value. */
 static int predict_all(struct choice *f, struct eddis_error *err)
 {
     const struct algorithm *row;
@@ -99,8 +100,8 @@ static double progress(const struct candidate *c)
     return c->is.samples_per_s * c->efficiency;
 }
 
-/* Check whether a mode with several models would have only one. Hybrid with one group waits for all
- * workers, as sync does.
+/* Check whether this mode trains several models in general, but would have only one here. Hybrid
+ * with one group waits for all workers, as sync does.
  */
 static bool is_one_model(const struct candidate *c)
 {
@@ -116,7 +117,7 @@ static bool is_too_short(const struct candidate *c)
     return c->is.free_period > 0;
 }
 
-/* Check whether a candidate may be chosen without being asked for. */
+/* Check whether eddis may choose this candidate by itself. */
 static bool is_offered(const struct candidate *c)
 {
     return !is_one_model(c) && !is_too_short(c);
@@ -145,8 +146,7 @@ static bool is_better(const struct choice *f, const struct candidate *c)
     return c && progress(c) > progress(&f->candidate[0]) * ALGORITHM_MARGIN;
 }
 
-/* Borrow the words for what must still be measured before modes are compared; NULL: nothing is
- * missing.
+/* Borrow the words for what must be measured before modes are compared; NULL: nothing is missing.
  */
 static const char *what_lacks(const struct choice *f, const struct planner_history *history,
                               const struct plan *p)
@@ -234,8 +234,8 @@ static const struct algorithm *settled(const struct job *job, const struct plann
  */
 enum why { WHY_ASKED, WHY_BEGUN, WHY_ALONE, WHY_BETTER, WHY_EXACT };
 
-/* Choose a candidate, write the plan's reason, and fill *ret_why. past: what the job has begun
- * with; lacks: what is not measured yet, or NULL.
+/* Choose a candidate and return it, write the plan's reason, and fill *ret_why. past: what the job
+ * has begun with; lacks: what is not measured yet, or NULL.
  */
 static const struct candidate *choose(const struct job *job, const struct choice *f,
                                       const struct planner_history *past, const char *lacks,
@@ -270,7 +270,7 @@ static enum sync_wire wished_wire(const struct job *job, const struct planner_hi
     return job->sync.options.wire ? job->sync.options.wire : asked ? asked : history->wire;
 }
 
-/* Append to the plan's reason that gradients are rounded, if eddis chose that by itself. */
+/* Append to the plan's reason that gradients are sent in 16 bits, if eddis chose that by itself. */
 static void say_wire(const struct candidate *taken, struct plan *p)
 {
     if (taken->is.wire_gain > 0)
@@ -279,7 +279,7 @@ static void say_wire(const struct candidate *taken, struct plan *p)
                   sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
-/* Append to the plan's reason that models are exchanged more often than is cheapest. */
+/* Append to the plan's reason that the job has too few steps for the cheapest period, if so. */
 static void say_period(const struct choice *f, const struct candidate *taken, struct plan *p)
 {
     if (taken->is.free_period)
@@ -359,7 +359,8 @@ static void take(const struct candidate *c, struct plan *p)
     }
 }
 
-/* Fill group [n_workers] with the groups that a grouped algorithm would use. Return their number.
+/* Fill group [n_workers] with the groups that a grouped algorithm would use. Return their number;
+ * -EINVAL: sync.groups does not fit the workers; -ENOMEM.
  */
 static int form_groups(const struct job *job, const struct planner_history *history,
                        const struct plan *p, int *group, struct eddis_error *err)

@@ -9,32 +9,39 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const double FORWARD = 1.0 / 3;        /* forward part of a step's compute time */
-static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
+/* Fraction of a step's compute time that the forward pass takes. */
+static const double FORWARD = 1.0 / 3;
+/* Bytes per second that one core reads, adds and writes. */
+static const double MEMORY_BYTES_PER_S = 4e9;
 static const double CONVERT_BYTE_S =
-    0.2e-9 / 4;                      /* s per byte of float32, to 16 bits or back: bench/half */
-static const double EXPOSED = 0.015; /* relative cost of exchanges that a chosen period may have */
-static const double STEP = 0.75;     /* damping of the iteration in settle_once */
-static const double AGREED = 1e-9;   /* relative change at which the iteration ends */
-static const double MAX_LOAD = 0.95; /* of a link by others; beyond it waits have no bound */
+    0.2e-9 / 4; /* s per byte of float32, to 16 bits or back: bench/half */
+/* Largest time of exchanges at a chosen period, relative to training without exchanges. */
+static const double EXPOSED = 0.015;
+static const double STEP = 0.75;   /* damping of the iteration in settle_once */
+static const double AGREED = 1e-9; /* relative change at which the iteration ends */
+/* Assumed largest load of a link by other parties; at 1 waits would have no bound. */
+static const double MAX_LOAD = 0.95;
 
 enum {
-    ITERATIONS = 60,
+    ITERATIONS = 60,   /* most iterations in settle */
     AUTO_BUCKETS = 8,  /* least number of buckets if workers choose their size */
-    MOST_BUCKETS = 64, /* the most then */
+    MOST_BUCKETS = 64, /* largest number of buckets if workers choose their size */
 };
 
 /* Workers that train one model together. */
 struct party {
-    double samples, compute_s; /* of a step: samples of all members, time of the slowest */
-    int members, nodes;
-    int last_node; /* node of the last member added */
-    int root;      /* node of the first member */
-    double step_s;
-    double period_s; /* from one exchange to the next; 0: not computed yet */
+    /* Samples of all members in a step; compute time of a step of the slowest member. */
+    double samples, compute_s;
+    int members, nodes; /* number of members, and of nodes on which they run */
+    int last_node;      /* node of the last member added */
+    int root;           /* node of the first member */
+    double step_s;      /* duration of a step, communication of gradients included */
+    double period_s;    /* seconds from one exchange of models to the next; 0: not computed yet */
 };
 
-/* Check whether exchanges between nodes take time, and that time is known. */
+/* Check whether communication between nodes takes a known time: the job has several nodes, and the
+ * size of the model and the bandwidth of the links are known.
+ */
 static bool has_wire(const struct modes_setup *s)
 {
     return s->n_nodes > 1 && s->model_bytes > 0 && s->bytes_per_s > 0;
@@ -65,7 +72,9 @@ static double ring_pass_s(const struct modes_setup *s)
     return (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S;
 }
 
-/* Return the seconds of an all-reduce of all gradients over so many members on so many nodes. */
+/* Return the seconds of an all-reduce of all gradients over `members` workers on `nodes` nodes: the
+ * sum within nodes, and the ring between nodes if has_wire.
+ */
 static double allreduce_s(const struct modes_setup *s, int members, int nodes)
 {
     double time = 0;
@@ -77,9 +86,11 @@ static double allreduce_s(const struct modes_setup *s, int members, int nodes)
     return time;
 }
 
-/* Return the number of buckets. Workers that choose their own buckets send the first one as soon as
- * it has a gradient, if the network is the bottleneck. If compute is, their last bucket holds only
- * one gradient. A few gradients differ in size, so their number says less than AUTO_BUCKETS.
+/* Return the number of buckets of a step. If bucket_bytes is set, it follows from the gradients'
+ * size. Otherwise it is the number of gradients, limited to AUTO_BUCKETS .. MOST_BUCKETS. Workers
+ * that choose their own buckets send the first bucket as soon as it has a gradient, if the network
+ * is the bottleneck. If compute is, their last bucket holds only one gradient. If a model has few
+ * gradients, these differ in size, and AUTO_BUCKETS is the better estimate.
  */
 static double parts_of_model(const struct modes_setup *s)
 {
@@ -88,17 +99,18 @@ static double parts_of_model(const struct modes_setup *s)
     return fmin(fmax((double)s->n_gradients, AUTO_BUCKETS), MOST_BUCKETS);
 }
 
-/* Return when in a step a gradient is ready, if the fraction `behind` of the gradient bytes is
- * announced after it. Layers are assumed to compute in proportion to their parameters, as dense
- * layers do.
+/* Return the seconds from the begin of a step until a gradient is ready. behind: fraction of the
+ * gradient bytes that become ready after this gradient. Layers are assumed to compute in proportion
+ * to their parameters, as dense layers do.
  */
 static double ready_s(double compute_s, double behind)
 {
     return compute_s * (FORWARD + (1 - FORWARD) * (1 - behind));
 }
 
-/* Return the end of a step bound by its largest gradient, which is sent whole when ready, the later
- * ones after it.
+/* Return the duration of a step that its largest gradient limits: that gradient is sent as a whole
+ * when it is ready, and all later gradients after it. 0: the size of the largest gradient is
+ * unknown. combine_s: seconds of the all-reduce of all gradients.
  */
 static double largest_s(const struct modes_setup *s, double compute_s, double combine_s)
 {
@@ -108,12 +120,13 @@ static double largest_s(const struct modes_setup *s, double compute_s, double co
     if (p.largest_bytes <= 0 || all <= 0)
         return 0;
     behind = fmin((double)p.largest_behind / all, 1);
-    left = fmin((double)p.largest_bytes / all + behind, 1); /* when it is ready */
+    /* Fraction of all bytes not yet sent when the largest gradient is ready. */
+    left = fmin((double)p.largest_bytes / all + behind, 1);
     return ready_s(compute_s, behind) + combine_s * left;
 }
 
-/* Return the seconds of a step that computes for compute_s and meanwhile combines gradients for
- * combine_s.
+/* Return the duration of a step that computes for compute_s. Meanwhile the all-reduce of all
+ * gradients takes combine_s, and begins when the first bucket is full.
  */
 static double overlapped_s(const struct modes_setup *s, double compute_s, double combine_s)
 {
@@ -125,7 +138,9 @@ static double overlapped_s(const struct modes_setup *s, double compute_s, double
     return fmax(even, largest_s(s, compute_s, combine_s));
 }
 
-/* Add a worker to a party: its samples, its compute time and its node. */
+/* Add a worker to a party: its samples, its compute time and its node. The workers of one node must
+ * be added one after another.
+ */
 static void add_member(struct party *p, const struct modes_worker *w)
 {
     if (p->members++ == 0)
@@ -136,8 +151,8 @@ static void add_member(struct party *p, const struct modes_worker *w)
     p->compute_s = fmax(p->compute_s, time_model_s(&w->t, w->batch));
 }
 
-/* Return the parties (the caller frees them) with their step times; NULL: no memory. group [s->n]:
- * NULL makes each worker a party.
+/* Return the parties with their step times, and their number in *ret_n; the caller frees them.
+ * NULL: no memory. group [s->n]: party of each worker; NULL: each worker is a party.
  */
 static struct party *gather(const struct modes_setup *s, const int *group, int *ret_n)
 {
@@ -165,8 +180,9 @@ double modes_sync(const struct modes_setup *s)
     return all.step_s > 0 ? all.samples / all.step_s : 0;
 }
 
-/* Fill load [n_nodes] with the load of each node's link, as a fraction of its capacity: models read
- * by its own parties, and stripes of the other parties' increments.
+/* Fill load [n_nodes] with the load of each node's link, as a fraction of its capacity. The load is
+ * the models that parties rooted on the node read, and the stripes of other parties' increments.
+ * period_s of each party must be known.
  */
 static void add_loads(const struct modes_setup *s, const struct party *p, int n, double *load)
 {
@@ -180,8 +196,8 @@ static void add_loads(const struct modes_setup *s, const struct party *p, int n,
         load[p[g].root] += m * (nodes - 2) / nodes / p[g].period_s;
 }
 
-/* Return the seconds from one exchange of a party to the next, if other parties load its link so
- * much.
+/* Return the seconds from one exchange of models of party p to the next, `period` steps later.
+ * load: load of the root's link by other parties.
  */
 static double exchange_period_s(const struct modes_setup *s, const struct party *p, int64_t period,
                                 double load)
@@ -200,7 +216,9 @@ static double exchange_period_s(const struct modes_setup *s, const struct party 
     return fmax((double)period * p->step_s, wire + local) + wire + local + spread;
 }
 
-/* Update the parties' periods under these loads. Return the largest relative change. */
+/* Move period_s of each party towards its value under these loads, once. Return the largest
+ * relative change of a period_s.
+ */
 static double settle_once(const struct modes_setup *s, struct party *p, int n, int64_t period,
                           const double *load)
 {
@@ -220,8 +238,8 @@ static double settle_once(const struct modes_setup *s, struct party *p, int n, i
     return change;
 }
 
-/* Iterate until the parties' periods agree with the loads of the links; load [n_nodes] is zeroed
- * before.
+/* Compute period_s of each party and load [n_nodes], the load of each node's link, by iteration
+ * until both agree. load must be 0 before. Without has_wire it stays 0.
  */
 static void settle(const struct modes_setup *s, struct party *p, int n, int64_t period,
                    double *load)
@@ -235,8 +253,8 @@ static void settle(const struct modes_setup *s, struct party *p, int n, int64_t 
     }
 }
 
-/* Return the load of the busiest link, at least 1: the factor on all times, since no link carries
- * more than its capacity, which the iteration does not enforce.
+/* Return the load of the busiest link, but at least 1. The caller multiplies all times by it, since
+ * no link carries more than its capacity, which the iteration does not enforce.
  */
 static double overload(const struct modes_setup *s, const double *load)
 {
@@ -286,7 +304,9 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
     return n;
 }
 
-/* Predict the samples per second of these groups if exchanges of models took no time. */
+/* Predict in *ret the samples per second of these groups if exchanges of models took no time.
+ * Return 0 or -ENOMEM.
+ */
 static int free_of_exchange(const struct modes_setup *s, const int *group, double *ret,
                             struct eddis_error *err)
 {
@@ -302,8 +322,8 @@ static int free_of_exchange(const struct modes_setup *s, const int *group, doubl
     return 0;
 }
 
-/* Return the longest period that may be chosen: MODES_MAX_PERIOD, or what leaves the job
- * MODES_LEAST_EXCHANGES exchanges.
+/* Return the longest period, in steps, that may be chosen: MODES_MAX_PERIOD, or less if the job
+ * would otherwise have fewer than MODES_LEAST_EXCHANGES exchanges; at least 1.
  */
 static int64_t longest_period(const struct modes_setup *s)
 {

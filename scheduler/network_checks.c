@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SPREAD = NETWORK_CHECK_TURNS - 1
-}; /* time slots of links whose two nodes have no other link */
+/* Number of time slots for links between nodes that measure no other link. One more slot follows
+ * for the nodes without such a link.
+ */
+enum { SPREAD = NETWORK_CHECK_TURNS - 1 };
 
 /* A link with both directions measured; a and b index the job's nodes. */
 struct pair {
@@ -95,13 +96,13 @@ static int list_pairs(const struct network *net, struct network_link *link, cons
     return n;
 }
 
-/* Return how many links a node measures so far. */
+/* Return how many links a node measures so far, 0 to 2. */
 static int used(const struct network_checks *c)
 {
     return (c->row[0].peer >= 0) + (c->row[1].peer >= 0);
 }
 
-/* Add a link to the measurements of both its nodes, in this time slot. rank: the first rank of each
+/* Add a link to the measurements of both its nodes, in time slot `turn`. rank: first rank of each
  * node.
  */
 static void add(struct network_checks *ret, const struct pair *p, const int *rank, int turn)
@@ -112,17 +113,17 @@ static void add(struct network_checks *ret, const struct pair *p, const int *ran
     b->row[used(b)] = (struct network_check_row){ rank[p->a], turn, p->back };
 }
 
-/* Check whether one of two nodes measures no link, and the other one link that is not in the last
- * time slot.
+/* Check whether one of two nodes measures no link yet, and the other node measures exactly one
+ * link, not in the last time slot.
  */
 static bool is_left_over(const struct network_checks *a, const struct network_checks *b)
 {
     return used(a) + used(b) == 1 && a->row[0].turn < SPREAD && b->row[0].turn < SPREAD;
 }
 
-/* Choose the links to measure. First take links between nodes that have none, spread over the time
- * slots. Then, in one more slot, give each remaining node a link to a node that has one. Return the
- * number of time slots.
+/* Choose the links to measure, and store them in ret. First take links whose nodes have no link
+ * yet, spread over the time slots. Then, in one more slot, give each node without a link one to a
+ * node that has a link. Return the number of time slots.
  */
 static int choose(const struct pair *pair, int n_pairs, const int *rank, struct network_checks *ret)
 {

@@ -11,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Limits of the lists; shortest prefix, in bits, of a routed network; speed of loopback (unknown).
+ */
 enum { MAX_CANDIDATES = 64, MAX_DROPPED = 64, SHORTEST_PREFIX = 8 };
 
 /* An address and the node that has it. */
 struct place {
     struct ip address;
     int node, at; /* the node's index, and the index into its addresses */
-    bool several; /* other nodes have the same address */
-    int other;    /* one of them */
+    bool several; /* another node has the same address */
+    int other;    /* index of such a node, if `several` */
 };
 
 struct search {
@@ -32,7 +34,7 @@ struct search {
     char unfit[256]; /* first address that Open MPI cannot use, and why; "": none */
 };
 
-/* Parse an address; false if text is NULL or no address. */
+/* Parse an address into *ret. Return false if text is NULL or no address. */
 static bool parse(const char *text, struct ip *ret)
 {
     return text && ip_parse(text, ret);
@@ -40,8 +42,8 @@ static bool parse(const char *text, struct ip *ret)
 
 /* ---- communication.interface ---- */
 
-/* Check whether one word of communication.interface, a name, an address or a network, means this
- * interface or address.
+/* Check whether one word of communication.interface means this interface or address. The word is an
+ * interface's name, an address or a network.
  */
 static bool word_fits(const char *word, const char *interface, const struct ip *address, int prefix)
 {
@@ -81,7 +83,9 @@ bool networks_wished(const char *wish, const char *interface, const char *addres
 
 /* ---- networks that are left out ---- */
 
-/* Record that a network is not used, and why (printf format). Each text is recorded once. */
+/* Add to s->ret->dropped that a network is not used, and why (printf format), unless the same text
+ * is there. Set s->failed if there is no memory.
+ */
 __attribute__((format(printf, 4, 5))) static void drop(struct search *s, const struct ip *address,
                                                        int prefix, const char *fmt, ...)
 {
@@ -178,8 +182,8 @@ static const struct network_address *address_at(const struct search *s, const st
 
 /* ---- candidates ---- */
 
-/* Check whether one address of a node is better than another: usable by Open MPI, then not virtual,
- * then faster.
+/* Check whether address p of a node is better than another: Open MPI can use it; or else it is not
+ * virtual; or else it is faster.
  */
 static bool better_place(const struct search *s, const struct place *p, const struct place *than)
 {
@@ -192,7 +196,9 @@ static bool better_place(const struct search *s, const struct place *p, const st
     return a->speed_mbit > b->speed_mbit;
 }
 
-/* Borrow the best address that a node has in this subnet; NULL: it has none. */
+/* Borrow the best address of a node in this subnet, of those that no other node has; NULL: there is
+ * none.
+ */
 static const struct place *place_in(const struct search *s, int node, const struct ip *net,
                                     int prefix)
 {
@@ -239,8 +245,8 @@ static const struct place *came_by(const struct search *s, int node)
     return NULL;
 }
 
-/* Check whether the node connected to the driver from this address. If it connected over IPv6, an
- * IPv4 address of the same interface counts as well.
+/* Check whether the node of p connected to the driver from this address. If it connected over IPv6,
+ * an IPv4 address of the same interface counts as well.
  */
 static bool came_by_cable(const struct search *s, const struct place *p)
 {
@@ -253,8 +259,8 @@ static bool came_by_cable(const struct search *s, const struct place *p)
     return strcmp(address_at(s, by)->interface, address_at(s, p)->interface) == 0;
 }
 
-/* Enter a node's address into a candidate, and update the candidate's speed and properties. Call it
- * for node 0 first.
+/* Enter address p of its node into candidate w, and update w's speed and properties. Call it for
+ * node 0 first.
  */
 static void take_place(const struct search *s, const struct place *p, struct network_candidate *w)
 {
@@ -269,7 +275,7 @@ static void take_place(const struct search *s, const struct place *p, struct net
     w->n_came += came_by_cable(s, p);
 }
 
-/* Record that Open MPI cannot use this address of a node. */
+/* Record that Open MPI cannot use this address of a node; keep the first such text in s->unfit. */
 static void drop_unfit(struct search *s, const struct place *p, const struct ip *net, int prefix)
 {
     const struct network_address *a = address_at(s, p);
@@ -282,7 +288,9 @@ static void drop_unfit(struct search *s, const struct place *p, const struct ip 
                        a->unfit);
 }
 
-/* Check whether communication.interface allows this network, by any node's address in it. */
+/* Check whether communication.interface allows this network, by the address or interface of any
+ * node in it.
+ */
 static bool wished(const struct search *s, const struct ip *net, int prefix)
 {
     for (int i = 0; i < s->n_places; i++) {
@@ -295,8 +303,8 @@ static bool wished(const struct search *s, const struct ip *net, int prefix)
     return false;
 }
 
-/* Fill a candidate with every node's address in the subnet, in a routed one with that from which it
- * connected. Return 1; 0: a node has no usable address there; -ENOMEM.
+/* Fill candidate w with every node's address in the subnet, in a routed one with that from which it
+ * connected. Return 1; 0: a node has no usable address there, which is recorded; -ENOMEM. The caller owns w's arrays in each case.
  */
 static int fill(struct search *s, const struct ip *net, int prefix, struct network_candidate *w)
 {
@@ -319,8 +327,8 @@ static int fill(struct search *s, const struct ip *net, int prefix, struct netwo
     return rc < 0 ? rc : 1;
 }
 
-/* Make the subnet of one of the first node's addresses a candidate, if all nodes are in it and the
- * job allows it. -ENOMEM.
+/* Make the subnet of address p of the first node a candidate, if all nodes are in it and the job
+ * allows it. Otherwise record why not. -ENOMEM.
  */
 static int consider(struct search *s, const struct place *p)
 {
@@ -383,8 +391,8 @@ static int bits_in_common(const struct ip *a, const struct ip *b)
     return bits;
 }
 
-/* Check whether a routed network may be tried: there is no candidate yet, or all are IPv6 while the
- * nodes connected over IPv4, which is known to work.
+/* Check whether a routed network is to be tried: there is no candidate yet, or all candidates are
+ * IPv6 while node 0 connected over IPv4, which is known to work.
  */
 static bool may_be_routed(const struct search *s)
 {
@@ -398,7 +406,8 @@ static bool may_be_routed(const struct search *s)
 }
 
 /* Make the smallest network that contains the addresses from which all nodes connected a candidate,
- * if it is specific enough and allowed. -ENOMEM.
+ * if communication.interface allows these addresses and its prefix has SHORTEST_PREFIX bits or
+ * more. -ENOMEM.
  */
 static int consider_routed(struct search *s)
 {
@@ -442,7 +451,9 @@ static bool all_came_by_loopback(const struct search *s)
     return true;
 }
 
-/* Check whether all nodes have the same addresses: they are one machine under several names. */
+/* Check whether all nodes are one machine under several names: they have the same addresses; or
+ * none has an address, and all connected over loopback. True for one node.
+ */
 static bool same_machine(const struct search *s)
 {
     for (int i = 0; i < s->n_places; i++)
@@ -492,8 +503,8 @@ static void describe(const struct search *s, int node, struct strbuf *b)
         strbuf_add(b, " no address but loopback");
 }
 
-/* Return the index of the first node that shares no subnet with node 0; if there is none, of the
- * last node.
+/* Return the index of the first node that shares no subnet with node 0; if every node shares one,
+ * the index of the last node.
  */
 static int stranger(const struct search *s)
 {
@@ -511,7 +522,9 @@ static int stranger(const struct search *s)
     return s->n_nodes - 1;
 }
 
-/* Fill err with the reason why no network joins all nodes. Return -ENETUNREACH. */
+/* Fill err with the nodes and addresses that show why no network joins all nodes. Return
+ * -ENETUNREACH.
+ */
 static int none(const struct search *s, struct eddis_error *err)
 {
     cleanup_strbuf struct strbuf b = { 0 };

@@ -97,7 +97,7 @@ static int count_workers(const struct job *job, const struct node_profile *node,
     return (int)wanted;
 }
 
-/* Format a device's name for people: "emulated 0.50", "cpu 0-1", or the name of the GPU. */
+/* Format a device's name for display to ret: "emulated 0.50", "cpu 0-1", or the name of the GPU. */
 static void name_device(const struct device *d, char *ret, size_t size)
 {
     bool two_digits = fabs(d->rate * 100 - round(d->rate * 100)) < 1e-6;
@@ -110,9 +110,9 @@ static void name_device(const struct device *d, char *ret, size_t size)
         snprintf(ret, size, "cpu%s%.*s", d->cpus[0] ? " " : "", (int)size - 5, d->cpus);
 }
 
-/* Fill in a worker's device, processors and time model. only: all workers are shares of this one
- * device, so its speed decides nothing, and a machine too busy to be measured need not refuse the
- * job.
+/* Fill in a worker's device, processors and time model from device d. only: all workers are shares
+ * of this one device. Then its speed decides nothing, and -ENODATA of a device that was too busy to
+ * be measured is ignored. -EINVAL, -ENODATA.
  */
 static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d, bool only,
                        struct eddis_error *err)
@@ -134,7 +134,7 @@ static int fill_worker(struct plan *p, struct plan_worker *w, const struct devic
     return 0;
 }
 
-/* Fill in the n workers of a node, from `rank` on. */
+/* Fill in the n workers of a node, whose ranks begin with `rank`. Errors name the node. */
 static int fill_node(struct plan *p, int rank, int node, int n, const struct node_profile *profile,
                      struct eddis_error *err)
 {
@@ -164,7 +164,9 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
     return 0;
 }
 
-/* Return a plan with its workers and nothing else in *ret; the caller frees it. */
+/* Return in *ret a plan with its workers and node names, and nothing else; the caller frees it.
+ * -EINVAL: a node cannot have its workers; -ENODATA: a device was not measured; -ENOMEM.
+ */
 static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
                         struct plan **ret, struct eddis_error *err)
 {
@@ -223,7 +225,9 @@ static void scale_ratios(struct plan *p, double log_sum, int n)
         }
 }
 
-/* Replace the probe's ratios by learnt times of the same worker. Times that the job gives stay. */
+/* Replace the probe's ratios by the learnt times of the same worker, found by its key. Convert the
+ * ratios of other workers to seconds by them. Times that the job gives stay.
+ */
 static void use_times(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
                       const struct planner_time *time, const struct key_index *index)
 {
@@ -273,7 +277,9 @@ static int use_known(struct plan *p, const struct node_profile *nodes, int64_t g
 
 /* ---- batches ---- */
 
-/* Split batch.global over the workers within their bounds; optimal [n_workers]. */
+/* Fill optimal [n_workers] with the split of batch.global over the workers within their bounds.
+ * -EINVAL, -ERANGE: the bounds do not allow it; -ENOMEM.
+ */
 static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
                        struct eddis_error *err)
 {
@@ -311,7 +317,9 @@ static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *e
     p->ideal_samples_per_s = planner_ideal(p);
 }
 
-/* Split the global batch, optimally and equally, and enter both into the plan. */
+/* Split the global batch, optimally and equally, and enter both into the plan. Errors as of
+ * split_batch.
+ */
 static int plan_batches(const struct job *job, struct plan *p, struct eddis_error *err)
 {
     cleanup_free int64_t *optimal = calloc((size_t)p->n_workers, sizeof *optimal);
@@ -358,7 +366,7 @@ double planner_ideal(const struct plan *p)
 
 /* ---- mode ---- */
 
-/* Return the samples of a group's workers together. */
+/* Return the sum of batch [n_workers] over the members of a group. */
 static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
 {
     int64_t sum = 0;
@@ -368,9 +376,9 @@ static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
     return sum;
 }
 
-/* Give each group without samples one grain, from the worker with the largest batch. Otherwise,
- * with batch.min: 0, such a group would finish its epoch at once, and delay the others at the end
- * of theirs. -EINVAL: batch.global is too small.
+/* Give each group without samples in batch [n_workers] one grain, taken from the worker with the
+ * largest batch. Without samples, as batch.min: 0 allows, the group would finish its epoch
+ * immediately, and delay the others at the end of theirs. -EINVAL: batch.global is too small.
  */
 static int feed_groups(const struct job *job, const struct plan *p, int64_t grain, int64_t *batch,
                        struct eddis_error *err)
@@ -403,7 +411,7 @@ static int feed_groups(const struct job *job, const struct plan *p, int64_t grai
     return 0;
 }
 
-/* Check whether a worker's batch is outside its bounds. */
+/* Check whether some worker's batch is outside its bounds. */
 static bool is_outside(const struct split_worker *w, int n, const int64_t *batch)
 {
     for (int i = 0; i < n; i++)
@@ -413,7 +421,7 @@ static bool is_outside(const struct split_worker *w, int n, const int64_t *batch
 }
 
 /* Give every group samples, and let the members of a group finish together; groups do not wait for
- * each other.
+ * each other. The plan's predictions stay, unless the batches had to be split anew.
  */
 static int balance_groups(const struct job *job, struct plan *p, struct eddis_error *err)
 {
@@ -508,8 +516,8 @@ void planner_leave_open(struct plan *p)
 
 /* ---- while it runs ---- */
 
-/* Enter the running workers' batches and times; batch and equal [n_workers] are scratch.
- * *ret_pieces: whether a worker splits its batch into micro-batches.
+/* Enter the running workers' batches and times into the plan, with predictions. batch and equal
+ * [n_workers] are scratch. *ret_pieces: whether some worker splits its batch into micro-batches.
  */
 static void set_workers(struct plan *p, const struct planner_worker *w, int64_t *batch,
                         int64_t *equal, bool *ret_pieces)

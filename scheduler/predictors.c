@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-/* Moving rate of all writers together; a larger one is unstable if they write in lock step. */
+/* Sum of the moving rates of all writers; a larger sum is unstable if they write in lock step. */
 static const double ALL_WRITERS_RATE = 0.9;
 
-/* Predict synchronous training. */
+/* Store the samples per second of synchronous training in *ret. */
 static int predict_sync(const struct predictor_input *in, struct prediction *ret,
                         struct eddis_error *err)
 {
@@ -17,7 +17,9 @@ static int predict_sync(const struct predictor_input *in, struct prediction *ret
     return 0;
 }
 
-/* Choose the exchange period, and record the longer one of an endless job if it differs. */
+/* Fill in ret->options.period, and ret->free_period if a job without end would have a longer
+ * period.
+ */
 static int choose_period(const struct modes_setup *s, struct prediction *ret,
                          struct eddis_error *err)
 {
@@ -32,8 +34,8 @@ static int choose_period(const struct modes_setup *s, struct prediction *ret,
     return rc;
 }
 
-/* Predict elastic averaging; ret->group and ret->writers are set. A period or moving rate that the
- * job leaves open is chosen.
+/* Predict elastic averaging; ret->group and ret->writers must be set. Fill in ret->options: the
+ * job's, with a period and a moving rate chosen if the job leaves them open.
  */
 static int predict_elastic(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
@@ -50,7 +52,7 @@ static int predict_elastic(const struct predictor_input *in, struct prediction *
                                   err);
 }
 
-/* Predict elastic averaging with each worker a writer. */
+/* Predict elastic averaging with each worker a writer, in *ret. 0 or -ENOMEM. */
 static int predict_workers(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
 {
@@ -58,7 +60,7 @@ static int predict_workers(const struct predictor_input *in, struct prediction *
     return predict_elastic(in, ret, err);
 }
 
-/* Predict elastic averaging with each group a writer. */
+/* Predict elastic averaging with each group a writer, in *ret. 0 or -ENOMEM. */
 static int predict_groups(const struct predictor_input *in, struct prediction *ret,
                           struct eddis_error *err)
 {
@@ -79,7 +81,9 @@ size_t predictors(const struct predictor **ret)
     return sizeof table / sizeof *table;
 }
 
-/* Predict an algorithm with gradients in this wire format. -ENOTSUP: it has no predictor. */
+/* Predict an algorithm that sends gradients in this wire format, in *ret. -ENOTSUP: it has no
+ * predictor.
+ */
 static int predict_wire(const struct algorithm *a, const struct predictor_input *in,
                         enum sync_wire wire, struct prediction *ret, struct eddis_error *err)
 {

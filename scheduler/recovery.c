@@ -12,7 +12,8 @@
  */
 static const double young_s = 30, same_part = 0.2;
 
-/* Check whether all workers have finished; later failures of launcher and nodes do not matter. */
+/* Check whether all workers have finished. Then failures of the launcher or of nodes do not matter.
+ */
 static bool done(const struct recovery_case *c)
 {
     return c->all_done;
@@ -24,13 +25,16 @@ static bool is_blind(const struct recovery_case *c)
     return !c->any_page && !c->any_step;
 }
 
-/* Check whether some of the program was running. */
+/* Check whether mpirun was ordered, and at least one worker of the generation came up or the
+ * program gave a sign of life.
+ */
 static bool has_begun(const struct recovery_case *c)
 {
     return c->started && (c->any_up || c->alive_s > 0);
 }
 
-/* Check whether the program may have worked without reporting steps, and the user wants restarts.
+/* Check whether the program may have worked without reporting steps, and the user has set the
+ * number of restarts. False if the launch failed.
  */
 static bool is_trusted(const struct recovery_case *c)
 {
@@ -43,9 +47,9 @@ static double life_s(const struct recovery_case *c)
     return c->alive_s > 0 ? c->alive_s : c->now.age_s;
 }
 
-/* Check whether no step was done that a restart could continue from. It applies to the first
- * generation after any failure, and to a later one only if the program itself exited. Fewer samples
- * at once make it another attempt.
+/* Check whether there is no finished step that a restart could continue from. In the first
+ * generation this holds for every failure, in later ones only if the program itself exited. False
+ * if the rank can be given fewer samples, since a restart is another attempt then.
  */
 static bool no_step(const struct recovery_case *c)
 {
@@ -53,8 +57,8 @@ static bool no_step(const struct recovery_case *c)
            (c->generation <= 1 || c->cause == CAUSE_EXIT);
 }
 
-/* Check for exit codes of usage errors (2) and of shells for programs that cannot be run or found
- * (126, 127).
+/* Check whether the program cannot run: it exited with the code of a usage error (2), or with that
+ * of a shell for a program that cannot be executed or found (126, 127).
  */
 static bool never(const struct recovery_case *c)
 {
@@ -86,9 +90,9 @@ static bool models(const struct recovery_case *c)
     return c->models && c->cause == CAUSE_EXIT;
 }
 
-/* Check whether the same rank failed at the same step as before, and would do so again. If neither
- * generation did a step after resuming, both are at the step they resumed from, and nothing
- * follows.
+/* Check whether the same rank failed at the same step as in the generation before, and would do so
+ * again. False if neither generation did a step: then both failed where they had resumed, which
+ * says nothing about that step.
  */
 static bool same_step(const struct recovery_case *c)
 {
@@ -96,9 +100,9 @@ static bool same_step(const struct recovery_case *c)
            c->now.step == c->before.step && (c->now.stepped || c->before.stepped);
 }
 
-/* Check whether a rank failed by itself, in the same way at the same step as in the generation
- * before. All workers may fail at once, and another one is reported first; or the new plan gave the
- * faulty sample to another rank.
+/* Check whether a rank failed by itself, with the same exit code or signal at the same step as some
+ * rank of the generation before. The ranks may differ: all workers may fail together and another
+ * one is reported first, or the new plan gave the faulty sample to another rank.
  */
 static bool same_fault(const struct recovery_case *c)
 {
@@ -109,8 +113,8 @@ static bool same_fault(const struct recovery_case *c)
            c->before.stepped;
 }
 
-/* Check whether a program without known steps exited by itself soon after it began, as one does
- * that cannot find its modules or data. An exit because of lost peers does not count.
+/* Check whether a program without known steps exited by itself soon after its begin, as programs do
+ * that cannot find their modules or data. An exit because of lost peers does not count.
  */
 static bool too_young(const struct recovery_case *c)
 {
@@ -129,19 +133,21 @@ static bool same_age(const struct recovery_case *c)
            fabs(c->now.age_s - c->before.age_s) <= same_part * fmax(c->now.age_s, c->before.age_s);
 }
 
-/* Check whether a later generation did not come up. */
+/* Check whether a generation after the first did not come up. */
 static bool is_failed_start(const struct recovery_case *c)
 {
     return c->cause == CAUSE_LAUNCH && c->generation > 1;
 }
 
-/* Check whether RECOVERY_STARTS starts in a row have failed. */
+/* Check whether this is the RECOVERY_STARTS-th generation in a row that did not come up. */
 static bool no_start(const struct recovery_case *c)
 {
     return is_failed_start(c) && c->failed_starts + 1 >= RECOVERY_STARTS;
 }
 
-/* Check whether the permitted restarts, or losses of nodes, are used up. */
+/* Check whether the permitted restarts are used up, or after the loss of a node the permitted
+ * losses.
+ */
 static bool used_up(const struct recovery_case *c)
 {
     if (c->cause == CAUSE_NODE)
@@ -155,6 +161,7 @@ static bool unwanted(const struct recovery_case *c)
     return c->unwanted;
 }
 
+/* Rules, in order: the first rule that fits decides. */
 static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
@@ -222,8 +229,8 @@ const char *recovery_reasons(const struct recovery_case *c)
     return words[r] ? words[r] : "";
 }
 
-/* Check whether a kept network may have made the launch fail. A signal is not caused by the
- * network, and a network over which all ranks came up works.
+/* Check whether a network kept from an earlier job may have made the launch fail. A signal is not
+ * caused by the network, and a network over which all ranks came up works.
  */
 bool recovery_network_again(const struct recovery_case *c)
 {

@@ -9,25 +9,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const double GAP_S = 1;
-static const double UNSURE_S = 4;        /* longest wait until all speeds are known */
-static const double LEAST_GAIN = 0.01;   /* a change that costs a step pays off within a hundred */
-static const double BACK = -0.25;        /* cosine of two moves, below which one undoes the other */
-static const double BOUND_BY_DATA = 0.3; /* fraction of a worker's time that the reason mentions */
-static const double GROWN = 0.1;         /* relative growth of a batch that may slow its worker */
-static const double KEPT = 0.25;         /* fraction of a promised gain that counts as kept */
+static const double GAP_S = 1;    /* default of gap_s */
+static const double UNSURE_S = 4; /* longest wait until all speeds are known */
+/* Default of least_gain: a change that costs one step pays off within a hundred steps. */
+static const double LEAST_GAIN = 0.01;
+static const double BACK = -0.25; /* cosine of two moves, below which one undoes the other */
+/* Fraction of a worker's time spent waiting for data from which the reason mentions it. */
+static const double BOUND_BY_DATA = 0.3;
+static const double GROWN = 0.1; /* relative growth of a batch that may slow its worker */
+static const double KEPT = 0.25; /* least fraction of a promised gain that counts as kept */
 
 enum {
-    GAP_STEPS = 5,
-    BACKS = 2, /* moves back in a row that count as oscillation; a single one is a correction */
-    MAX_DOUBLINGS = 6,
-    QUIET_STEPS = 50, /* steps and ... */
-    QUIET_GAPS = 10,  /* ... gaps that a plan must hold before earlier moves are forgotten */
+    GAP_STEPS = 5, /* default of gap_steps */
+    BACKS = 2,     /* moves back in a row that count as oscillation; a single one is a correction */
+    MAX_DOUBLINGS = 6, /* most doublings of the gap */
+    QUIET_STEPS = 50,  /* steps that a plan must hold before earlier moves are forgotten */
+    QUIET_GAPS = 10,   /* gaps that a plan must also hold before earlier moves are forgotten */
 };
 
-/* ---- making one ---- */
+/* ---- making a policy ---- */
 
-/* Replace zeros in the setup by the defaults. */
+/* Replace zeros in the setup by the defaults. Clear its pointer to the workers, which are copied.
+ */
 static void fill_defaults(struct replan_setup *s)
 {
     if (!(s->gap_s > 0))
@@ -129,8 +132,8 @@ void replan_free(struct replan *r)
 
 /* ---- events ---- */
 
-/* Forget the moves that led to a plan that has held for long: it is no oscillation. Keep its
- * batches as `held`, if speeds last.
+/* If the plan in force has held for long, forget the moves that led to it, and the doublings of the
+ * gap: the moves were no oscillation. If speeds last, keep the plan's batches as r->held.
  */
 static void forget_moves(struct replan *r, double now_s)
 {
@@ -174,7 +177,7 @@ void replan_bounds(struct replan *r, int rank, int64_t min, int64_t max)
     r->fresh = true;
 }
 
-/* Check whether these moves undo those that led to the present batches. */
+/* Check whether a change to batch [n] undoes the moves that led to the present batches. */
 static bool moves_back(const struct replan *r, const int64_t *batch)
 {
     double both = 0, now = 0, before = 0;
@@ -198,8 +201,8 @@ static bool is_same(const struct replan *r, const int64_t *batch, int64_t period
     return period <= 0 || period == r->period;
 }
 
-/* Record the longest own time under the present batches and the one predicted for the new ones, of
- * workers that were measured.
+/* Record in r->before_s and r->promised_s the longest own time under the present batches, and the
+ * longest predicted for batch [n], over the workers that were measured.
  */
 static void promise(struct replan *r, const int64_t *batch)
 {
@@ -222,8 +225,9 @@ static bool made_slow(const struct replan *r)
     return (double)r->member[i].move > GROWN * (double)r->member[i].before;
 }
 
-/* Check once what the plan in force has gained, with r->split filled. If it is little of what was
- * promised, double the gap. If steps are longer than before, mark the plan as worse.
+/* Compare the longest own time under the plan in force with what was promised for the plan, once
+ * for each plan; r->split must be filled. If the gain is little of the promised one, double the
+ * gap. If steps are longer than under the previous plan, set r->worse.
  */
 static void look_at_promise(struct replan *r)
 {
@@ -239,9 +243,9 @@ static void look_at_promise(struct replan *r)
     r->before_s = r->promised_s = 0;
 }
 
-/* Record that a plan version was published. If it has the same batches, such as one that asks for a
- * checkpoint, it must be agreed on but starts nothing anew. Otherwise a job that saves each second
- * would never be re-planned.
+/* Record that a plan version was published. A version with the same batches and period, for example
+ * one that asks for a checkpoint, must be agreed on too, but restarts none of the waits. Otherwise
+ * a job that saves each second would never be re-planned.
  */
 void replan_published(struct replan *r, int64_t version, const int64_t *batch, int64_t period)
 {
@@ -301,7 +305,9 @@ static const char *time_text(double s, char *ret, size_t size)
     return ret;
 }
 
-/* Format that much of a worker's time is a wait for its data; "" otherwise. Return ret. */
+/* Format to ret, for the reason, which part of a worker's time is a wait for its data; "": less
+ * than BOUND_BY_DATA. Return ret.
+ */
 static const char *data_text(const struct replan *r, int rank, char *ret, size_t size)
 {
     double part = learner_input(replan_learner(r, rank));
@@ -312,7 +318,9 @@ static const char *data_text(const struct replan *r, int rank, char *ret, size_t
     return ret;
 }
 
-/* Fill ret->rank and ret->reason. forced: a worker is out of bounds. */
+/* Fill ret->rank and ret->reason for the batches in r->best. forced: a worker's batch is outside
+ * its bounds. ret->halved and ret->period must be set.
+ */
 static void say_why(const struct replan *r, bool forced, struct replan_proposal *ret)
 {
     int i = ret->rank = replan_slowest(r, replan_present);
@@ -343,8 +351,8 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
                   ret->period == 1 ? "" : "s", (long long)r->period);
 }
 
-/* Propose the plan before, which was measured to be better. Return false if its bounds have
- * changed, or it is the same.
+/* Fill *ret with a proposal of the previous plan's batches, under which steps were shorter, and
+ * copy them to r->best. Return false if the bounds do not allow them, or none differs from now.
  */
 static bool go_back(struct replan *r, struct replan_proposal *ret)
 {
@@ -367,8 +375,8 @@ static bool go_back(struct replan *r, struct replan_proposal *ret)
     return !is_same(r, r->best, 0);
 }
 
-/* Check whether the plan in force has had its time. If so, the reports so far are used up, and old
- * moves may be forgotten.
+/* Check whether the plan in force has lasted for the gap with its doublings. If so, mark the
+ * reports so far as used, and forget earlier moves if the plan has held for long.
  */
 static bool may_move(struct replan *r, double now_s)
 {
@@ -379,7 +387,9 @@ static bool may_move(struct replan *r, double now_s)
     return true;
 }
 
-/* Record the present speeds once a gap, if all workers have reported steps of the plan. */
+/* Record the present speeds as a past moment every gap_s, if all workers have reported steps of the
+ * plan.
+ */
 static void note_past(struct replan *r, double now_s)
 {
     if (now_s < r->past_s || replan_steps(r) < 0)
@@ -388,9 +398,9 @@ static void note_past(struct replan *r, double now_s)
     replan_note_past(r);
 }
 
-/* Check whether all workers' speeds are known, or have been awaited for UNSURE_S. Speeds that
- * change together are believed one after another, and a plan of only some would be wrong. Of many
- * workers one is always unsure, so the wait is bounded.
+/* Check whether the speeds of all workers are known, or some have been unknown for UNSURE_S. Speeds
+ * that change together become known one after another, and a plan from only some of them would be
+ * wrong. Of many workers some speed is always unknown, so the wait is bounded.
  */
 static bool is_sure(struct replan *r, double now_s)
 {
@@ -403,9 +413,9 @@ static bool is_sure(struct replan *r, double now_s)
     return now_s - r->sure_s < UNSURE_S ? !unsure : true;
 }
 
-/* Propose the plan that held before one made from a single moment, if that gains nothing over the
- * past moments. A worker that is delayed for many steps delays each step whatever its share, so of
- * two equal plans the first is better.
+/* Fill *ret with a proposal of r->held, if the plan in force was made from a single moment and
+ * gains nothing over the past moments. Return false otherwise. A worker that is delayed for many
+ * steps delays each step whatever its share, so of two equal plans the first is better.
  */
 static bool undo_by_past(struct replan *r, struct replan_proposal *ret)
 {
@@ -418,7 +428,9 @@ static bool undo_by_past(struct replan *r, struct replan_proposal *ret)
     return true;
 }
 
-/* Decide while speeds do not last. A plan's promise of one moment is not checked then. */
+/* Decide as replan_decide does, but from the past moments, since speeds do not last. What the plan
+ * in force promised from one moment is not checked.
+ */
 static bool decide_by_past(struct replan *r, double now_s, struct replan_proposal *ret)
 {
     struct replan_proposal p = { .batch = r->best };

@@ -19,13 +19,15 @@
  * faster.
  */
 static const double OFF_ONE = 0.2, OFF_MORE = 0.03, OFF_LESS = 0.005;
+/* Range in which `fit` searches the factor on the network's times. */
 static const double LEAST_SCALE = 1 / 8.0, MOST_SCALE = 1024;
 static const double ALIKE = 2; /* factor by which the two halves may differ, since the first may
                                 * contain a change */
 
 enum {
+    /* Steps of each half: two comparisons in a row must agree. */
     HALF_STEPS = 10,
-    MAX_DOUBLINGS = 6, /* of the number of steps required */
+    MAX_DOUBLINGS = 6, /* most doublings of the number of steps required */
     BISECTIONS = 40,
 };
 
@@ -61,8 +63,8 @@ static struct replan_exposed between(const struct replan_member *m)
                                     .exchange_s = m->last.exchange_s - m->mark.exchange_s };
 }
 
-/* Check whether every worker with samples has reported enough steps, and an exchange if there are
- * any.
+/* Check whether every worker with samples has reported enough steps since its mark and, if models
+ * are exchanged, an exchange.
  */
 static bool is_enough(const struct replan *r)
 {
@@ -114,8 +116,8 @@ static void add_reporter(const struct replan_member *m, const struct modes_time 
     ret->predicted_s += (crosses ? t->exposed_s : 0) + t->exchange_s * (double)e.exchanges / steps;
 }
 
-/* Predict a step if the network takes `scale` times as long, beside what was measured, in *ret.
- * Return false if there is no reporting worker or no memory.
+/* Fill *ret with the measured times of a step, and those predicted if the network took `scale`
+ * times as long. Return false if there is no reporting worker or no memory.
  */
 static bool compare(struct replan *r, double scale, struct compared *ret)
 {
@@ -140,7 +142,9 @@ static bool compare(struct replan *r, double scale, struct compared *ret)
     return told > 0;
 }
 
-/* Return the scale of the network at which the prediction equals measured_s, by bisection. */
+/* Return by bisection the factor on the network's times at which the prediction equals measured_s;
+ * 1: there is no prediction.
+ */
 static double fit(struct replan *r, double measured_s)
 {
     double low = log(LEAST_SCALE), high = log(MOST_SCALE);
@@ -168,8 +172,9 @@ static bool differ(const struct replan *r, const struct compared *c)
     return fabs(c->measured_s - c->predicted_s) > (trains_several(r) ? off : OFF_ONE) * step_s;
 }
 
-/* Return the logarithm of the network's scale that explains the steps since the marks; 0: they
- * agree with the network, or no scale explains them. Fill *c.
+/* Return the logarithm of the factor on the network's times that explains the steps since the
+ * marks; 0: the steps agree with the network, or no factor explains them. Fill *c with the
+ * comparison at factor 1, and update r->in_vain.
  */
 static double contradiction(struct replan *r, struct compared *c)
 {
@@ -189,14 +194,16 @@ static double contradiction(struct replan *r, struct compared *c)
     return log(scale);
 }
 
-/* Count exposed communication from the last reports on. */
+/* Begin the next comparison: make the last report of each worker its mark. */
 static void mark_all(struct replan *r)
 {
     for (int i = 0; i < r->n; i++)
         r->member[i].mark = r->member[i].last;
 }
 
-/* Scale the network by r->scale, and fill the scale and the network into *ret. */
+/* Multiply the network's times by exp(r->scale), and fill *ret with this factor and the network.
+ * Set r->scale to 0, and require more steps for the next comparison.
+ */
 static void refit(struct replan *r, struct replan_contradiction *ret)
 {
     ret->times = exp(r->scale);

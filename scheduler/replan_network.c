@@ -8,10 +8,11 @@ static const double PERIOD_CHANGE = 1.5; /* least ratio of periods that is worth
 
 enum { PERIOD_STEPS = 20 }; /* steps of a plan before its period is weighed */
 
-/* Count the steps that all workers report. Left out are workers that get no samples, or fewer than
- * they may take: the program may give them none, and they report nothing. If groups have models of
- * their own, a worker may have fewer than min_count without its bounds showing it; it counts only
- * if it reports.
+/* Return the least number of steps under the plan in force that a worker has reported; -1: a worker
+ * has reported none; INT64_MAX: no worker counts. Left out are workers that get no samples, or
+ * fewer than their minimum: the program may give them none, and they report nothing. If groups have
+ * models of their own, a worker may have fewer than min_count although its bounds allow that; it
+ * counts only if it reports.
  */
 int64_t replan_steps(const struct replan *r)
 {
@@ -93,7 +94,9 @@ int64_t replan_better_period(struct replan *r, batch_fn batch)
                : 0;
 }
 
-/* Return the relative change of samples per second if the present batches had another period. */
+/* Return the relative change of samples per second if the present batches had another period; 0: it
+ * cannot be predicted.
+ */
 static double gain_of(struct replan *r, int64_t period)
 {
     const struct modes_setup s = replan_modes(r, replan_present, &r->set.network);

@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
-static const double ERRORS = 2; /* standard errors that a gain must exceed, beside GAIN */
-static const double GAIN = 0.03;
+static const double ERRORS = 2;   /* standard errors that a gain must exceed, beside GAIN */
+static const double GAIN = 0.03;  /* relative gain that another plan must exceed, beside ERRORS */
 static const double EQUAL = 0.01; /* relative loss up to which another plan counts as equal */
 
 bool replan_is_unstable(const struct replan *r)

@@ -4,12 +4,15 @@
 
 #include <math.h>
 
-static const double OFF = 0.025; /* half of the 5 % by which a prediction may be wrong */
-static const double ALONE = 1.2; /* least speedup for which removing workers is worth it */
+/* Relative difference from which a prediction counts as wrong: half of the 5 % by which it may err.
+ */
+static const double OFF = 0.025;
+/* Least speedup for which it is worth removing all workers but one. */
+static const double ALONE = 1.2;
 
-enum { STEPS = 20 };
+enum { STEPS = 20 }; /* steps of a plan that an answer needs, and that it must hold for */
 
-/* Check whether steps of every worker with samples were measured. */
+/* Check whether every worker that has samples has measured steps. */
 static bool all_are_measured(const struct replan *r)
 {
     for (int i = 0; i < r->n; i++)
@@ -18,8 +21,9 @@ static bool all_are_measured(const struct replan *r)
     return true;
 }
 
-/* Return what a step takes beside own time, for the worker that waits least: communication, and how
- * much others' times exceed their medians now and then.
+/* Return the seconds of a step beyond own time, for the worker where they are fewest:
+ * communication, and waits for other workers' steps that exceed their median. 0: no worker has
+ * samples.
  */
 static double rest_s(const struct replan *r)
 {
@@ -31,8 +35,9 @@ static double rest_s(const struct replan *r)
     return isfinite(least) ? least : 0;
 }
 
-/* Compute the time of a step of the plan in force. Return false if it has had fewer than `wanted`
- * steps, or several models are trained.
+/* Store in *ret the seconds of a step of the plan in force, and fill r->split. Return false, with
+ * nothing changed, if a worker has reported fewer than `wanted` steps of the plan or has no
+ * measured steps, if no worker reports steps, or if several models are trained.
  */
 static bool step_of(struct replan *r, int64_t wanted, double *ret)
 {
@@ -56,9 +61,9 @@ bool replan_predicts(struct replan *r, double predicted_s, double *ret)
     return true;
 }
 
-/* Return the seconds of the global batch on one worker; INFINITY: it may not take it. Beyond twice
- * the largest batch measured, time is at least proportional, since a constant from smaller batches
- * is uncertain.
+/* Return the seconds in which worker m alone would do the global batch. INFINITY: it may not take
+ * so many samples, or has had none. Beyond twice the largest batch measured, time is assumed to be
+ * at least proportional, since a constant from smaller batches is uncertain.
  */
 static double alone_s(const struct replan *r, const struct replan_member *m)
 {
@@ -73,8 +78,8 @@ static double alone_s(const struct replan *r, const struct replan_member *m)
     return s;
 }
 
-/* Return a lower bound on the own time of a step for any split, as if samples were divisible, from
- * the models in r->split.  most_s: an upper bound.
+/* Return the longest own time of a step under the best split, as if samples were divisible, from
+ * the models in r->split. No real split is faster. most_s: result if even that time is too short.
  */
 static double balanced_s(const struct replan *r, double most_s)
 {
@@ -112,7 +117,7 @@ bool replan_alone(struct replan *r, int *ret_rank, double *ret_times)
     }
     if (r->alone_since == 0 || steps < r->alone_since)
         r->alone_since = steps;
-    if (steps < r->alone_since + STEPS) /* it may not last */
+    if (steps < r->alone_since + STEPS) /* the advantage may not last */
         return false;
     *ret_rank = best;
     *ret_times = step_s / best_s;

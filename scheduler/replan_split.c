@@ -17,8 +17,8 @@ const struct learner *replan_learner(const struct replan *r, int rank)
     return &r->member[rank].learner;
 }
 
-/* Return the seconds of a unit of the probe's ratios, the geometric mean over workers that were
- * measured; 0: none was.
+/* Return the seconds in a unit of the probe's ratios, as the geometric mean over the workers that
+ * were measured; 0: none was.
  */
 static double probe_unit_s(const struct replan *r)
 {
@@ -38,8 +38,8 @@ static double probe_unit_s(const struct replan *r)
     return n > 0 ? exp(sum / n) : 0;
 }
 
-/* Return a worker's time model; a ratio is converted with unit_s, unless that is 0, and is then a
- * guess.
+/* Return a worker's time model and its source. If the model is a ratio and unit_s is not 0, convert
+ * it to seconds by unit_s; then its source is TIME_GUESSED.
  */
 static struct replan_time time_of(const struct replan *r, int rank, double unit_s)
 {
@@ -64,8 +64,9 @@ void replan_times(const struct replan *r, struct replan_time *ret)
 
 /* ---- the best split within bounds ---- */
 
-/* Return the most samples that a worker may get for now, near what was measured. A worker without
- * samples so far may show its speed with an equal part.
+/* Return the most samples that a worker may get for now: TRUST times the largest batch measured on
+ * it. If nothing was measured, an equal part and a grain, so that the worker shows its speed. Never
+ * less than its batch.
  */
 static int64_t trusted(const struct replan *r, int rank)
 {
@@ -76,8 +77,8 @@ static int64_t trusted(const struct replan *r, int rank)
     return most > s->batch ? most : s->batch;
 }
 
-/* Set max of each worker. If the trusted batches cannot hold the global batch, raise all by the
- * same factor.
+/* Set max of each worker in r->split. If the trusted batches cannot hold the global batch, raise
+ * all by the same factor.
  */
 static void set_limits(struct replan *r)
 {
@@ -96,8 +97,8 @@ static void set_limits(struct replan *r)
     }
 }
 
-/* Give the fastest worker of each group at least one grain: a group without samples would finish
- * its epoch at once.
+/* Raise min of the fastest worker of each group in r->split to a grain, if it is 0: a group without
+ * samples would finish its epoch immediately.
  */
 static void feed_groups(struct replan *r)
 {
@@ -130,7 +131,7 @@ void replan_fill(struct replan *r)
     set_limits(r);
 }
 
-/* Narrow the bounds to between each worker's batch and the point half way to its best one. */
+/* Narrow the bounds in r->split to between each worker's batch and half way from it to r->best. */
 static void set_half_way(struct replan *r)
 {
     for (int i = 0; i < r->n; i++) {
@@ -217,7 +218,7 @@ static double exposed_s(const struct replan *r)
     return isfinite(least) && least > 0 ? least : 0;
 }
 
-/* Return the samples per second of groups that do not wait for each other. */
+/* Return the samples per second of these batches, if groups do not wait for each other. */
 static double free_rate(const struct replan *r, batch_fn batch)
 {
     double rate = 0;
@@ -235,8 +236,8 @@ static double free_rate(const struct replan *r, batch_fn batch)
     return rate;
 }
 
-/* Return the relative error of a worker's time, larger if it is estimated from few points. Only
- * those of its window count, which may have begun again under the plan.
+/* Return the relative error of a worker's time, larger if it is estimated from few points. Only the
+ * points of the worker's newest window count, which may have begun under the present plan.
  */
 static double error_of(const struct replan *r, int i)
 {
@@ -246,7 +247,7 @@ static double error_of(const struct replan *r, int i)
     return learner_error(l) * (1 + 4.0 / (double)(points > 0 ? points : 1));
 }
 
-/* Return the least gain for a relative error. It must have two standard errors, plus those by which
+/* Return the least gain that a change must promise if times have this relative error. It must have two standard errors, plus those by which
  * the slowest of n equal workers stands out.
  */
 static double threshold(const struct replan *r, double error)

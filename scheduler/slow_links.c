@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double SLOWER = 1 / 0.7; /* slowdown of a slow link, as STRAGGLER_TIMES */
-static const double OVER = 1.2;       /* below this factor it is no longer slow */
-static const double EXPLAINS = 0.5; /* fraction of the extra step time that a cause must explain */
-static const double LASTS_S = 3;    /* how long it must last; readings come at most once a second */
-static const double FOLLOWS = 0.1;  /* weight of the newest reading in the usual values */
-static const double DOUBTS = 0.01;  /* the same for a reading of a longer step */
+static const double SLOWER = 1 / 0.7; /* slowdown from which a link is slow, as STRAGGLER_TIMES */
+static const double OVER = 1.2;       /* slowdown below which a slow link is slow no longer */
+/* Fraction of the extra step time that a slow connection must explain. */
+static const double EXPLAINS = 0.5;
+/* Seconds that a change must last before it is reported; readings come at most once a second. */
+static const double LASTS_S = 3;
+static const double FOLLOWS = 0.1; /* weight of the newest reading in the usual values */
+static const double DOUBTS = 0.01; /* weight of a reading whose step is longer than usual */
 
 enum { SETTLED = 10 }; /* readings after which the usual values are known */
 
@@ -36,8 +38,8 @@ struct way {
 struct slow_links {
     int *ends; /* [n_nodes] ends of slow connections at each node; scratch */
     int n, n_nodes;
-    int wished, told;      /* rank to be reported; rank that was reported; -1: none */
-    int at;                /* worker whose connection is the slow one of `wished`, or was */
+    int wished, told;      /* rank to report, and rank reported as slow; -1: none */
+    int at;                /* rank whose connection is, or was, the slow one of `wished` */
     int64_t since;         /* number of the step at which `wished` changed */
     double noticed_s;      /* when it changed */
     struct slow_link last; /* as reported */
@@ -77,7 +79,8 @@ void slow_links_free(struct slow_links *s)
 
 /* ---- one connection ---- */
 
-/* Return the fraction of the extra step time in which the connection is busier than usual, 0 to 1.
+/* Return by how much the connection is busier than usual in a step, as a fraction of the extra step
+ * time, 0 to 1.
  */
 static double explained(const struct way *w)
 {
@@ -86,8 +89,8 @@ static double explained(const struct way *w)
     return more_s > 0 ? fmin(fmax((w->now.busy_s - w->usual.busy_s) / more_s, 0), 1) : 0;
 }
 
-/* Check whether a connection is slow: steps are longer, it carries less, and it explains the extra
- * time.
+/* Check whether a connection is slow: steps are longer than usual, the connection carries less, and
+ * it explains the extra time. If it was slow before, lower limits hold.
  */
 static bool is_slow(const struct way *w)
 {
@@ -98,7 +101,7 @@ static bool is_slow(const struct way *w)
            explained(w) >= (w->slow ? EXPLAINS / 2 : EXPLAINS);
 }
 
-/* Move a usual value towards the newest by a fraction. */
+/* Move *usual towards `now`, by `part` of the difference. */
 static void follow(double *usual, double now, double part)
 {
     *usual += part * (now - *usual);
@@ -140,7 +143,9 @@ void slow_links_take(struct slow_links *s, int rank, const struct link_load *l, 
 
 /* ---- which machine ---- */
 
-/* Return the node with most ends of slow connections; -1: none, or several have as many. */
+/* Return the node at which most slow connections end, from s->ends; -1: no connection is slow, or
+ * two nodes have equally many.
+ */
 static int shared_node(const struct slow_links *s)
 {
     int most = -1;
@@ -155,8 +160,8 @@ static int shared_node(const struct slow_links *s)
     return alone ? most : -1;
 }
 
-/* Return the rank whose connection is reported for a node: a slow one of the node itself, else a
- * slow one to it; -1: none.
+/* Return the rank whose slow connection is reported for a node: the busiest one of the node's own
+ * ranks, otherwise the busiest one to the node; -1: none is slow.
  */
 static int slowest_of(const struct slow_links *s, int node)
 {
@@ -204,7 +209,7 @@ static int find_node(struct slow_links *s)
     return n == 1 && s->n_nodes > 2 ? one : shared_node(s);
 }
 
-/* Describe the slow link of a node in *ret; rank: the node's first. */
+/* Fill *ret with the report that a node's link is slow. rank: the first rank on the node. */
 static void tell(const struct slow_links *s, int node, int rank, struct slow_link *ret)
 {
     int at = slowest_of(s, node);
@@ -222,8 +227,8 @@ static void tell(const struct slow_links *s, int node, int rank, struct slow_lin
                                .usual_bytes_per_s = w->usual.bytes_per_s };
 }
 
-/* Return the rank to be reported; -1: none. A reported one stays while any connection of its
- * machine is slow.
+/* Return the rank to report as slow: the reported one while any connection of its machine is slow,
+ * otherwise the first rank of the node whose link is slow; -1: none.
  */
 static int wished_rank(struct slow_links *s)
 {

@@ -23,11 +23,12 @@
 struct batch_multiples {
     const struct split_worker *w;
     int n;
+    /* Samples of a grain; grains to give; samples besides, fewer than a grain. */
     int64_t grain, count, rest;
     int64_t *cap; /* [n] most grains of each worker, at most count; borrowed */
 };
 
-/* Return the time in which worker i does its minimum and k grains more, in seconds. */
+/* Return the seconds that worker i takes for its minimum and k more grains. */
 static double end_s(const struct batch_multiples *g, int i, int64_t k)
 {
     return time_model_s(&g->w[i].t, g->w[i].min + k * g->grain);
@@ -49,7 +50,7 @@ static int64_t grains_within(const struct batch_multiples *g, int i, double limi
     return low;
 }
 
-/* Check whether all workers together end count grains by limit_s. */
+/* Check whether all workers together end g->count grains by limit_s. */
 static bool enough_within(const struct batch_multiples *g, double limit_s)
 {
     int64_t left = g->count;
@@ -59,8 +60,8 @@ static bool enough_within(const struct batch_multiples *g, double limit_s)
     return left <= 0;
 }
 
-/* Return the double with these bits. Non-negative doubles sort as their bits do, so halving between
- * bit patterns reaches the exact one in 63 steps.
+/* Return the double with these bits. Non-negative doubles sort as their bits do, so bisection on
+ * bits finds an exact threshold in 63 steps.
  */
 static double double_of(uint64_t bits)
 {
@@ -129,8 +130,8 @@ static int prepare(struct batch_multiples *g, int64_t total, struct eddis_error 
     return 0;
 }
 
-/* Give the rest, less than a grain, to the worker that ends earliest with it. -ERANGE: nobody may
- * take it.
+/* Add the rest, less than a grain, to the batch in b [n] of the worker that ends earliest with it.
+ * -ERANGE: nobody may take it.
  */
 static int give_rest(const struct batch_multiples *g, int64_t *b, struct eddis_error *err)
 {

@@ -7,21 +7,23 @@
 #include <stdlib.h>
 
 static const double CHANGE = STEP_WINDOW_RATIO; /* change of speed that batches do not explain */
-static const double LASTS_S = 1;                /* how long it must last to be reported */
+static const double LASTS_S = 1;                /* seconds that a change must last to be reported */
 static const double READ_S = 5;                 /* longest wait for readings of the machine */
 static const double EXPLAINS = 0.5;    /* fraction of the extra time that a cause must explain */
 static const double QUARTILES = 1.349; /* quartile distance, in standard deviations (normal law) */
 static const double MEDIAN_ERROR = 1.2533; /* error of a median, relative to that of a mean */
-static const double SURE = 2;              /* standard errors above the threshold */
+static const double SURE = 2; /* standard errors by which a slowdown must exceed the threshold */
 
-static const double STALLS_S = 0.003;  /* shorter waits come from the scheduler of the processor */
+/* Shortest wait for data that counts; shorter waits come from the processor's scheduler. */
+static const double STALLS_S = 0.003;
 static const double MOST_TIMES = 1000; /* factor assumed for a worker that only waits */
 
-static const double TELLS = 0.1;   /* excess over the usual value that is reported */
+/* Least excess over the usual value that is reported, as a fraction of the time. */
+static const double TELLS = 0.1;
 static const double FOLLOWS = 0.1; /* weight of the newest reading in the usual value */
 
 enum {
-    LASTS_STEPS = 5,
+    LASTS_STEPS = 5,   /* steps that a change must last to be reported */
     READINGS = 2,      /* readings of lost core time needed: the first may begin too early */
     LEARNT_STEPS = 10, /* steps that show whether a learnt time holds, or data are the bottleneck */
     SETTLED_STEPS = 20, /* steps of a window that can be the usual one */
@@ -30,30 +32,42 @@ enum {
 /* Measurements of one window; plan 0: there is none. */
 struct window {
     int64_t plan, since, steps, count;
+    /* Of a step: work, own time, wait for input, time in the run queue (NAN: unknown); relative
+     * standard error of own_s.
+     */
     double work, own_s, input_s, queued_s, error;
 };
 
+/* A worker's windows, and what was found and reported about them. */
 struct worker {
     struct time_model learnt;
-    struct window now, anchor, usual; /* anchor: the window that `now` is compared with */
-    double times, anchor_times;       /* own time relative to the usual one: now, at the anchor */
-    int64_t usual_count;              /* samples of a step before it became slow */
-    bool by_learnt;                   /* times is relative to what earlier jobs have learnt */
-    bool bound;     /* by its data: times is relative to a step with the data at hand */
-    int64_t stalls; /* since this step every one waited long for data; -1: none does */
-    int64_t since;  /* step since which it is slow, or no longer */
-    struct core_loss lost, usually_lost;
-    int readings;     /* readings of lost core time since it is slow */
-    double waits_s;   /* waits of a recent step, mean; NAN: unknown */
-    double noticed_s; /* when stragglers_next saw a state that is not reported yet; NAN: none */
-    bool slow, told;  /* it is slow; it was reported as slow */
+    /* Newest window; window that `now` is compared with; last window in which the worker was not
+     * slow.
+     */
+    struct window now, anchor, usual;
+    /* Own time relative to the usual own time: in `now`, and in `anchor`. */
+    double times, anchor_times;
+    int64_t usual_count; /* samples of a step before the worker became slow */
+    bool by_learnt;      /* `times` is relative to the time that earlier jobs have learnt */
+    /* Its data path is the bottleneck: `times` is relative to a step with the data at hand. */
+    bool bound;
+    /* First of the latest steps that all waited long for data; -1: the newest did not. */
+    int64_t stalls;
+    int64_t since;                       /* first step of the present state, slow or not slow */
+    struct core_loss lost, usually_lost; /* newest reading of lost core time, and usual values */
+    int readings;   /* different readings of lost core time since the worker is slow */
+    double waits_s; /* mean wait in a recent step, beyond own time; NAN: unknown */
+    /* Time at which stragglers_next noticed a state not yet reported; NAN: none. */
+    double noticed_s;
+    bool slow, told; /* the worker is slow; the last report says that it is slow */
 };
 
 struct stragglers {
     struct worker *worker; /* [n] */
-    double *sorted;        /* [n] */
+    double *sorted;        /* [n] scratch */
     int n;
-    struct worker all;        /* all workers together; only noticed_s, told and bound are used */
+    /* All workers together; only bound and what is_time uses are meaningful. */
+    struct worker all;
     struct slow_links *links; /* NULL: links are not watched */
 };
 
@@ -100,7 +114,9 @@ void stragglers_free(struct stragglers *s)
 
 /* ---- one worker's speed ---- */
 
-/* Return the window of a report. queued_s: seconds of a step in the run queue, NAN: unknown. */
+/* Return a window with the measurements of a report. queued_s: seconds of a step in the run queue,
+ * NAN: unknown.
+ */
 static struct window window_of(const struct step_metrics *f, double queued_s)
 {
     double n = fmin((double)f->points, STEP_WINDOW_MAX);
@@ -117,8 +133,8 @@ static struct window window_of(const struct step_metrics *f, double queued_s)
                             .error = MEDIAN_ERROR * noise / sqrt(n) };
 }
 
-/* Return the time of b's work relative to a's, beyond what the batches explain. times: a's own
- * factor over the usual time; m: the worker's model.
+/* Return the own time of window b relative to that of a, divided by the change that the work
+ * explains. times: slowdown in window a; m: the worker's model.
  */
 static double ratio(const struct window *a, const struct window *b, double times,
                     const struct time_model *m)
@@ -139,8 +155,8 @@ static double ratio(const struct window *a, const struct window *b, double times
     return 1;
 }
 
-/* Compare what follows with the present window. A speed that has been better for long becomes the
- * usual one.
+/* Make the present window the anchor, with which later windows are compared. If the window is long
+ * and faster than usual, its speed becomes the usual one.
  */
 static void drop_anchor(struct worker *w)
 {
@@ -148,7 +164,9 @@ static void drop_anchor(struct worker *w)
     w->anchor = w->now;
 }
 
-/* Take the first window as the usual one, or compare it with what earlier jobs have learnt. */
+/* Make the worker's first window its anchor, with slowdown 1. If the window is long enough and much
+ * slower than what earlier jobs have learnt, set the slowdown relative to that.
+ */
 static void take_first(struct worker *w)
 {
     double learnt_s = w->learnt.sample_s > 0 ? time_model_s(&w->learnt, w->now.count) : 0;
@@ -162,21 +180,24 @@ static void take_first(struct worker *w)
         w->anchor_times = w->times = w->now.own_s / learnt_s;
 }
 
-/* Check whether a window is a worker's first one, or is also its anchor and had few steps then. */
+/* Check whether this is a worker's first report, or a later report of its anchor window, which was
+ * still short when it became the anchor.
+ */
 static bool is_first(const struct worker *w, const struct window *now)
 {
     return w->now.plan == 0 || (w->anchor.plan == now->plan && w->anchor.since == now->since &&
                                 w->anchor.steps < SETTLED_STEPS);
 }
 
-/* Return the duration of a step relative to one with its data at hand. */
+/* Return by which factor the wait for data lengthens a step. */
 static double stall(const struct window *w)
 {
     return 1 / fmax(1 - w->input_s / w->own_s, 1 / MOST_TIMES);
 }
 
-/* Detect a data path that was slow from the beginning, which the worker's own past cannot show. Its
- * steps count across changes of plan, since the plan follows the time of the data.
+/* Update w->stalls, and set w->bound if the data path was slow from the beginning, which the
+ * worker's own past cannot show. While w->bound is set, the slowdown is relative to a step with the
+ * data at hand. Steps count across changes of plan, since the plan follows the time of the data.
  */
 static void note_input(struct worker *w)
 {
@@ -195,7 +216,7 @@ static void note_input(struct worker *w)
     w->anchor_times = w->times = w->stalls < 0 ? 1 : times;
 }
 
-/* Update whether a worker is slow, since which step, and what is usual. */
+/* Update whether the worker is slow, since which step, and the usual window and count. */
 static void note_speed(struct worker *w)
 {
     double err = w->bound ? 0 : hypot(w->now.error, w->usual.plan ? w->usual.error : 0);
@@ -293,8 +314,8 @@ void stragglers_take_step(struct stragglers *s, int rank, const struct straggler
 
 /* ---- causes ---- */
 
-/* Return the fraction of the extra step time that a wait explains; of the whole time, if nothing is
- * known of before. 0 to 1.
+/* Return the fraction of the extra step time that an increase of a wait from usual_s to wait_s
+ * explains, 0 to 1. If there is no usual window, return the wait as a fraction of the whole time.
  */
 static double part_of(const struct worker *w, double wait_s, double usual_s)
 {
@@ -305,8 +326,8 @@ static double part_of(const struct worker *w, double wait_s, double usual_s)
     return isfinite(part) ? fmin(fmax(part, 0), 1) : 0;
 }
 
-/* Return the fraction of core time lost beyond the usual loss; 0: too little to report. Usual
- * losses do not explain that a worker has become slower.
+/* Return the fraction of core time that a worker loses now beyond its usual loss; 0: too little to
+ * report. If the worker is compared with earlier jobs, the whole loss counts.
  */
 static double newly_lost(const struct worker *w, enum core_loss_kind kind)
 {
@@ -332,13 +353,14 @@ static double part_input(const struct worker *w)
     return w->bound ? 1 : part_of(w, w->now.input_s, w->usual.input_s);
 }
 
-/* Check whether the wait for data explains the extra time. */
+/* Check whether the wait for data explains the worker's extra time. */
 static bool waits_for_data(const struct worker *w)
 {
     return part_input(w) >= EXPLAINS;
 }
 
-/* Fill ret->cause and ret->confidence. */
+/* Fill ret->cause and ret->confidence for worker w: the cause that explains most of its extra time.
+ */
 static void find_cause(const struct worker *w, struct straggler *ret)
 {
     double input = part_input(w);
@@ -355,8 +377,8 @@ static void find_cause(const struct worker *w, struct straggler *ret)
     }
 }
 
-/* Fill ret->lost with the core time that a slow worker loses beyond the usual, unless it waits for
- * data.
+/* Fill ret->lost with the core time that worker w loses beyond the usual, if it is slow and does
+ * not wait for data. ret->cause must be set.
  */
 static void find_loss(const struct worker *w, struct straggler *ret)
 {
@@ -393,7 +415,7 @@ static double waited_for(struct stragglers *s, int rank)
     return waited_s > TELLS * w->now.own_s ? waited_s : 0;
 }
 
-/* Describe a worker in *ret. */
+/* Fill *ret with the report that a worker is slow, or no longer slow. */
 static void tell(struct stragglers *s, int rank, struct straggler *ret)
 {
     const struct worker *w = &s->worker[rank];
@@ -420,8 +442,8 @@ static void tell(struct stragglers *s, int rank, struct straggler *ret)
 
 /* ---- which worker ---- */
 
-/* Return the lower median of all workers' slowdown, at least 1; more than half are at least as
- * slow. A job of one worker has no common slowdown.
+/* Return the lower median of all workers' slowdown, at least 1: more than half of the workers are
+ * at least as slow. For a job of one worker return 1.
  */
 static double common_times(struct stragglers *s)
 {
@@ -438,8 +460,8 @@ static double common_times(struct stragglers *s)
     return fmax(s->sorted[(n - 1) / 2], 1);
 }
 
-/* Check whether to wait for readings of the machine that explain why a worker is slow. They come
- * less often than steps.
+/* Check whether to wait before a slow worker is reported, because readings of its machine may
+ * explain why it is slow. They come less often than steps.
  */
 static bool is_to_be_read(const struct worker *w, double now_s)
 {
@@ -450,8 +472,8 @@ static bool is_to_be_read(const struct worker *w, double now_s)
     return known && w->readings < READINGS && now_s - w->noticed_s < READ_S && !waits_for_data(w);
 }
 
-/* Check whether a worker's state has differed from the reported one for long enough, and if so
- * count it as reported.
+/* Check whether the worker's state `slow` has differed from the reported one for long enough. If
+ * so, record it as reported.
  */
 static bool is_time(struct worker *w, bool slow, double now_s)
 {
@@ -481,7 +503,7 @@ static bool most_are_bound(const struct stragglers *s)
     return 2 * bound > slow;
 }
 
-/* Fill ret->lost with the lower median of what the slow workers lose, for each kind. */
+/* Fill ret->lost, for each kind, with the lower median of the core time that slow workers lose. */
 static void find_common_loss(struct stragglers *s, struct straggler *ret)
 {
     for (int kind = 0; kind < CORE_LOSSES; kind++) {
@@ -496,8 +518,8 @@ static void find_common_loss(struct stragglers *s, struct straggler *ret)
     }
 }
 
-/* Report that most workers have become slow together, or are no longer. Return whether there is
- * news.
+/* Check whether there is news of all workers together: most have become slow, or most no longer
+ * are. If so, fill *ret. times: common slowdown.
  */
 static bool next_of_all(struct stragglers *s, double times, double now_s, struct straggler *ret)
 {
@@ -514,8 +536,9 @@ static bool next_of_all(struct stragglers *s, double times, double now_s, struct
     return true;
 }
 
-/* Report a slow link. Return whether there is news. A worker that is slow by itself is reported as
- * such instead. If most workers are slow, busy machines also slow down what they send.
+/* Check whether there is news of a slow link, and fill *ret. If the worker of that link is slow by
+ * itself, or most workers are, the link is not reported: busy machines also slow down what they
+ * send.
  */
 static bool next_link(struct stragglers *s, double now_s, struct straggler *ret)
 {

@@ -25,7 +25,8 @@ static bool measured(double x)
     return isfinite(x) && x > 0;
 }
 
-/* Return the exact model of an emulated device. -EINVAL: it has no speed. */
+/* Store in *ret the exact model of an emulated device. -EINVAL: a number of its speed is invalid.
+ */
 static int emulated_model(const struct device *d, struct time_model *ret, struct eddis_error *err)
 {
     double sample_s = d->sample_s / d->rate;

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from . import _lib as L
 from ._worker import run_all, say, worker
 
-KEEP_AS_THE_JOB_SAYS = 0
+KEEP_AS_THE_JOB_SAYS = 0  # keep as many checkpoints as the job's setting says
 # Errors that end the job.  After any other failure of a checkpoint training continues.
 _FATAL = (-errno.ESTALE, -errno.ETIMEDOUT, -errno.ECONNABORTED)
 
@@ -30,8 +30,8 @@ def _address(data: memoryview) -> int:
 
 
 def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
-    """Write one checkpoint of these entries; raise Error if it fails. `entries` is called when the parameters have the
-    values to be kept.  Collective."""
+    """Write one checkpoint of these entries; raise Error if that fails.  If the workers give the checkpoint up, rank 0
+    prints why.  `entries` is called when the parameters have the values to be kept.  Collective."""
     checkpoint = ctypes.c_void_p()
     run_all(worker.before_values)
     L.call("checkpoint_begin", worker.handle, None, checkpoint)

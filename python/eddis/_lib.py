@@ -45,7 +45,8 @@ class _Message(Structure):
 
 
 class _Sized(Structure):
-    """A struct whose first member is its own size, so that a newer library knows which members this version has."""
+    """A struct of lib/eddis.h whose first member is its own size, so that a newer library knows which members this
+    version has."""
 
     def __init__(self, **members: Any) -> None:
         super().__init__(**members)
@@ -108,7 +109,7 @@ _CALLS = {
     "step_begin": [c_void_p, POINTER(Step)],
     "step_end": [c_void_p, POINTER(Report)],
     "finish": [c_void_p, c_int64],
-    "plan_step": [c_void_p, c_int64, c_int64, POINTER(Step)],  # the time-out is not the last one
+    "plan_step": [c_void_p, c_int64, c_int64, POINTER(Step)],  # the time-out is not the last argument
     "sample_indices": [c_void_p, POINTER(Step), POINTER(c_int64)],
     "counts": [c_void_p, c_int64, POINTER(c_int64)],
     "set_weight": [c_void_p, c_double],
@@ -145,7 +146,7 @@ _OTHERS = {
 
 def _beside_program() -> str | None:
     """Return the path of the library that belongs to the eddis-run in PATH, installed or in a build folder; None: not
-    found.  For scripts that run without eddis-run."""
+    found.  For scripts that are started without eddis-run."""
     program = shutil.which("eddis-run")
     if not program:
         return None
@@ -196,7 +197,8 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def told(name: str, *arguments: Any) -> tuple[int, str]:
-    """Call eddis_<name> as `call` does; return its result and the message that may come with a success."""
+    """Call eddis_<name> as `call` does; return its result, and the message that the library may write on success ("":
+    none)."""
     message = _Message()
     result = _functions[name](*arguments, byref(message))
     if result < 0:
@@ -205,7 +207,7 @@ def told(name: str, *arguments: Any) -> tuple[int, str]:
 
 
 def repeat(name: str, *arguments: Any) -> int:
-    """Call eddis_<name> as `call` does, and repeat it as long as it ends with -ETIMEDOUT."""
+    """Call eddis_<name> as `call` does, again and again as long as it fails with -ETIMEDOUT."""
     while True:
         try:
             return call(name, *arguments)

@@ -22,8 +22,8 @@ from typing import Any, Protocol, Union
 from . import _lib as L
 
 READ_AHEAD = 8  # steps: enough for a loader with four processes that prefetch two batches each
-MAX_READ_AHEAD = 64
-READ_NONE = -1
+MAX_READ_AHEAD = 64  # most steps that a loader may read ahead
+READ_NONE = -1  # value of the option read_ahead for no step; 0 means the library's default
 
 
 class Mark(enum.Enum):
@@ -32,7 +32,7 @@ class Mark(enum.Enum):
     ASKED = enum.auto()  # the loop begins to wait for a batch
     GOT = enum.auto()  # the batch has arrived
     BEGUN = enum.auto()  # the step has begun
-    WAITS = enum.auto()  # it begins to wait for the other workers' gradients
+    WAITS = enum.auto()  # the worker begins to wait for the other workers' gradients
     GOES_ON = enum.auto()  # the gradients are combined
     ENDS = enum.auto()  # the step ends
 
@@ -62,7 +62,8 @@ def _address(memory: Memory | None) -> int | None:
 
 
 def _hold(objects: Iterable[Any]) -> None:
-    """Keep these objects for ever: the library uses their memory, perhaps even after the interpreter has ended."""
+    """Keep these objects until the process ends: the library uses their memory, perhaps even after the interpreter has
+    ended."""
     for it in objects:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(it))
 
@@ -83,34 +84,37 @@ class Worker:
 
     def __init__(self) -> None:
         self.handle: ctypes.c_void_p | None = None
-        self.options: dict[str, int] = {}
-        self.world = L.World()
+        self.options: dict[str, int] = {}  # options of eddis_open, by name
+        self.world = L.World()  # the job's state when `look` last read it
         self.step = L.Step(flags=L.STEP_READS)  # the library reads values at the first step, too
         self.committed = False  # all parameters are registered and the group is known
-        self.in_step = False
+        self.in_step = False  # `step` has begun and not ended
         self.is_touched = False  # the script has used the step: a backward pass, a weight or an optimizer's step
-        self.over = False  # there are no more steps
-        self.rounds = 0  # rounds of gradients in the step
+        self.over = False  # no later step can begin
+        self.rounds = 0  # rounds of gradients that were combined in the step
         self.weight = 0.0  # weight of this worker's gradients in the step
         self.is_weight_open = False  # the library does not know the weight yet
         self.is_sum = False  # losses are sums over samples, not means
-        self.is_empty = False  # the step's batch has no samples that count
-        self.n_counting = 0  # workers of the group with samples in the step; 0: not yet computed
+        self.is_empty = False  # the step's batch has no samples that count, so its loss is no number
+        self.n_counting = 0  # workers of the group with samples in the step; 0: n_with_samples has not asked yet
         self.loops = 0  # loops over the loader that the script has begun
         self.next_step = 0  # number of the step after the present one
-        self.report = L.Report()  # sent at the end of the step
+        self.report = L.Report()  # what `end` reports of the step
         # Callbacks
-        self.before_commit: list[Callable[[], None]] = []  # register parameters
-        self.after_commit: list[Callable[[], None]] = []  # the group is now known
+        self.before_commit: list[Callable[[], None]] = []  # register parameters with the library
+        self.after_commit: list[Callable[[], None]] = []  # called once the group is known
         self.before_values: list[Callable[[], None]] = []  # put values where the library will read them
         self.before_steps: list[Callable[[], None]] = []  # give the library the values' present addresses
         self.after_values: list[Callable[[], None]] = []  # take values that the library has written
-        self.before_end: list[Callable[[], None]] = []  # check, for each optimizer, that the step can end
-        self.at_start: list[Callable[[], None]] = []  # share the other tensors of models
-        self.before_restore: list[Callable[[], None]] = []  # look at the model as the script has made it
+        # Called before a step ends: raise an error if it cannot, fill in its report.
+        self.before_end: list[Callable[[], None]] = []
+        # Share the models' tensors that are not registered, at a start without checkpoint.
+        self.at_start: list[Callable[[], None]] = []
+        # Called before a checkpoint is read: examine the model as the script has made it.
+        self.before_restore: list[Callable[[], None]] = []
         self.marks: list[Callable[[Mark], None]] = []  # called at each mark
-        self.restore: Callable[[], bool] | None = None  # continue from a checkpoint; False: there is none
-        self.save: Callable[[], None] | None = None  # write a checkpoint, with all other workers
+        self.restore: Callable[[], bool] | None = None  # continue from a checkpoint; returns False if there is none
+        self.save: Callable[[], None] | None = None  # write a checkpoint, together with all other workers
         self.is_told_unsaved = False  # the message that the script saves nothing was printed
         self.outliving: dict[int, Any] = {}  # owners of the values' memory that the library uses, by parameter
 
@@ -205,13 +209,14 @@ class Worker:
     # ---- before the first step
 
     def set_data(self, samples: int, epochs: int) -> None:
-        """Join the job and give the library the number of samples and epochs (0: unknown)."""
+        """Join the job and give the library the number of samples in an epoch, and the number of epochs (0: unknown).
+        """
         self.open()
         L.call("set_data", self.handle, samples, epochs)
 
     def commit(self) -> None:
-        """End the registration of parameters: all workers then know the groups and the mode.  Later calls do nothing.
-        Collective."""
+        """End the registration of parameters, and read the group and the mode, which all workers then know.  Later
+        calls do nothing.  Raises Error.  Collective."""
         if self.committed:
             return
         run_all(self.before_commit)
@@ -247,8 +252,8 @@ class Worker:
             told(what)
 
     def plan_step(self, step: int) -> L.Step | None:
-        """Return the library's plan of a later step for this worker; None: it is after the last step.  Waits for the
-        plan."""
+        """Return what the library plans for this worker in step number `step`, which has not begun; None: there is no
+        such step.  Waits for the plan."""
         told = L.Step()
         if self.over:
             return None
@@ -261,7 +266,8 @@ class Worker:
         return index[:step.count]
 
     def begin(self) -> bool:
-        """Begin the next step; return False if there is none."""
+        """Begin the next step and describe it in `step`, `weight` and the other members; return False if there is none.
+        Takes values that the library has written.  Raises Error."""
         if self.over:
             return False
         if self.step.flags & L.STEP_READS:
@@ -297,19 +303,22 @@ class Worker:
         self.weight = weight
 
     def hold(self, samples: int) -> None:
-        """Record that the step's batch has `samples` samples, the weight unless the script sets another one."""
+        """Record that the step's batch holds `samples` samples.  Their number becomes the weight, unless losses are
+        sums or the script sets a weight."""
         self.is_empty = not samples
         if not self.is_sum:
             self.weight, self.is_weight_open = float(samples), True
 
     def fix_weight(self) -> None:
-        """Pass the weight to the library if it does not have it yet: before the step's first announcement."""
+        """Pass the weight to the library if the library does not have it yet.  To be called before the step's first
+        announcement."""
         if self.is_weight_open and self.in_step:
             self.is_weight_open = False
             L.call("set_weight", self.handle, self.weight)
 
     def n_with_samples(self) -> int:
-        """Return how many workers of the group have samples in the step."""
+        """Return how many workers of the group have samples in the step.  Asks the library at the first call in a step.
+        """
         if not self.n_counting:
             counts = (ctypes.c_int64 * self.world.n_group_ranks)()
             L.call("counts", self.handle, self.step.step, counts)
@@ -317,8 +326,8 @@ class Worker:
         return self.n_counting
 
     def compare_loops(self) -> None:
-        """Raise RuntimeError if workers of the group are in different loops over the loader.  Collective in the group.
-        """
+        """Raise RuntimeError if workers of the group are in different loops over the loader, according to `loops`.
+        Collective in the group."""
         rows = (ctypes.c_int64 * (2 * self.world.n_group_ranks))()
         own = (ctypes.c_int64 * 2)(self.rank, self.loops)
         self.collective(L.ALLGATHER, rows, ctypes.sizeof(own), scope=L.GROUP, input=own)
@@ -337,14 +346,14 @@ class Worker:
             L.lib.eddis_stop(self.handle)
 
     def wait_set(self, number: int) -> None:
-        """Wait until the present round of parameter set `number` is combined."""
+        """Wait until the present round of parameter set `number` is combined, and count it in `rounds`."""
         L.wait("wait_set", self.handle, number)
         self.rounds += 1
 
     def end(self, is_left: bool = False) -> None:
-        """End the step, and write the checkpoint if the plan requests one.  Do nothing outside of a step. is_left: the
-        loop was left before backward().  Raises RuntimeError if the step had no backward pass that combines gradients.
-        """
+        """End the step, and write the checkpoint if the plan requests one.  Do nothing outside of a step.  is_left: the
+        loop was left before backward(), so the step needs no round of gradients.  Raises RuntimeError if the step had
+        no backward pass that combines gradients."""
         if not self.in_step:
             return
         run_all(self.before_end)
@@ -378,7 +387,7 @@ class Worker:
 
     def finish(self) -> None:
         """End all steps.  In async and hybrid mode the parameters are then the center variable, the common model.
-        Collective."""
+        Until all groups have ended, join the checkpoints that other workers write.  Collective."""
         if not self.committed or self.over:
             return
         self.end()
@@ -402,9 +411,9 @@ class Worker:
 
     def collective(self, kind: int, memory: Memory, n: int, *, scope: int = L.ALL, input: Memory | None = None,
                    dtype: int = 0, op: int = 0, root: int = 0) -> None:
-        """Run eddis_collective on `memory`, n elements or bytes, and wait for it.  Joins the job.  A signal handler may
-        raise during the wait; the library then goes on with the operation, so the memory is kept for ever.  Collective.
-        """
+        """Run eddis_collective on `memory`, n elements or bytes, and wait for its end.  The result is in `memory`.
+        Joins the job.  A signal handler may raise during the wait; the library then goes on with the operation, so the
+        memory is kept until the process ends.  Collective."""
         self.open()
         request = ctypes.c_void_p()
         wish = L.Collective(kind=kind, scope=scope, buffer=_address(memory), input=_address(input), n=n, dtype=dtype,

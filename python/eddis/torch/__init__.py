@@ -90,10 +90,10 @@ def mode() -> str:
 def set_weight(weight: float) -> None:
     """Weight this worker's gradients of this step by `weight` instead of its number of samples.
 
-    For losses that are not means over samples, such as a mean over tokens: then the weight is the number of tokens.
-    Call it inside of the loop, before backward(), once a step.  Only the ratio of the workers' weights matters; 0
-    counts nothing.  A worker without samples keeps the weight 0.  Raises RuntimeError outside of the loop, or for an
-    optimizer with loss="sum".
+    For losses that are not means over samples: for a mean over tokens the weight is the number of tokens.  Call it
+    inside of the loop, before backward(), once in a step.  Only the ratio of the workers' weights matters; gradients of
+    weight 0 do not count.  A worker without samples keeps the weight 0.  Raises RuntimeError outside of the loop, or
+    for an optimizer with loss="sum".
     """
     worker.set_weight(float(weight))
 
@@ -130,9 +130,9 @@ def stop() -> None:
 
 
 def finish() -> None:
-    """End all steps.  Call it before evaluating the final model if the loader does not know the number of epochs.  In
-    async and hybrid mode the parameters are then the common model.  The end of the script does the same.  Collective.
-    """
+    """End all steps.  If the loader does not know the number of epochs, call it before the final model is evaluated.
+    In async and hybrid mode the parameters are then the common model.  The end of the script does the same.
+    Collective."""
     worker.finish()
 
 

@@ -119,9 +119,9 @@ def tell_of_one_value() -> None:
     """Until the step's end, let every batch normalisation that gets one value per channel raise an error that names the
     remedy.  PyTorch rejects such an input anyway.
 
-    It is a hook of all modules, so that nothing stays in the script's own modules, which it may copy or save.  The hook
-    is active only in steps with one sample, since few jobs have such steps, and only if there is a batch normalisation.
-    Its id never changes, since torch.compile would compile anew for each other id.
+    This is done by a hook of all modules, so that nothing stays in the script's own modules, which it may copy or save.
+    The hook is active only in steps with one sample, since few jobs have such steps, and only if there is a batch
+    normalisation.  Its id never changes, since torch.compile would compile anew for each other id.
     """
     global _hook
     if not _is_there_any():
@@ -134,12 +134,12 @@ def tell_of_one_value() -> None:
 
 @functools.cache
 def _is_there_any() -> bool:
-    """Check once whether the process has a batch normalisation other than SyncBatchNorm."""
+    """Check whether the process has a batch normalisation other than SyncBatchNorm.  The first answer is kept."""
     return any(issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) for it in gc.get_objects())
 
 
 def _tell_no_more(mark: Mark) -> None:
-    """Remove the hook at the end of a step; a callback of Worker.marks."""
+    """Remove the hook of tell_of_one_value at the end of a step.  A callback of Worker.marks."""
     if _hook is not None and mark is Mark.ENDS:
         modules._global_forward_pre_hooks.pop(_hook.id, None)
 

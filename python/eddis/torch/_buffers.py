@@ -30,7 +30,7 @@ class _Statistic:
         self.name, self.module, self.attribute = name, module, attribute
         self.id = -1
         self.registered: torch.Tensor | None = None  # tensor that the library reads and writes
-        self.address = 0  # its address at registration; its storage may move later
+        self.address = 0  # address of `registered` at registration; its storage may move later
         self.device: Device | None = None
 
     @property
@@ -40,8 +40,8 @@ class _Statistic:
 
 
 class ModelState:
-    """The running statistics of one model, whose parameters belong to an optimizer's parameter set. `known`: modules
-    whose statistics another model already has."""
+    """The running statistics of one model, whose parameters belong to an optimizer's parameter set `number`.  known:
+    modules whose statistics another ModelState already has."""
 
     def __init__(self, worker: Worker, number: int, model: torch.nn.Module, known: set[torch.nn.Module]) -> None:
         self.worker, self.number, self.model = worker, number, model
@@ -61,7 +61,8 @@ class ModelState:
         return {s.module for s in self.statistics}
 
     def _register(self) -> None:
-        """Register all statistics with the library, those on a device by a copy in host memory."""
+        """Register all statistics with the library; for those on a device, register a copy in host memory.  A callback
+        before commit."""
         worker = self.worker
         layer = L.call("add_layer_to", worker.handle, self.number, f"eddis.statistics{self.number}".encode(), 0)
         for s in self.statistics:
@@ -97,13 +98,14 @@ class ModelState:
 
 
 def share_rest(states: Iterable[ModelState], trained: Iterable[torch.Tensor]) -> None:
-    """Overwrite with rank 0's values all tensors of these models that the library does not know: neither `trained`
-    parameters nor running statistics.  Collective."""
+    """Overwrite with rank 0's values all tensors of these models that the library does not know.  It knows the
+    `trained` parameters and the running statistics.  Collective."""
     done = {id(t) for t in trained} | {id(s.tensor) for state in states for s in state.statistics}
     rest = {id(t): t for state in states for held in (state.model.parameters(), state.model.buffers()) for t in held}
     broadcast_tensors([t for key, t in rest.items() if key not in done], 0)
 
 
 def _is_drawn(tensor: torch.Tensor | None) -> bool:
-    """Check whether a statistic can be state of the library: a dense floating-point tensor on a CPU or CUDA device."""
+    """Check whether a statistic can be registered with the library: a dense floating-point tensor on a CPU or CUDA
+    device."""
     return tensor is not None and tensor.device.type in DEVICES and tensor.dtype in FLOATING and is_dense(tensor)

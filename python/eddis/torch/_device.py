@@ -38,7 +38,7 @@ from .._worker import Mark, Worker
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
-_WAIT_S = L.SLICE_NS / 1e9
+_WAIT_S = L.SLICE_NS / 1e9  # longest single wait, so that Python can run signal handlers
 _EXIT_S = 5  # longest wait for a copy in progress when the script ends
 
 
@@ -46,7 +46,7 @@ class Copied(Protocol):
     """Copies in progress."""
 
     def synchronize(self) -> None:
-        """Wait until they are done."""
+        """Wait until the copies are done."""
 
 
 class Device(Protocol):
@@ -60,7 +60,7 @@ class Device(Protocol):
         after the interpreter's end."""
 
     def here(self) -> Any:
-        """Return the stream on which the script now gives work to the device, for `to_host`."""
+        """Return the stream on which the script's thread now gives work to the device, for `to_host`."""
 
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[Any]) -> Copied:
         """Begin to copy tensors to hosts, after the present work of the streams `behind` and after all copies begun
@@ -80,9 +80,9 @@ class Device(Protocol):
 
 
 def _served(name: str) -> Callable[[Callable[[], object]], object]:
-    """Return a function that has a thread of its own make calls, in order.  The thread ends before the interpreter
-    does: a thread that returns from PyTorch afterwards would crash the process.  From then on calls are made at once.
-    """
+    """Return a function that takes a call and has a thread of its own make it, in order, without waiting.  The thread
+    ends before the interpreter does: a thread that returns from PyTorch afterwards would crash the process.  From then
+    on the caller makes its calls itself."""
     calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
 
     def serve() -> None:
@@ -245,15 +245,15 @@ def device_of(tensor: torch.Tensor) -> Device | None:
 
 
 def _made(key: Any, make: Callable[[], Device]) -> Device:
-    """Return the device of this key; make it at the first call."""
+    """Return the device of this key; at the first call for a key, make the device."""
     if key not in _devices:
         _devices[key] = make()
     return _devices[key]
 
 
 class Places:
-    """The places of device tensors whose values the library reads and writes: copies them before it reads, and back
-    after it has written."""
+    """The places of device tensors whose values the library reads and writes.  The tensors are copied to them before
+    the library reads, and back after it has written."""
 
     def __init__(self, worker: Worker) -> None:
         self._of: list[tuple[Device, list[Callable[[], torch.Tensor]], list[torch.Tensor]]] = []
@@ -261,8 +261,8 @@ class Places:
         worker.after_values.append(self._put)
 
     def add(self, device: Device, tensors: list[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
-        """Make and return the places of tensors on a device.  Each tensor is given by a function that returns it, since
-        the script may replace it."""
+        """Make places for tensors on a device, and return the places.  Each tensor is given by a function that returns
+        it, since the script may replace it."""
         places = device.places_for([tensor() for tensor in tensors])
         self._of.append((device, tensors, places))
         return places
@@ -274,7 +274,7 @@ class Places:
             copied.synchronize()
 
     def _put(self) -> None:
-        """Copy all places to their tensors; the device's later work waits for it."""
+        """Begin to copy all places to their tensors; the device's later work waits for the copies."""
         for device, tensors, places in self._of:
             device.to_device([tensor().detach() for tensor in tensors], places)
             device.join()
@@ -288,18 +288,18 @@ class Announcer:
         self._announce = announce
         self._call = _served("eddis announcer")
         self._changed = threading.Condition()
-        self._left = 0
-        self._error: BaseException | None = None
+        self._left = 0  # calls of put whose gradients are not announced yet
+        self._error: BaseException | None = None  # first error of an announcement
 
     def put(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
-        """Announce these gradients, tuples (number, source, result), when the copies are done; None: at once.  Do not
-        wait."""
+        """Have the thread announce these gradients, tuples (number, source, result), when the copies are done; None:
+        there are no copies to wait for.  Does not wait."""
         with self._changed:
             self._left += 1
         self._call(lambda: self._run(copied, announced))
 
     def drain(self) -> None:
-        """Wait until all are announced.  Raises the first error of an announcement."""
+        """Wait until all gradients given to `put` are announced.  Raises the first error of an announcement."""
         with self._changed:
             while self._left:
                 self._changed.wait(_WAIT_S)  # in slices, so that Ctrl-C is handled
@@ -307,7 +307,8 @@ class Announcer:
                 raise self._error
 
     def _run(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
-        """Wait for the copies and announce; keep the first error for drain.  Runs in the thread."""
+        """Wait for the copies and announce the gradients; keep the first error for `drain`.  Runs in the announcer's
+        thread."""
         try:
             if copied:
                 copied.synchronize()
@@ -328,7 +329,7 @@ class Clock:
         self._worker, self._device = worker, device
         self._asked: Any = None  # mark: the loop asked for a batch
         self._got: Any = None  # mark: the batch arrived
-        self._since: Any = None  # mark: the device began to compute
+        self._since: Any = None  # mark: the device began to compute, at the step's begin or after a round
         self._parts: list[tuple[Any, Any]] = []  # computing in this step before each round, pairs of marks
         self._ends: deque[tuple[Any, Any]] = deque()  # of earlier steps, after the last round, not yet measured
         self._end_ns = 0  # newest measured time after the last round
@@ -370,8 +371,8 @@ _late: tuple[torch.Tensor, torch.Tensor, Copied] | None = None  # a loss, its pl
 
 
 def late_loss(loss: torch.Tensor) -> float | None:
-    """Return the loss; for one on a device begin to copy it, and return the loss of the previous call, None at first.
-    """
+    """Return a loss in host memory.  For a loss on a device, begin to copy it and return the loss of the previous call;
+    None at the first call."""
     global _late
     loss = loss.detach()
     device = device_of(loss) if loss.device.type in DEVICES else None

@@ -18,7 +18,7 @@ from torch.utils import data
 
 from .._worker import worker
 
-_own: int | None = None  # torch.initial_seed() since this worker draws its own numbers; None: it does not yet
+_own: int | None = None  # torch.initial_seed() since this worker draws numbers of its own; None: it does not yet
 
 
 def seed_of(*of: int) -> int:
@@ -32,7 +32,7 @@ def numpy() -> Any:
 
 
 def seed(number: int) -> None:
-    """Seed the generators of PyTorch (all devices), Python and, if it is imported, NumPy."""
+    """Seed the generators of PyTorch (all devices), Python and, if the script has imported it, NumPy."""
     torch.manual_seed(number)
     random.seed(number)
     if (np := numpy()) is not None:
@@ -54,13 +54,13 @@ def differ() -> None:
 
 
 def own() -> int | None:
-    """Return torch.initial_seed() since this worker draws its own numbers; None: it does not yet."""
+    """Return torch.initial_seed() since this worker draws numbers of its own; None: it does not yet."""
     return _own
 
 
 def keep(seed: int | None = None) -> None:
-    """Record that the generators are this worker's own and are not to be seeded again. seed: torch's initial seed, if a
-    checkpoint has restored them; None: the present one."""
+    """Record that the generators draw this worker's own numbers, so that `differ` does not seed them.  seed: torch's
+    initial seed, if a checkpoint has restored the generators; None: the present one."""
     global _own
     _own = torch.initial_seed() if seed is None else seed
 

@@ -46,7 +46,7 @@ ROUNDING = 0.01  # largest rounding error of a number between 0 and 1 that is se
 _task = torch._C._current_graph_task_id  # autograd's number of the present backward pass
 _use_count = getattr(torch._C, "_storage_Use_Count", None)  # before PyTorch 2.8 only in builds with CUDA
 _announce = L.lib.eddis_announce
-_message = L._Message()  # for announcements in the thread of the backward pass; written only if one fails
+_message = L._Message()  # for announcements in the thread of the backward pass; written only if an announcement fails
 _announcer: Announcer | None = None  # set if a parameter is on a device
 
 
@@ -60,8 +60,8 @@ class Member:
         self.parameter, self.name, self.index = parameter, name, index
         self.settle()
         self.id = -1
-        self.round = -1  # last round in which it was announced
-        self.spare: torch.Tensor | None = None  # receives the others' gradient if there is none here
+        self.round = -1  # last round in which the gradient was announced
+        self.spare: torch.Tensor | None = None  # receives the other workers' gradient if this worker has none
         self.device: Device | None = None  # device of the parameter; None: in host memory
         self.place: torch.Tensor | None = None  # host memory for the gradient of a device's parameter
 
@@ -86,15 +86,16 @@ class _Together:
     def __init__(self) -> None:
         self.members: list[Member] = []
         self.gradients: list[torch.Tensor] = []
-        self.behind: set[Any] = set()  # streams that compute them
+        self.behind: set[Any] = set()  # streams whose present work computes the gradients
         self.n_bytes = 0
 
 
 class _Pass:
-    """A backward pass in progress. `over` is called at its end."""
+    """A backward pass in progress.  `over` is called by autograd at its end."""
 
     def __init__(self, task: int, over: Callable[[], None]) -> None:
-        self.task, self.thread = task, threading.get_ident()  # autograd's number, and the thread of its first hook
+        # Number of the pass in autograd, and the thread of its first hook.
+        self.task, self.thread = task, threading.get_ident()
         self._over = weakref.ref(over)  # autograd keeps `over` alive as long as the pass runs
         Variable._execution_engine.queue_callback(over)
 
@@ -119,15 +120,18 @@ class ParameterSet:
         self.passed = 0  # backward passes of this step whose gradients only add up
         self.is_held = False  # inside of hold()
         self.armed: _Pass | None = None  # the backward pass in progress, or one that an exception has ended
-        self.under_way: list[torch.Tensor] = []  # keeps gradients that the library uses, even if the script drops them
-        self.shared: list[tuple[torch.Tensor, torch.Tensor]] = []  # gradients and the copies that are combined instead
+        # Gradients of this round that the library uses, kept even if the script drops them.
+        self.under_way: list[torch.Tensor] = []
+        # Gradients whose memory other tensors share, and the copies that are combined instead.
+        self.shared: list[tuple[torch.Tensor, torch.Tensor]] = []
         self.is_combining = False  # waiting for a round; stays True if an exception has ended the wait
         self.lock = threading.Lock()  # with several devices, autograd calls hooks from several threads
         self.is_local = False  # there are gradients that no round has combined
         self.places = Places(worker)
         self.members_of: dict[Device, list[Member]] = {}
         self.together: dict[Device, _Together] = {}  # gradients whose copy has not begun
-        self.taken: dict[Device | None, Copied] = {}  # copies of the previous results; then their places are free
+        # Copies of the latest results to the devices; when they are done, their places are free.
+        self.taken: dict[Device | None, Copied] = {}
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
         worker.before_steps.append(self._find)
@@ -137,8 +141,8 @@ class ParameterSet:
     # ---- registration
 
     def _register(self) -> None:
-        """Register all parameters with the library, and one more that counts who had a gradient.  A callback before
-        commit."""
+        """Register all parameters with the library, and one more, `used`: for each parameter, whether this worker had a
+        gradient.  A callback before commit."""
         layers: dict[str, int] = {}
         n = len(self.members)
         for member in self.members:
@@ -147,7 +151,7 @@ class ParameterSet:
         for device, members in self._by_device().items():
             values.update(zip(members, self.places.add(device, [functools.partial(getattr, m, "parameter")
                                                                 for m in members])))
-        self.used = torch.ones(n + 1, dtype=torch.float32, device="cpu")  # the last one: parity of the loops
+        self.used = torch.ones(n + 1, dtype=torch.float32, device="cpu")  # the last element: parity of the loops
         self.used_by_any = torch.ones(n + 1, dtype=torch.float32, device="cpu")
         self.used_id = self._add("eddis.used", f"eddis.used{self.number}", self.used, layers)
         for member in self.members:
@@ -155,8 +159,8 @@ class ParameterSet:
             member.id = self._add(layer, member.name, values[member], layers)
 
     def _by_device(self) -> dict[Device, list[Member]]:
-        """Return the parameters on devices, by device.  Raises TypeError for a parameter that is not dense or is on an
-        unsupported device."""
+        """Set each member's device, and return the members on devices, by device.  Raises TypeError for a parameter
+        that is not dense or is on an unsupported device."""
         for member in self.members:
             try:
                 member.device = device_of(member.parameter)
@@ -186,8 +190,9 @@ class ParameterSet:
         return number
 
     def _find(self) -> None:
-        """Give the library the new address of each parameter whose memory the script has replaced.  In sync mode nobody
-        reads the values, so nothing is done."""
+        """Give the library the new address of each parameter whose memory the script has replaced.  In sync mode the
+        library does not read the values, so nothing is done.  Raises RuntimeError if type, size, device or memory order
+        differ from the first step."""
         if not self.worker.is_several or not self.worker.committed:
             return
         for member in self.members:
@@ -203,8 +208,9 @@ class ParameterSet:
             member.address = p.data_ptr()
 
     def _settle(self) -> None:
-        """Install autograd's hooks, now that the group is known: hooks that combine gradients, or, for a worker alone
-        in its group, hooks that only record that the step was used."""
+        """Install autograd's hooks, now that the group is known.  If the group has several workers, the hooks combine
+        gradients; otherwise they only record that the step was used.  Raises RuntimeError for a parameter frozen since.
+        A callback after commit."""
         if self.worker.world.n_group_ranks == 1:
             for member in self.members:
                 is_trained = member.parameter.requires_grad
@@ -238,8 +244,9 @@ class ParameterSet:
         self.worker.is_touched = True
 
     def _ready(self, member: Member, parameter: torch.Tensor) -> None:
-        """Announce a gradient that is complete for this backward pass, if the pass is the last of its micro-batches.
-        An autograd hook."""
+        """Announce a member's gradient, which is complete for this backward pass, if the pass is the last of its
+        micro-batches.  Raises RuntimeError outside of the loop over the loader.  An autograd hook, in a thread of
+        autograd's engine."""
         self.worker.is_touched = True
         if self.is_held:
             self._check_in_step()
@@ -260,8 +267,9 @@ class ParameterSet:
                                "torch.autograd.grad")
 
     def _arm(self, task: int) -> None:
-        """At the first hook of a backward pass, ask autograd for a call at its end.  A pass inside of another one, as
-        torch.utils.checkpoint makes, is part of that one.  Raises RuntimeError if an earlier pass has not ended."""
+        """At the first hook of a backward pass, ask autograd to call _pass_over at its end.  A pass inside of another
+        one, as torch.utils.checkpoint makes, is part of that one.  Raises RuntimeError outside of the loop over the
+        loader, or if an earlier pass has not ended."""
         self.worker.fix_weight()
         if self.is_combining:
             self.check_passed()
@@ -276,7 +284,7 @@ class ParameterSet:
         self.armed = _Pass(task, functools.partial(self._pass_over))
 
     def check_passed(self) -> None:
-        """Raise RuntimeError if a backward pass has begun and not ended."""
+        """Raise RuntimeError if a backward pass of this set has begun and not ended."""
         if self.armed or self.is_combining:
             raise RuntimeError("a backward pass of this optimizer's parameters has begun and not ended, so that the "
                                "other workers wait for the rest of its gradients: let the exception that it raised end "
@@ -284,8 +292,8 @@ class ParameterSet:
 
     def _announce(self, member: Member, alone: Callable[[], int]) -> None:
         """Announce a member's gradient, or begin to copy it from its device.  A gradient in another memory order is
-        replaced by a copy; one whose memory others share is combined in a copy. alone: returns the number of users of a
-        gradient that nobody shares."""
+        replaced by a copy.  A gradient whose memory other tensors share is combined in a copy.  alone: function that
+        returns what _users_of returns for a gradient that nobody shares."""
         gradient = member.parameter.grad
         if member.round == self.round:
             raise RuntimeError(f"parameter '{member.name}' got a gradient twice in one backward pass: give "
@@ -312,8 +320,8 @@ class ParameterSet:
             self._send([(member.id, place or L.ZERO, place)], self.taken.get(member.device))
 
     def _put_together(self, device: Device, member: Member, gradient: torch.Tensor) -> None:
-        """Collect a gradient until enough of them can be copied at once, or the pass is over.  The first gradient,
-        which begins a round, is copied at once: rounds of several sets must begin in the same order on all workers,
+        """Collect a gradient until enough of them can be copied together, or the pass is over.  The first gradient,
+        which begins a round, is copied immediately: rounds of several sets must begin in the same order on all workers,
         including those without samples or devices."""
         together = self.together.setdefault(device, _Together())
         together.members.append(member)
@@ -333,7 +341,8 @@ class ParameterSet:
                         for member, place in zip(together.members, places)], copied)
 
     def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> None:
-        """Announce gradients, tuples (number, source, result): at once, or by the announcer when `copied` is done."""
+        """Announce gradients, tuples (number, source, result): immediately, or by the announcer when `copied` is done.
+        """
         if _announcer:
             _announcer.put(copied, announced)
         else:
@@ -341,8 +350,8 @@ class ParameterSet:
                 announce(self.worker, _message, number, source, result)
 
     def _pass_over(self) -> None:
-        """End a backward pass: combine the gradients if it is the last of its micro-batches.  Called by autograd's
-        engine, in the thread that called backward or in one of a device."""
+        """End a backward pass: if it is the last of its micro-batches, combine the gradients.  Called by autograd's
+        engine, in the thread that called backward or in a thread of a device."""
         self.armed = None
         self.is_local = True
         if self.passed + 1 < self.passes:
@@ -351,8 +360,8 @@ class ParameterSet:
         self.synchronize()
 
     def synchronize(self) -> None:
-        """Combine all gradients that have come since the last round, and wait for it.  Do nothing if none have come.
-        Collective in the group."""
+        """Combine all gradients that have come since the last round: announce the rest, wait until the round is
+        combined, and take its results.  Do nothing if none have come.  Collective in the group."""
         if not self.is_local or self.worker.world.n_group_ranks == 1:
             return
         self.worker.fix_weight()
@@ -402,7 +411,8 @@ class ParameterSet:
         return unused
 
     def _take_results(self, unused: list[Member]) -> None:
-        """Copy the combined gradients of devices back from their places."""
+        """Begin to copy the combined gradients back from their places to the devices; for members without a gradient,
+        to `spare`."""
         without = set(unused) if self.members_of else ()
         for device, members in self.members_of.items():
             device.to_device([member.spare if member in without else member.parameter.grad for member in members],
@@ -410,9 +420,8 @@ class ParameterSet:
             self.taken[device] = device.join()
 
     def _take_unused(self, unused: list[Member]) -> None:
-        """For members without a gradient here, take the others' gradient if any worker had one; otherwise it stays
-        None.
-        """
+        """For members without a gradient here, take the other workers' gradient if any worker had one; otherwise the
+        gradient stays None."""
         for member in unused:
             self.used[member.index] = 1
             if self.used_by_any[member.index] > 0:
@@ -421,14 +430,14 @@ class ParameterSet:
             self._drop_unused()
 
     def _drop_unused(self) -> None:
-        """On a worker without samples, set gradients to None that no worker had."""
+        """On a worker of weight 0, set gradients to None that no worker had."""
         for member in self.members:
             if not self.used_by_any[member.index] > 0:
                 member.parameter.grad = None
 
     @contextlib.contextmanager
     def hold(self) -> Iterator[None]:
-        """While it is active, backward passes only add up their gradients.  A context manager."""
+        """While the context is active, backward passes only add up their gradients.  A context manager."""
         before, self.is_held = self.is_held, True
         try:
             yield
@@ -444,7 +453,8 @@ def announce(worker: Worker, message: L._Message, number: int, source: int, resu
 
 
 def _follow(worker: Worker, device: Device) -> None:
-    """Prepare for parameters on a device: start the announcer, and measure the times of the first such device."""
+    """Prepare for parameters on a device: start the announcer, and for the first device a clock that measures its
+    times."""
     global _announcer
     if _announcer is None:
         _announcer = Announcer(functools.partial(announce, worker, L._Message()))
@@ -470,7 +480,7 @@ def _users_of(tensor: torch.Tensor) -> int:
 
 @functools.cache
 def _users_of_one() -> int:
-    """Return what _users_of returns for a tensor that nobody shares."""
+    """Return what _users_of returns for a tensor whose memory no other tensor shares."""
     return _users_of(torch.empty(1, device="cpu")) if _use_count else 0
 
 

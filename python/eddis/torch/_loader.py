@@ -20,7 +20,7 @@ from ._rows import rows_of
 # Arguments of a DataLoader besides its data set and its samplers.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
          "generator", "prefetch_factor", "persistent_workers")
-OWN_AHEAD = 2  # batches that a class derived from DataLoader may take before its loop asks for them
+OWN_AHEAD = 2  # batches that a class derived from DataLoader may take before the script's loop asks for them
 _REPLACED = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
 
 
@@ -46,9 +46,9 @@ class _Sampler(data.Sampler):
 
 
 class _Initialise:
-    """The initialisation of a process that reads samples.  PyTorch makes such a process end on SIGTERM, and then the
-    script ends, too.  But Slurm signals all processes of a job so that it saves.  So the process ignores Slurm's
-    SIGTERM and SIGUSR1."""
+    """The initialisation of a process that reads samples: worker_init_fn for a DataLoader.  PyTorch makes such a
+    process end on SIGTERM, and then the script ends, too.  But Slurm signals all processes of a job so that it saves.
+    So the process ignores Slurm's SIGTERM and SIGUSR1, and then calls the script's own function."""
 
     def __init__(self, function: Callable[[int], None] | None) -> None:
         self.function = function
@@ -60,7 +60,8 @@ class _Initialise:
 
 
 class _Order:
-    """The loader's `sampler` attribute: the script's own sampler, except that the plan chooses the samples."""
+    """The loader's `sampler` attribute: it passes on the attributes of the script's own sampler, but the plan chooses
+    the samples."""
 
     def __init__(self, replaced: data.Sampler) -> None:
         self._replaced = replaced
@@ -91,9 +92,9 @@ class _Loop:
         self.batches = batches
         self.batch: Any = None
         self.has_batch = False
-        self.n_ended = 0  # steps ended in it
-        self.is_epoch = False  # it counts as an epoch of the script
-        self.turn = 0  # how often the script has begun or continued it
+        self.n_ended = 0  # steps that ended in the loop
+        self.is_epoch = False  # the loop counts as an epoch of the script
+        self.turn = 0  # how often the script has begun or continued the loop
 
 
 class Loader:
@@ -108,10 +109,10 @@ class Loader:
         self.on_entry: list[Callable[[], None]] = []  # called once, when the next iteration begins
         self._made_from = made_from
         self._epochs = epochs
-        self._are_over = False
-        self._loop: _Loop | None = None
+        self._are_over = False  # `epochs` has yielded its last epoch
+        self._loop: _Loop | None = None  # the newest loop
         self._has_begun = False  # a loop has begun in this epoch
-        self._has_told_rows = False
+        self._has_told_rows = False  # the message that batches hold fewer samples than planned was printed
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = _reader(made_from, self._sampler)
         worker.open()
@@ -212,12 +213,12 @@ class Loader:
         return self._loop
 
     def _is_unused(self) -> bool:
-        """Check whether the last loop was left with a batch whose step nothing has used."""
+        """Check whether the last loop was left with a batch whose step the script has not used."""
         return self._loop is not None and self._loop.has_batch and worker.in_step and not worker.is_touched
 
     def _give_back(self) -> None:
-        """Do not count a loop as an epoch if the script only looked at its first batch: the next loop begins with that
-        batch."""
+        """If the script only looked at the first batch of a loop, do not count the loop as an epoch: the next loop
+        begins with that batch."""
         if self._is_unused() and self._loop.is_epoch and not self._loop.n_ended:
             self._loop.is_epoch = False
             self.iterations -= 1
@@ -264,8 +265,8 @@ class Loader:
         return True
 
     def _weigh(self, batch: Any) -> int:
-        """Set the step's weight to the number of samples that the batch holds, and return it.  With PyTorch's own
-        collate function that is the planned number."""
+        """Return the number of samples that the batch holds.  If it is smaller than planned, make it the step's weight
+        and print a message once.  With PyTorch's own collate function it is the planned number."""
         made_from, planned = self._made_from, worker.step.count
         if not planned or type(made_from) is data.DataLoader and made_from.collate_fn is data.default_collate:
             return planned
@@ -280,8 +281,8 @@ class Loader:
 
     @staticmethod
     def _begin(number: int) -> bool:
-        """Begin the step for which the batch was read; return False if there are no more steps.  Raises RuntimeError if
-        another step has begun."""
+        """Begin step `number`, for which the batch was read; return False if there are no more steps.  Raises
+        RuntimeError if the step that begins has another number."""
         if not worker.begin():
             return False
         if worker.step.batch and worker.step.step != number:
@@ -364,7 +365,7 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
 
 def _set_options(made_from: data.DataLoader) -> None:
     """Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
-    Raises ValueError if it prefetches more steps than allowed."""
+    Raises ValueError if made_from prefetches more steps than allowed."""
     ahead = made_from.num_workers * (made_from.prefetch_factor or 0)
     told = worker.options.get("read_ahead", READ_AHEAD if worker.handle else MAX_READ_AHEAD)
     if ahead > max(0, told):
@@ -381,8 +382,8 @@ def _set_options(made_from: data.DataLoader) -> None:
 
 
 def start() -> None:
-    """Before the first step: end the registration and give all workers the same model.  Later calls do nothing.
-    Collective."""
+    """Before the first step: end the registration and give all workers the same model, the checkpoint's if there is
+    one.  Later calls do nothing.  Raises RuntimeError if there is no loader.  Collective."""
     if worker.committed:
         return
     the_loader()

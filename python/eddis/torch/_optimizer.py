@@ -31,8 +31,10 @@ class _Distributed:
                  passes: int, model: torch.nn.Module | None, is_sum: bool) -> None:
         self.optimizer = optimizer
         self.parameters = _parameters_of(optimizer)
+        # Parameters that were frozen when DistributedOptimizer was called.
         self.frozen = [p for p in self.parameters if not p.requires_grad]
-        self.own: list[dict[str, Any]] = []  # the groups' own options, while a step uses the job's instead
+        # The groups' own values of the options that a step has replaced by the job's.
+        self.own: list[dict[str, Any]] = []
         self.set = ParameterSet(worker, len(_distributed), named, passes, is_sum)
         known = {module for d in _distributed if d.state for module in d.state.modules}
         self.state = ModelState(worker, self.set.number, model, known) if model is not None else None
@@ -99,7 +101,8 @@ class _Distributed:
 
 
 def _check_begun() -> None:
-    """Raise RuntimeError if an optimizer steps before the loop over the loader among several workers."""
+    """Raise RuntimeError if there are several workers and the loop over the loader has not begun: an optimizer must not
+    step then."""
     if worker.size > 1 and not worker.committed:
         raise RuntimeError("the optimizer steps before a loop over eddis.torch.loader, so each worker would train a "
                            "model of its own: take the batches from eddis.torch.loader(DataLoader(...))")
@@ -116,10 +119,12 @@ def _parameters_of(optimizer: torch.optim.Optimizer) -> list[torch.nn.Parameter]
 
 
 def _with_mean_loss(closure: Callable[[], Any]) -> Callable[[], torch.Tensor]:
-    """Return a closure whose loss is the mean over the group's samples (or their sum, for a loss that is a sum).
-    L-BFGS decides by the loss, so all workers must see the same one.  The closure is collective in the group."""
+    """Return a closure that calls `closure` and returns the mean loss over the group's samples (or the sum, for a loss
+    that is a sum).  L-BFGS decides by the loss, so all workers must see the same one.  The closure is collective in the
+    group."""
 
     def run() -> torch.Tensor:
+        # The closure: its loss on this worker counts with the worker's weight.
         loss = closure()
         total = torch.tensor([float(loss) * worker.weight if worker.weight else 0.0, worker.weight],
                              dtype=torch.float64, device="cpu")
@@ -195,8 +200,8 @@ def _trained() -> Iterator[tuple[str, torch.nn.Parameter]]:
 
 @contextlib.contextmanager
 def no_sync() -> Iterator[None]:
-    """While it is active, backward passes only add up their gradients, as in DistributedDataParallel: for all
-    micro-batches of a step's share but the last.  A context manager."""
+    """While the context is active, backward passes only add up their gradients, as in DistributedDataParallel.  Use it
+    for all micro-batches of a step's share but the last.  A context manager."""
     with contextlib.ExitStack() as stack:
         for d in _distributed:
             stack.enter_context(d.set.hold())

@@ -16,7 +16,7 @@ from .._worker import worker
 
 
 def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, torch.nn.Parameter]]) -> None:
-    """Raise RuntimeError if something else combines the gradients of these parameters among several workers."""
+    """Raise RuntimeError if another program combines the gradients of these parameters among several workers."""
     if worker.size == 1:
         return
     if any(kind.__module__.partition(".")[0] == "horovod" for kind in type(optimizer).__mro__):

@@ -37,8 +37,8 @@ def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
 
 
 def _length(batch: Any) -> int:
-    """Return the length of the first dimension of all tensors in the batch.  Raises ValueError if it is not the same.
-    """
+    """Return the length of the first dimension of all tensors in the batch.  Raises ValueError if the lengths differ, a
+    tensor is a scalar or there is no tensor."""
     lengths = {t.shape[0] if t.dim() else None for t in _tensors(batch)}
     if len(lengths) != 1 or None in lengths:
         raise ValueError("a batch is cut along the first dimension of its tensors, which has to be as long in all of "
@@ -59,7 +59,7 @@ def _tensors(batch: Any) -> Iterator[torch.Tensor]:
 
 
 def _part(batch: Any, at: int, end: int) -> Any:
-    """Return the samples at .. end of a batch, in the same structure."""
+    """Return a batch of the same structure with the samples number `at` to `end` - 1 of each tensor."""
     if torch.is_tensor(batch):
         return batch[at:end]
     if isinstance(batch, Mapping):

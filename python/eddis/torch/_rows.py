@@ -31,8 +31,8 @@ def rows_of(batch: Any, samples: int) -> int:
 
 
 def _is_list_of_samples(batch: Any, samples: int) -> bool:
-    """Check whether the batch may be a list of samples, not of parts: its length is `samples`, its items are all
-    mappings, or they are tensors of one shape with three dimensions or more, such as images."""
+    """Check whether the batch may be a list of samples, not of parts.  It may be if it has `samples` items, if all
+    items are mappings, or if they are tensors of one shape with three dimensions or more, such as images."""
     if not isinstance(batch, (tuple, list)):
         return False
     if len(batch) == samples or all(isinstance(it, Mapping) for it in batch):

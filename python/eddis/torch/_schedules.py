@@ -34,6 +34,7 @@ def _keeper(schedule: OneCycleLR) -> Callable[[Mark], None]:
     is_over = False
 
     def keep(mark: Mark) -> None:
+        # At the begin of a step, if the schedule is finished, set the last rate again; print a message at first.
         nonlocal is_over
         if mark is not Mark.BEGUN:
             return

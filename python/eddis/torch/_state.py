@@ -93,7 +93,8 @@ class State:
         return self._resumed
 
     def _keep(self, name: str, thing: Any) -> None:
-        """Add a named object, or a list or dict of objects, or else a plain value.  Raises TypeError."""
+        """Add a named thing to the state: an object, a list or dict of objects, or else a plain value, as an attribute
+        of this name.  Raises TypeError for a value that cannot be saved."""
         objects = list(_objects_of(name, thing))
         if objects:
             self._objects.update(objects)
@@ -105,7 +106,7 @@ class State:
             self._values.add(name)
         setattr(self, name, thing)
 
-    # ---- what goes into a checkpoint
+    # ---- what is written to a checkpoint
 
     def _kinds(self) -> dict[str, str]:
         """Return the kind of each object and value by name, to compare with a checkpoint's."""
@@ -150,7 +151,8 @@ class State:
         _checkpoint.write(self._entries)
 
     def _entries(self) -> Iterator[tuple[str, io.BytesIO]]:
-        """Yield this worker's entries of a checkpoint, pairs of name and bytes."""
+        """Yield this worker's entries of a checkpoint, pairs of name and bytes: only those that this worker has to
+        write."""
         if worker.rank == 0:
             yield "torch.parameters", _saved(self._parts_of_models(True))
         if worker.world.group_rank == 0:
@@ -158,7 +160,7 @@ class State:
         yield "torch.buffers", _saved(self._parts_of_models(False))
         yield "torch.worker", _saved(self._own())
 
-    # ---- and out of it
+    # ---- what is read from a checkpoint
 
     def _restore(self) -> bool:
         """Continue from the checkpoint; return False if there is none.  Collective."""
@@ -166,7 +168,8 @@ class State:
         return self._resumed
 
     def _check(self) -> None:
-        """Raise an error if something that is trained is not in State, or if what State has cannot be read again."""
+        """Raise RuntimeError if something that is trained is not in State, and ValueError or TypeError if what State
+        has cannot be saved and read again.  A callback before commit."""
         kept = self._of(torch.optim.Optimizer).values()
         for optimizer, named in distributed_optimizers():
             if not any(optimizer is it for it in kept):
@@ -182,16 +185,16 @@ class State:
             _loaded(_saved(saved), f"{what} that eddis.torch.State is to keep")
 
     def _take(self, checkpoint: _checkpoint.Reading) -> None:
-        """Load everything from the open checkpoint.  A worker that it does not have, for example because there are more
-        workers now, takes rank 0's entries.  Raises ValueError if it does not fit this script.  Collective in the
-        group."""
+        """Load everything from the open checkpoint.  A worker that is not in it, for example because there are more
+        workers now, takes rank 0's entries.  Raises ValueError if the checkpoint does not fit this script.  Collective
+        in the group."""
         own = checkpoint.info.own == 1
         where = f"checkpoint '{checkpoint.folder}'"
         root = _root_of_group()
 
         def entry(name: str, rank: int) -> dict[str, Any]:
-            """Return the value of the entry `name` of this rank, or of rank 0 if the ranks differ or this one has none.
-            """
+            """Return the value of this rank's entry `name`; that of rank 0 if this worker is new, is in another group
+            than before, or stored no such entry."""
             data = checkpoint.get(rank, name) if own else None
             data = data or checkpoint.get(0, name)
             if data is None:
@@ -203,7 +206,7 @@ class State:
         self._load_models(entry("torch.parameters", 0), entry("torch.buffers", worker.rank), where)
         self._load({**entry("torch.optimizers", root), **mine["objects"]}, where)
         for optimizer in self._of(torch.optim.Optimizer).values():
-            optimizer._opt_called = True  # schedulers warn where this process has not stepped it before them
+            optimizer._opt_called = True  # schedulers would warn that this process has not called the optimizer's step
         for name, value in mine["values"].items():
             setattr(self, name, placed(value, getattr(self, name)))
         self._place(mine, own)
@@ -219,7 +222,7 @@ class State:
             module.load_state_dict(theirs)
 
     def _load(self, saved: dict[str, Any], where: str) -> None:
-        """Load the states of all other objects.  Raises ValueError if one does not fit."""
+        """Load the states of all objects other than models.  Raises ValueError if a state does not fit its object."""
         for name, value in saved.items():
             try:
                 self._objects[name].load_state_dict(value)
@@ -233,7 +236,8 @@ class State:
         loader.iterations = mine["epoch"]
 
         def draw() -> None:
-            """Set the random states: those of the checkpoint, or new ones if it is not this worker's own."""
+            """Set the random states: those of the checkpoint, or new ones if this worker is new or is in another group.
+            """
             if own:
                 _set_random_states(mine["random"], self._gpus())
             else:
@@ -246,8 +250,8 @@ class State:
 
 
 def _objects_of(name: str, thing: Any) -> Iterator[tuple[str, Any]]:
-    """Yield, by name, the objects in `thing` that have a state of their own: itself, or all items of a list or dict.
-    Yield nothing if an item has none."""
+    """Yield, by name, the objects in `thing` that have a state of their own: `thing` itself, or all items of a list or
+    dict.  Yield nothing if an item has no state."""
     if callable(getattr(thing, "state_dict", None)) and callable(getattr(thing, "load_state_dict", None)):
         yield name, thing
         return
@@ -283,7 +287,8 @@ def plain(name: str, value: Any) -> Any:
 
 
 def placed(value: Any, like: Any) -> Any:
-    """Return the value with each tensor on the device of the tensor at its position in `like`."""
+    """Return the value with each tensor moved to the device of the tensor at the same position in `like`, if one is
+    there."""
     if isinstance(value, torch.Tensor):
         return value.to(like.device) if isinstance(like, torch.Tensor) else value
     kind = type(value)
@@ -307,7 +312,8 @@ def _saved(value: Any) -> io.BytesIO:
 
 
 def _loaded(data: io.BytesIO, what: str) -> Any:
-    """Return the value of a file of torch.save, on the CPU. Raises ValueError that names it by `what`."""
+    """Return the value of a file of torch.save, with tensors on the CPU.  Raises ValueError if it cannot be read;
+    `what` names it there."""
     data.seek(0)
     try:
         return torch.load(data, map_location="cpu", weights_only=True)
@@ -369,7 +375,7 @@ def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None
     """Restore the states of all random generators."""
     torch.set_rng_state(states["torch"])
     random.setstate(states["python"])
-    for gpu, state in zip(gpus, states["cuda"]):  # the devices' indices may differ from then
+    for gpu, state in zip(gpus, states["cuda"]):  # the devices' indices may differ from those in the checkpoint
         torch.cuda.set_rng_state(state, gpu)
     if "numpy" in states and (numpy := _draws.numpy()) is not None:
         numpy.random.set_state(tuple(states["numpy"]))
@@ -377,8 +383,8 @@ def _set_random_states(states: dict[str, Any], gpus: list[torch.device]) -> None
 
 
 def _draw_anew() -> None:
-    """Seed this worker's generators differently from every other worker's: it is not in the checkpoint, or its group
-    changed."""
+    """Seed this worker's generators differently from every other worker's, since it is not in the checkpoint, or is in
+    another group now."""
     _draws.seed(_draws.seed_of(worker.world.seed, worker.world.generation, worker.rank))
     _draws.keep()
 
