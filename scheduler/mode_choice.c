@@ -206,7 +206,7 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
              times(best, &f->candidate[0]));
     if (next)
         text_append(p->reason, sizeof p->reason, " and %.2f times that of %s", times(best, next),
-                  mode_of(next));
+                    mode_of(next));
 }
 
 /* Borrow the algorithm that the job asks for or has begun with, and write the plan's reason; NULL:
@@ -275,8 +275,8 @@ static void say_wire(const struct candidate *taken, struct plan *p)
 {
     if (taken->is.wire_gain > 0)
         text_append(p->reason, sizeof p->reason,
-                  "; gradients as %s between nodes: predicted %.2f times as fast as float32",
-                  sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
+                    "; gradients as %s between nodes: predicted %.2f times as fast as float32",
+                    sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
 /* Append to the plan's reason that the job has too few steps for the cheapest period, if so. */
@@ -395,12 +395,12 @@ static void say_groups(const struct job *job, struct plan *p)
         return;
     if (g->of && (size_t)p->n_workers < g->n_of)
         text_append(p->reason, sizeof p->reason,
-                  "; sync.groups without the %zu lost workers: %d groups of %lld",
-                  g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
+                    "; sync.groups without the %zu lost workers: %d groups of %lld",
+                    g->n_of - (size_t)p->n_workers, p->n_groups, (long long)g->n);
     else if (!g->of && g->n > p->n_groups)
         text_append(p->reason, sizeof p->reason,
-                  "; %d groups, because too few workers are left for the %lld of sync.groups",
-                  p->n_groups, (long long)g->n);
+                    "; %d groups, because too few workers are left for the %lld of sync.groups",
+                    p->n_groups, (long long)g->n);
 }
 
 int mode_choose(const struct job *job, const struct planner_history *history, struct plan *p,

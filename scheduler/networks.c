@@ -304,7 +304,8 @@ static bool wished(const struct search *s, const struct ip *net, int prefix)
 }
 
 /* Fill candidate w with every node's address in the subnet, in a routed one with that from which it
- * connected. Return 1; 0: a node has no usable address there, which is recorded; -ENOMEM. The caller owns w's arrays in each case.
+ * connected. Return 1; 0: a node has no usable address there, which is recorded; -ENOMEM. The
+ * caller owns w's arrays in each case.
  */
 static int fill(struct search *s, const struct ip *net, int prefix, struct network_candidate *w)
 {

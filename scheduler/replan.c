@@ -344,11 +344,11 @@ static void say_why(const struct replan *r, bool forced, struct replan_proposal 
                  time_text(replan_longest_s(r, replan_proposed), best, sizeof best));
     if (ret->halved)
         text_append(ret->reason, sizeof ret->reason,
-                  "; only half of the change is made, because shares went back and forth");
+                    "; only half of the change is made, because shares went back and forth");
     if (ret->period)
         text_append(ret->reason, sizeof ret->reason,
-                  "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
-                  ret->period == 1 ? "" : "s", (long long)r->period);
+                    "; models are exchanged every %lld step%s, not %lld", (long long)ret->period,
+                    ret->period == 1 ? "" : "s", (long long)r->period);
 }
 
 /* Fill *ret with a proposal of the previous plan's batches, under which steps were shorter, and

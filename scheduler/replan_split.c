@@ -247,8 +247,8 @@ static double error_of(const struct replan *r, int i)
     return learner_error(l) * (1 + 4.0 / (double)(points > 0 ? points : 1));
 }
 
-/* Return the least gain that a change must promise if times have this relative error. It must have two standard errors, plus those by which
- * the slowest of n equal workers stands out.
+/* Return the least gain that a change must promise if times have this relative error. It must have
+ * two standard errors, plus those by which the slowest of n equal workers stands out.
  */
 static double threshold(const struct replan *r, double error)
 {

@@ -7,7 +7,8 @@
  * supervisor then makes the agent's group. In this group even processes that have left their
  * session and environment are found after supervisor and agent were both killed. Without lingering
  * the manager, and its scopes, would end with the user's last login, but a job must continue after
- * that. So scope_enter does nothing for a user who does not linger, and nothing outside a login, nor in a build without libsystemd.
+ * that. So scope_enter does nothing for a user who does not linger, and nothing outside a login,
+ * nor in a build without libsystemd.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_SCOPE_H
 #define EDDIS_AGENTS_NODE_KEEP_SCOPE_H

@@ -14,7 +14,7 @@
 enum {
     CORES = 8,           /* most cores of a rank whose counters are read */
     SENSORS = 32,        /* sensors of each kind that are looked for */
-    PATH = 1536,          /* size of a path */
+    PATH = 1536,         /* size of a path */
     MOST_MILLI = 200000, /* highest valid temperature, in thousandths of a degree */
 };
 

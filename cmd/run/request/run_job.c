@@ -232,9 +232,9 @@ static int hint_program(const char *name, int rc, struct eddis_error *err)
     const char *slash = access(name, X_OK) == 0 && !strchr(name, '/') ? "./" : "";
 
     if (err)
-        text_append(err->text, sizeof err->text,
-                  "; to run it as a program, write eddis-run -- %s%s%s",
-                  ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
+        text_append(
+            err->text, sizeof err->text, "; to run it as a program, write eddis-run -- %s%s%s",
+            ends_in(name, ".py") ? "python3 " : "", ends_in(name, ".py") ? "" : slash, name);
     return rc;
 }
 

@@ -163,7 +163,8 @@ START_TEST(spellings)
 }
 END_TEST
 
-#define BRACKETS " is not an IPv6 address in brackets; write one like [fd00::7], or [fd00::7]:2 for 2 workers"
+#define BRACKETS                                                                                   \
+    " is not an IPv6 address in brackets; write one like [fd00::7], or [fd00::7]:2 for 2 workers"
 #define NO_HOST                                                                                    \
     " is not a name or address of a host; write letters, digits, '.', '-' and '_', or an IPv4 or " \
     "IPv6 address"
