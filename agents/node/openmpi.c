@@ -125,7 +125,8 @@ int openmpi_preload_guard(struct strlist *env, const char *library, const char *
 
 /* Run a program in the user's environment, and write its standard output to ret [size] as a string.
  * If guard is not "", preload that library.  Block until the program ends or, after VERSION_NS, is
- * killed.  Return 0 or a negative errno, whatever the exit code.
+ * killed.  Return 0, whatever the exit code; -ETIMEDOUT: it was killed and had printed nothing; or
+ * another negative errno.
  */
 static int run_program(const char *const *argv, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
@@ -151,9 +152,9 @@ static int run_program(const char *const *argv, const char *guard, char *ret, si
     if (rc < 0)
         return rc;
     rc = spawn_stop(pid, end, sizeof end / sizeof *end, &status, NULL);
-    if (rc < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL))
-        return eddis_fail_errno(err, -ETIMEDOUT, "'%s %s' does not answer", argv[0], argv[1]);
     n = pread(out, ret, size - 1, 0);
+    if (n <= 0 && (rc < 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)))
+        return eddis_fail_errno(err, -ETIMEDOUT, "'%s %s' does not answer", argv[0], argv[1]);
     ret[n > 0 ? n : 0] = '\0';
     return 0;
 }

@@ -60,11 +60,13 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
 bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t *kept)
 {
     cleanup_free char *path = path_of(dir, name, agent);
-    cleanup_dir DIR *d = opendir(dir); /* makes a network file system read the folder again */
+    DIR *again = opendir(dir); /* makes a network file system read the folder again */
     cleanup_fd int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
     char text[32] = "";
     size_t its;
 
+    if (again)
+        (void)closedir(again);
     if (fd < 0 || read(fd, text, sizeof text - 1) <= 0 || !strchr(text, '\n'))
         return false;
     its = strtoul(text, NULL, 10);

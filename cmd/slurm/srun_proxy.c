@@ -116,14 +116,14 @@ static int start(struct srun_proxy_call *c, const char *const *argv, const char 
         s.err = errors[1];
         rc = spawn_start(&s, &c->pid, err);
     }
-    (void)close(out[1]);
-    (void)close(errors[1]);
+    for (int i = rc < 0 ? 0 : 1; i < 2; i++) {
+        if (out[i] >= 0)
+            (void)close(out[i]);
+        if (errors[i] >= 0)
+            (void)close(errors[i]);
+    }
     c->out = out[0];
     c->errors = errors[0];
-    if (rc < 0) {
-        (void)close(c->out);
-        (void)close(c->errors);
-    }
     return rc == -ENOENT
                ? eddis_fail(err, -ENOTSUP,
                             "there is no 'srun' in PATH to reach node %s of Slurm's job %s",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cleanup.h - local variables that release themselves at the end of their scope
  *
- * Only seven kinds: memory, a descriptor, a FILE, a folder, a held lock, and (in json.h and
- * strbuf.h) a JSON value and a strbuf.  Everything else is closed explicitly, in one place, after
- * one label.
+ * The kinds are memory, a descriptor, a FILE, a folder and a held lock; json.h, strbuf.h, strlist.h
+ * and cmd/shared/table.h add theirs.  Every other resource is closed explicitly, after one label at
+ * the end of a function.
  */
 #ifndef EDDIS_BASE_CLEANUP_H
 #define EDDIS_BASE_CLEANUP_H

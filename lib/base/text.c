@@ -186,9 +186,11 @@ static int read_index(const char **s, int most)
     if (**s < '0' || **s > '9')
         return -1;
     for (; **s >= '0' && **s <= '9'; (*s)++) {
-        if (n > (most - (**s - '0')) / 10)
+        int digit = **s - '0';
+
+        if (digit > most || n > (most - digit) / 10)
             return -1;
-        n = n * 10 + (**s - '0');
+        n = n * 10 + digit;
     }
     return n;
 }

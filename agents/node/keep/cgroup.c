@@ -135,6 +135,8 @@ static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
     if (fd < 0)
         return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read '%s'", path);
     rc = file_read_fd(fd, path, MAX_BYTES, &text, NULL, err);
+    if (rc == -ENODEV) /* the group was removed since */
+        return 0;
     for (char *l = rc < 0 ? NULL : strtok_r(text, "\n", &save); l;
          l = strtok_r(NULL, "\n", &save)) {
         pid_t pid = (pid_t)atoi(l);

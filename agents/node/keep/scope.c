@@ -100,6 +100,8 @@ static bool get_scope(const char *address, const char *name, int64_t deadline_ns
         rc = sd_bus_process(bus, NULL);
         if (rc == 0)
             rc = sd_bus_wait(bus, (uint64_t)clock_poll_ms(deadline_ns) * 1000);
+        if (rc == -EINTR)
+            rc = 0;
     }
     sd_bus_close(bus);
     sd_bus_unref(bus);

@@ -7,6 +7,7 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 static const char *const keys[] = { "name", "command", "batch", "seed", "sync", "checkpoint" };
 
@@ -71,6 +72,22 @@ START_TEST(duration)
 
     ck_assert_int_eq(text_duration_ns(duration_rows[_i].text, &ns, NULL), duration_rows[_i].rc);
     ck_assert_int_eq(ns, duration_rows[_i].ns);
+}
+END_TEST
+
+/* Numbers and ranges up to each limit, and behind them. */
+START_TEST(range)
+{
+    for (int first = 0; first < 120; first++) {
+        int last = first + _i % 7, got_first, got_last;
+        char text[32];
+        const char *at = text;
+
+        snprintf(text, sizeof text, last > first ? "%d-%d," : "%d,", first, last);
+        ck_assert_int_eq(text_range(&at, _i, &got_first, &got_last), last <= _i);
+        if (last <= _i)
+            ck_assert(got_first == first && got_last == last && *at == ',');
+    }
 }
 END_TEST
 
@@ -179,6 +196,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, nearest, 0, sizeof nearest_rows / sizeof *nearest_rows);
     tcase_add_loop_test(tc, duration, 0, sizeof duration_rows / sizeof *duration_rows);
+    tcase_add_loop_test(tc, range, 0, 111);
     tcase_add_test(tc, grouped);
     tcase_add_test(tc, control);
     tcase_add_loop_test(tc, plain, 0, sizeof plain_rows / sizeof *plain_rows);
