@@ -91,10 +91,10 @@ static enum heard report_subjects(struct driver *d, int agent, struct event *e, 
     return h;
 }
 
-/* On a signal or a request to stop (sig 0) that ends the job soon, stop fetching logs, since the
- * user does not want to wait for them.  Ignore other signals.
+/* On SIGINT, SIGTERM, SIGQUIT or a request to stop (sig 0), give up the logs that are still to be
+ * fetched, since the user does not want to wait for them, and let the agents leave.
  */
-static void report_limit_end(struct driver *d, int sig)
+static void hasten_end(struct driver *d, int sig)
 {
     if (sig != SIGINT && sig != SIGTERM && sig != SIGQUIT && sig != 0)
         return;
@@ -111,7 +111,7 @@ static void hear_event(struct driver *d, int agent, const struct event *event, i
     enum heard h;
 
     if (e.type == EVENT_SIGNAL && e.signal == SIGTERM) /* counts like a SIGTERM to the driver */
-        report_limit_end(d, e.signal);
+        hasten_end(d, e.signal);
     do
         h = report_subjects(d, agent, &e, now_ns);
     while (h == HEARD_FAILED);
@@ -302,7 +302,7 @@ void dispatch_files(struct driver *d)
 
 void dispatch_stop(struct driver *d, int sig, int64_t now_ns)
 {
-    report_limit_end(d, sig);
+    hasten_end(d, sig);
     state_signal(&d->run.state, sig, now_ns);
 }
 

@@ -47,7 +47,7 @@ struct reporter {
     struct outputs *source; /* queue from which output is taken */
     struct output *output;  /* [n_outputs] output in the report */
     int n_outputs;
-    bool report_limit; /* as in reporter_take_output */
+    bool unlimited; /* as in reporter_take_output */
     struct log_send *logs;
     struct log_chunk piece; /* chunk of a log in the report; text NULL: none */
     int64_t piece_ns;       /* earliest time of the next chunk of a log */
@@ -233,10 +233,10 @@ static int post(struct reporter *r, int64_t now_ns, struct eddis_error *err)
     return rc;
 }
 
-void reporter_take_output(struct reporter *r, struct outputs *o, bool report_limit)
+void reporter_take_output(struct reporter *r, struct outputs *o, bool unlimited)
 {
     r->source = o;
-    r->report_limit = report_limit;
+    r->unlimited = unlimited;
 }
 
 /* Check whether ranks have printed something that is not yet in a report. */
@@ -253,7 +253,7 @@ static void take_output(struct reporter *r, int64_t now_ns)
     if (!has_output(r) || r->piece.text)
         return;
     r->n_outputs = outputs_take(r->source, REPORT_OUTPUT, &r->output);
-    r->output_ns = r->report_limit ? now_ns : now_ns + OUTPUT_NS;
+    r->output_ns = r->unlimited ? now_ns : now_ns + OUTPUT_NS;
 }
 
 void reporter_take_logs(struct reporter *r, struct log_send *s)

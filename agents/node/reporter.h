@@ -24,9 +24,9 @@ struct reporter;
 typedef void (*reporter_heard_fn)(void *ctx);
 
 /* From now on take the ranks' output from o, which the caller owns and which must exist as long as
- * r. report_limit: if true, as at the agent's end, do not limit the rate of reports for output.
+ * r. unlimited: if true, as at the agent's end, do not limit the rate of reports for output.
  */
-void reporter_take_output(struct reporter *r, struct outputs *o, bool report_limit);
+void reporter_take_output(struct reporter *r, struct outputs *o, bool unlimited);
 
 /* From now on take chunks of logs from s, one for each report. The caller owns s, which must exist
  * as long as r.

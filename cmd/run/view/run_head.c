@@ -65,8 +65,8 @@ static bool says_training(const struct job *job)
 /* Check whether to print a short head, with workers instead of a plan: it is not known whether the
  * program uses eddis, and neither the job nor an option asks for a plan.
  */
-static bool is_agent_config(const struct run_head *h, const struct run_request *q,
-                            const struct plan *p)
+static bool is_short_head(const struct run_head *h, const struct run_request *q,
+                          const struct plan *p)
 {
     return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
            !q->check && !q->measure_equal && !p->emulated &&
@@ -124,7 +124,7 @@ static void keep_rest(struct run_head *h, const struct run_request *q, const str
 static void print_head(struct run_head *h, const struct run_request *q, const struct plan_print *o,
                        const struct plan *p, const struct node_profile *nodes, int n)
 {
-    if (is_agent_config(h, q, p)) {
+    if (is_short_head(h, q, p)) {
         plan_print_workers(o, p, nodes, &h->plan);
         keep_rest(h, q, o, p, nodes, n);
         return;
