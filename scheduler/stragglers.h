@@ -107,8 +107,9 @@ struct straggler_step {
     int peer; /* node at the other end of the connection; -1: no node of the job */
 };
 
-/* Watch the links of the workers as well; node [n]: the node of each worker, below n_nodes. Return
- * 0, -EINVAL or -ENOMEM.
+/* Watch the links of the workers as well, anew at each call; node [n], copied: the node of each
+ * worker, below n_nodes. Return 0, -EINVAL if n_nodes < 1, or -ENOMEM; after a failure no link is
+ * watched.
  */
 int stragglers_watch_links(struct stragglers *s, const int *node, int n_nodes,
                            struct eddis_error *err);

@@ -47,8 +47,9 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
 
-/* Carry out "prepare": make a->generation, and report that it is prepared. -EBUSY: the previous
- * generation has not ended.
+/* Carry out "prepare": make a->generation with its folders, board, sockets and arguments, but start
+ * no process; then report that it is prepared.  Folders of the job that were removed are made
+ * again. -EBUSY: the previous generation, or a stop, has not ended.
  */
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {

@@ -54,9 +54,9 @@ void watchdog_pause(struct watchdog *l, int session, int driver);
 /* End a pause: the driver's silence counts again, from now. */
 void watchdog_go_on(struct watchdog *l);
 
-/* Send a heartbeat to the supervisor, check driver and supervisor, and set beat_ns. Return
- * LIFELINE_DRIVER if the driver is lost, LIFELINE_KEEPER if the supervisor is lost, both combined,
- * or 0.
+/* Count up this process's heartbeat in the page shared with the supervisor, and set beat_ns to the
+ * time of the next one. Return LIFELINE_DRIVER if the driver was silent for longer than the lease,
+ * LIFELINE_KEEPER if the supervisor was, or is no longer the parent, both combined, or 0.
  */
 int watchdog_heartbeat(struct watchdog *l, int64_t now_ns);
 

@@ -147,8 +147,8 @@ struct request {
     const char *node, *step; /* node and step in Slurm; NULL: not a task of Slurm's */
 };
 
-/* Parse the command line and Slurm's variables into *ret. Return false if the arguments or the
- * lease are not valid.
+/* Parse the command line and Slurm's variables into *ret. Return false if the number of arguments,
+ * the lease or the wait is not valid; the identities in ret->marks are not checked.
  */
 static bool read_request(int argc, char **argv, struct request *ret)
 {

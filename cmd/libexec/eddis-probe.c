@@ -118,6 +118,10 @@ static int print(const struct node_profile *p, struct eddis_error *err)
     return 0;
 }
 
+/* Print the profile of this node's cores, memory and GPUs, from the cache or measured, as a line of
+ * JSON.  Return 0, EXIT_USAGE, 1 after another error, or PROFILER_EXIT_UNMEASURED: --kept-only was
+ * given, and the cached profile is not complete.
+ */
 int main(int argc, char **argv)
 {
     static struct wish o;

@@ -29,8 +29,9 @@ struct proctree_process {
  */
 int proctree_all(struct proctree_process **ret, struct eddis_error *err);
 
-/* Send sig to this process, never to a later one that has got its pid.  Return 0 or a negative
- * errno value; -ESRCH: it has ended.
+/* Send sig to this process, not to a later one that has got its pid; without a pidfd a change
+ * between check and kill goes unnoticed.  Return 0, also for a zombie, or a negative errno value;
+ * -ESRCH: the process is gone.
  */
 int proctree_send(const struct proctree_process *p, int sig);
 

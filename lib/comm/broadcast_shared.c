@@ -129,7 +129,9 @@ static bool shared_hear(struct shared_broadcast *b, struct outbox *out)
     return b->published > before;
 }
 
-/* Post the sends of published pieces to all children, within their windows. */
+/* Append to out the sends of published pieces (their data) to all children, at most WINDOW at a
+ * time to each.
+ */
 static void shared_tell(struct shared_broadcast *b, struct outbox *out)
 {
     for (struct child *c = b->child; c < b->child + b->n_children; c++)

@@ -89,7 +89,7 @@ void node_stage_publish(const struct node_stage *s, uint64_t i);
  */
 bool node_stage_take(struct node_stage *s);
 
-/* Check whether all pieces are taken. */
+/* Check whether this rank has taken all pieces; other ranks of the node may not have. */
 bool node_stage_over(const struct node_stage *s);
 
 /* Return the member, by its index on the node, that the next piece to be taken waits for. */

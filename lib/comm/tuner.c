@@ -89,7 +89,9 @@ static bool has_guests(const struct tuner *t)
     return exp2(floor(log2(t->place.n_ranks))) < t->place.n_ranks;
 }
 
-/* Return the number of messages of a kind that follow one another; see tuner.h. */
+/* Return how many messages an all-reduce of this kind sends one after another, so how many
+ * latencies it costs; see tuner.h.
+ */
 static double kind_steps(const struct tuner *t, int kind)
 {
     double p = t->place.n_ranks;

@@ -9,10 +9,10 @@
  *
  * Following the network's cycle until it returns to [0, n) is a bijection of [0, n) (Black and
  * Rogaway, Ciphers with arbitrary finite domains, CT-RSA 2002).  Since 2^w < 2 n, it takes less
- * than two evaluations on average, except that w is at least 6.  The halves alternate without a
- * swap, so they may differ by one bit.  The round function is splitmix64's finaliser over (half,
- * round key).  All machines compute the same numbers, so a checkpoint's (seed, epoch, step) always
- * names the same samples.
+ * than two evaluations on average, except that w is at least 6.  The rounds change the
+ * halves in turn and do not swap them, so their widths may differ by one bit.  The round function
+ * is splitmix64's finaliser over (half, round key).  All machines compute the same numbers, so a
+ * checkpoint's (seed, epoch, step) always names the same samples.
  */
 #ifndef EDDIS_DATA_PERMUTATION_H
 #define EDDIS_DATA_PERMUTATION_H

@@ -48,7 +48,9 @@ struct ranges_options {
     int64_t done_before;
 };
 
-/* Make the ranges, with no step queued; the caller frees *ret by ranges_close. */
+/* Make an empty queue of ranges of samples, one for each step.  Return 0 or a negative errno; the
+ * caller frees *ret by ranges_close.
+ */
 int ranges_open(const struct ranges_options *o, struct ranges **ret, struct eddis_error *err);
 
 /* Free r.  Accept NULL. */

@@ -246,7 +246,9 @@ static int parse_file(const char *path, const char *text, size_t n, struct job_m
     return parse(text, n, path, folder, all, ret, err);
 }
 
-/* Read the file at `path` and parse it, as parse does. */
+/* Read the YAML file at `path` into a new job *ret, which the caller frees, and append its mistakes
+ * to `all`.  Return 0 or a negative errno, also if the file cannot be read.
+ */
 static int read_file(const char *path, struct job_mistakes *all, struct job **ret,
                      struct eddis_error *err)
 {

@@ -43,7 +43,9 @@ struct memory_shape {
     size_t first, count; /* elements stored here: first .. first + count - 1 */
 };
 
-/* Make an empty memory for ranks 0 .. n_ranks - 1.  *ret is freed by memory_close. */
+/* Make this node's memory file, without buffers, for a box of n_ranks ranks, and map its directory.
+ * Return 0 or a negative errno.  *ret owns the file and is freed by memory_close.
+ */
 int memory_make(int n_ranks, struct memory **ret, struct eddis_error *err);
 
 /* Return pid and descriptor with which another process of this node and user can memory_open it, as

@@ -101,7 +101,9 @@ int smb_client_waits_for(const struct smb *b, const struct smb_request *r);
 /* Check whether an order of this rank waits for this node's memory. */
 bool smb_client_awaits_memory(const struct smb *b);
 
-/* Free all requests and attachments. */
+/* Free all operations and attachments.  Requests belong to their callers: they are neither freed
+ * nor completed.
+ */
 void smb_client_fini(struct smb *b);
 
 /* Start the server of a stripe: listen for orders and send the ranks of this node the place of its

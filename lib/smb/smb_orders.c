@@ -234,8 +234,8 @@ static void begin_data(struct smb *b, struct smb_op *op, const struct smb_user *
         op->part[0].work.order.notify = 1;
 }
 
-/* Count one attachment of this rank less.  If it was the last one, make the order to detach and
- * return 0; otherwise return 1: the request is done.
+/* Subtract 1 from this rank's number of attachments to u.  If none is left, fill in op as the order
+ * to detach, which the caller then sends, and return 0; otherwise return 1: the request is done.
  */
 static int begin_detach(struct smb *b, struct smb_op *op, struct smb_user *u)
 {

@@ -114,7 +114,9 @@ struct phase_step {
 void phase_step_end(struct phase *p, const struct phase_step *s, int64_t end_ns,
                     const struct eddis_report *report);
 
-/* Return how long this worker was blocked, as phase_clock_blocked. */
+/* Return for how many ns this worker was blocked since the call in the previous step, and record
+ * the value, so that the next step's call leaves it out.  INT64_MAX: no step has ended yet.
+ */
 int64_t phase_blocked_ns(struct phase *p);
 
 /* Set the least time that any worker has got from phase_blocked_ns for the same step. */

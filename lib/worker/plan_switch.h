@@ -12,7 +12,7 @@
 #include "models.h"
 #include "samples.h"
 
-/* What a plan requests from the step on at which it begins. */
+/* Settings of a plan, valid from the first step under it. */
 struct plan_switch_event {
     int64_t step;
     int64_t period;  /* steps between two averages of models from this step on */
@@ -77,7 +77,9 @@ void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail);
  */
 void plan_switch_agree(struct plan_switch *r, const struct sync_trailer *tail);
 
-/* Request a stop: in its next step the group agrees that the step after it is the last. */
+/* Request a stop, and show on the board that this worker has: in its next step the group agrees
+ * that the step after it is the last.
+ */
 void plan_switch_stop(struct plan_switch *r);
 
 /* Check whether this worker has requested a stop. */

@@ -35,8 +35,8 @@ int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r,
 /* Leave the box in order, if it is open.  Collective.  After -ETIMEDOUT call it again. */
 int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err);
 
-/* Free the box and the requests that nobody waited for.  Call it after the communication thread has
- * ended.
+/* Close this rank's part of the box, if it is open, free the requests that nobody waited for, and
+ * destroy the lock; b itself is not freed.  Call it after the communication thread has ended.
  */
 void shared_buffers_close(struct shared_buffers *b);
 

@@ -252,8 +252,8 @@ class Worker:
             told(what)
 
     def plan_step(self, step: int) -> L.Step | None:
-        """Return what the library plans for this worker in step number `step`, which has not begun; None: there is no
-        such step.  Waits for the plan."""
+        """Return what the library plans for this worker in step number `step`, the present one or up to read_ahead
+        later; None: there is no such step.  Waits for the plan.  Raises Error for any other step."""
         told = L.Step()
         if self.over:
             return None

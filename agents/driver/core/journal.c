@@ -45,7 +45,9 @@ static void note_missing(struct journal *r, const char *name)
         (void)snprintf(r->missing + n, sizeof r->missing - n, "%s%s", n ? ", " : "", name);
 }
 
-/* Record a failed write: the error in r->trouble if it is the first, and the file's name. */
+/* Record a failed write: store the error in r->trouble if it is the first, and add the file's name
+ * to r->missing, which lists each file once.
+ */
 static void note_trouble(struct journal *r, const char *name, const struct eddis_error *err)
 {
     if (!r->trouble.code)

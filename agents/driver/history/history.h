@@ -49,7 +49,7 @@ void history_keep_times(struct history *k);
 /* Store the workers' memory limits in the cache for the next job. */
 void history_keep_memory(struct history *k);
 
-/* Free the history of the program. */
+/* Free the workers' times and memory limits in *k; neither k itself nor the cache is removed. */
 void history_fini(struct history *k);
 
 #endif

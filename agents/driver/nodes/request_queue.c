@@ -289,8 +289,9 @@ static int person_request(const struct http_request *q, struct request_item *i,
     return reject(err, 404, "there is nothing at this path");
 }
 
-/* Parse a request with read(), which returns 0 or an HTTP status, and queue it; or reply with the
- * error.
+/* Parse a request with read(), which returns 0 or an HTTP status, and queue it with x, on which its
+ * consumer replies.  After an error, without memory or if the queue is shut, reply with the error
+ * now.
  */
 static void take(struct request_queue *b, const struct http_request *q, struct http_exchange *x,
                  int (*read)(const struct http_request *q, struct request_item *i,

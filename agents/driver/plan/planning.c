@@ -364,7 +364,9 @@ static int64_t count_gradients(const struct plan *p)
     return n;
 }
 
-/* Record rank 0's choice of communication in the plan, unless the plan was replayed with a choice.
+/* Store rank 0's choice of communication in the plan, write the plan again, and tell the user; keep
+ * the number of gradients for the next job.  Ignore an event of another generation, and any if the
+ * plan was replayed with a choice.
  */
 static void take_choice(struct planning *g, const struct event *e)
 {

@@ -88,8 +88,9 @@ static void forget_network(struct state *s)
     state_push(s, ACTION_FORGET);
 }
 
-/* Decide what follows the recorded failure: the job's end, another generation, or another choice of
- * network.  Set the outcome, reason, exit code and message, and stop what runs.
+/* Decide what follows the recorded failure: the job's end, another generation, or, if a cached
+ * network may have caused it, to forget that one and choose again.  Set the outcome, reason, exit
+ * code and message, and stop what runs.
  */
 static void decide(struct state *s, const struct recovery_case *c, int64_t now_ns)
 {

@@ -33,7 +33,9 @@ void state_probe_try(struct state *s, const struct state_input *in)
     state_place(s, in, STATE_PHASE_PROBE_PREPARE);
 }
 
-/* End the probe under way as failed, for the reason that the caller gives. */
+/* Record in->text as the reason why this network failed, and stop its probe if one is under way;
+ * the next network is then chosen.
+ */
 void state_probe_fails(struct state *s, const struct state_input *in)
 {
     state_probe_failed(s, in->text, in->now_ns);

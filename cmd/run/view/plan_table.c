@@ -47,8 +47,9 @@ struct style {
     bool sources; /* show where the workers' times come from */
 };
 
-/* Choose decimals for each column from the plan's smallest numbers, and whether to show the times'
- * sources.
+/* Return how to print the table of p: the fastest worker's rate, to which others are relative, the
+ * decimals of rates, step times and weights, by the smallest number of a worker that gets samples,
+ * and whether to show the times' sources.
  */
 static struct style style_of(const struct plan *p)
 {

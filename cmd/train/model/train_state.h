@@ -40,8 +40,9 @@ void train_state_update(struct train_state *s, double factor);
 void train_state_report(const struct train_state *s, const struct eddis_step *step,
                         struct eddis_report *report);
 
-/* Write a checkpoint to `folder`; NULL: the job's folder. Collective. Return 0 or a negative errno.
- * After a failure training may continue, except after -ESTALE or a communication failure.
+/* Write a checkpoint to `folder` (NULL: the job's folder), and remove the oldest ones beyond the
+ * job's number and those of later steps. Collective. Return 0 or a negative errno. After a failure
+ * training may continue, except after -ESTALE or a communication failure.
  */
 int train_state_save(const struct train_state *s, struct eddis *e, const char *folder, int rank,
                      struct eddis_error *err);

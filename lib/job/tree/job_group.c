@@ -122,7 +122,10 @@ int job_refuse_later(const struct job_reader *r, const struct job_key *key, int 
         key->name, key->later);
 }
 
-/* Read the value of a known key and record its origin in the job. */
+/* Read the value of a known key into r->base, and record its place in the file in r->origin, if
+ * that is not NULL.  Return 0 or a negative errno; -EINVAL also for null, and for a key of a later
+ * version.
+ */
 static int read_value(const struct job_reader *r, const struct job_table *t,
                       const struct job_key *key, const struct job_node *n, struct eddis_error *err)
 {

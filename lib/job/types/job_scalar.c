@@ -431,7 +431,9 @@ static void word_expect(const struct job_key *key, struct strbuf *b)
         strbuf_addf(b, "%s%s", i == 0 ? "" : nth_word(key->field, i + 1) ? ", " : " or ", word);
 }
 
-/* Return -EINVAL for a value that is no choice, with the nearest one. */
+/* Return -EINVAL for a value that is no choice.  The message has the nearest choice, perhaps one of
+ * a later version, or all choices if none is near.
+ */
 static int word_refuse(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {

@@ -66,7 +66,8 @@ class Member:
         self.place: torch.Tensor | None = None  # host memory for the gradient of a device's parameter
 
     def settle(self) -> None:
-        """Record the parameter's type, size, device and address, which must not change from now on."""
+        """Record the parameter's type, size, device and memory order, which must not change from now on, and its
+        address, which may.  Keep its memory, if it is the host's, until the script replaces it."""
         p = self.parameter.detach()
         self.dtype, self.n, self.on, self.stride = p.dtype, p.numel(), p.device, p.stride()
         self.value = p if p.is_cpu else None  # keeps the memory that the library uses until the script replaces it

@@ -80,6 +80,8 @@ class _Order:
                         "their numbers, and take them from the batches")
 
     def __getattr__(self, name: str) -> Any:
+        """Return any other attribute from the script's own sampler.  Raises AttributeError for a name that begins with
+        "_", even if that sampler has it."""
         if name.startswith("_"):
             raise AttributeError(f"the sampler of eddis.torch.loader has no {name}")
         return getattr(self._replaced, name)
