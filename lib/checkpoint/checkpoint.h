@@ -67,9 +67,9 @@ int checkpoint_join(const char *dir, int64_t step, int generation, struct checkp
 /* Borrow the path of the folder; valid until the checkpoint is freed. */
 const char *checkpoint_folder(const struct checkpoint *c);
 
-/* Write n bytes as "rank-<rank>.<name>", sync them and add them to the list.  Blocks.  -EINVAL:
- * invalid name; -EEXIST: this name was put before.  After a failed write, such as -ENOSPC, the file
- * is removed again.
+/* Write n bytes as "rank-<rank>.<name>", sync them and add them to the list.  Blocks.  Return 0 or
+ * a negative errno; -EINVAL: invalid name; -EEXIST: this name was put before; -ENOENT: the folder
+ * was removed.  After a failed write, such as -ENOSPC, file and list are as before.
  */
 int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void *data, size_t n,
                    struct eddis_error *err);
@@ -115,7 +115,8 @@ bool checkpoint_is_foreign(const char *path);
 
 /* Open a checkpoint for reading; checkpoint_close frees *ret.  Every file's size is compared; with
  * `sums` also every checksum.  checkpoint_get compares the checksum of what it reads in any case.
- * -ENOENT: there is no folder at path; -EBADMSG: the checkpoint is not whole, err has the reason.
+ * Return 0 or a negative errno; -ENOENT: there is no folder at path; -EBADMSG: the checkpoint is
+ * not whole, err has the reason.
  */
 int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err);
 
@@ -134,8 +135,9 @@ const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *c);
 /* Return the bytes that this rank has put under this name, or -ENOENT. */
 int64_t checkpoint_size(const struct checkpoint *c, int rank, const char *name);
 
-/* Read what this rank has put under this name to data [n].  -ENOENT: the rank has put nothing under
- * it; -EMSGSIZE: the length is not n; -EBADMSG: the file has changed since it was opened.
+/* Read what this rank has put under this name to data [n].  Return 0 or a negative errno, and then
+ * data is undefined; -ENOENT: the rank has put nothing under it; -EMSGSIZE: the length is not n;
+ * -EBADMSG: the file has changed since it was opened.
  */
 int checkpoint_get(const struct checkpoint *c, int rank, const char *name, void *data, size_t n,
                    struct eddis_error *err);
