@@ -158,7 +158,7 @@ float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 
 #define AVX2
 
-/* Other processors: no instructions are used, so the portable loops convert all numbers. */
+/* Return false: on other processors the portable loops convert all numbers. */
 static bool is_fast(void)
 {
     return false;
