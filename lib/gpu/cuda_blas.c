@@ -33,8 +33,8 @@ struct blas {
     void *handle;
 };
 
-/* Load the cuBLAS library of this name, store its functions in *b and create a handle.  -ENOENT: it
- * cannot be loaded; -ENOTSUP: it lacks a function; -EIO: it does not start.
+/* Load the cuBLAS library of this name, store its functions in *b and create a handle.  Return 0;
+ * -ENOENT: it cannot be loaded; -ENOTSUP: it lacks a function; -EIO: it does not start.
  */
 static int load_one(const char *name, struct blas *b, struct eddis_error *err)
 {
@@ -135,9 +135,9 @@ static bool try_pythons(struct search *s, int major)
     return is;
 }
 
-/* Load the newest installed cuBLAS, 11 to 13, of a CUDA version that this driver can run; one for a
- * later CUDA could be loaded, but would fail.  -ENOENT: none is installed; otherwise the failure of
- * the first library found, if none can be loaded.
+/* Load into *b the newest installed cuBLAS, 11 to 13, of a CUDA version that this driver can run;
+ * one for a later CUDA could be loaded, but would fail.  Return 0; -ENOENT: none is installed;
+ * otherwise the failure of the first library found, if none can be loaded.
  */
 static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
 {

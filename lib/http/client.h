@@ -43,8 +43,8 @@ struct http_client_options {
     struct http_tcp tcp; /* when to abort a silent connection */
 };
 
-/* Make a client.  -EINVAL: an address is malformed; -EPERM: plain HTTP to an address that is not
- * loopback.
+/* Make a client; the caller frees *ret by http_client_close.  Return 0 or a negative errno;
+ * -EINVAL: an address is malformed; -EPERM: plain HTTP to an address that is not loopback.
  */
 int http_client_open(const struct http_client_options *o, struct http_client **ret,
                      struct eddis_error *err);

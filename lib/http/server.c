@@ -270,7 +270,9 @@ static int check_headers(struct http_server *s, struct MHD_Connection *c, const 
     return path_is_plain(path) ? 0 : MHD_HTTP_BAD_REQUEST;
 }
 
-/* Reject a request with this status of check_headers and a JSON text with the reason. */
+/* Reject a request with this status of check_headers and a JSON text with the reason.  Return the
+ * result for libmicrohttpd, MHD_NO on failure.
+ */
 static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
 {
     switch (status) {
@@ -366,7 +368,7 @@ static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
 
 /* Process the next part of a request: its headers in the first call, then parts of its body, at its
  * end the call of the handler, and later the reply.  libmicrohttpd's MHD_AccessHandlerCallback, on
- * the server's threads; *state is the exchange.
+ * the server's threads; *state is the exchange.  Return MHD_YES, or MHD_NO to close the connection.
  */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *http, const char *data,

@@ -24,7 +24,9 @@ int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err);
  */
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1]);
 
-/* Draw a new token for number `who`; the old one becomes invalid.  Any thread may call this. */
+/* Draw a new token for number `who`; the old one becomes invalid.  Any thread may call this.
+ * Return 0 or a negative errno, and then the old token stays valid.
+ */
 int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err);
 
 /* Return the number of the given token; -1: it is invalid.  Any thread may call this. */
