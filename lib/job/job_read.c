@@ -83,7 +83,8 @@ static char *name_of_folder(const char *folder)
 }
 
 /* Make a job whose keys have their defaults, without a command, and store it in *ret, for job_free.
- * `file` may be NULL.  -EINVAL: the folder is not an absolute path in UTF-8.
+ * `file` may be NULL.  Return 0 or a negative errno; -EINVAL: the folder is not an absolute path in
+ * UTF-8.
  */
 static int job_new(const char *file, const char *folder, struct job **ret, struct eddis_error *err)
 {
@@ -343,7 +344,8 @@ static int no_such_key(const struct job_reader *r, const char *key, struct eddis
 
 /* Set a key of the job to `value`, from this flag, and derive defaults again.  A quoted value is
  * one scalar, never YAML.  If the key replaces another one (nodes, hostfile), the origin of the
- * other becomes the default.  -EINVAL: the key is unknown, not implemented, or the value is wrong.
+ * other becomes the default.  Return 0 or a negative errno, and then the job is unchanged; -EINVAL:
+ * the key is unknown, not implemented, or the value is wrong.
  */
 static int set(struct job *job, const char *key, const struct job_node *value, const char *flag,
                struct eddis_error *err)

@@ -25,7 +25,7 @@ void host_list_fini(struct host_list *l)
     *l = (struct host_list){ 0 };
 }
 
-/* Double the list's capacity. */
+/* Double the list's capacity.  Return 0 or -ENOMEM; the list is then unchanged. */
 static int grow(struct host_list *l, struct eddis_error *err)
 {
     size_t cap = l->cap ? 2 * l->cap : 16;
@@ -50,7 +50,9 @@ struct word {
     int line, column;
 };
 
-/* Append one host name with the user and workers of the word in ctx (a host_range_fn). */
+/* Append one host name with the user and workers of the word in ctx (a host_range_fn).  Return 0 or
+ * a negative errno, and then the list is unchanged; -EINVAL: invalid name, or too many hosts.
+ */
 static int add_name(void *ctx, const char *name, struct eddis_error *err)
 {
     const struct word *w = ctx;
@@ -145,8 +147,8 @@ static int cut(const char *s, struct parts *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Read the number of workers of a word.  -EINVAL: it is invalid, or not allowed here (`may` is
- * false).
+/* Read the number of workers of a word into *ret.  Return 0 or -EINVAL: it is invalid, or not
+ * allowed here (`may` is false).
  */
 static int read_count(const char *text, const struct parts *p, bool may, int64_t *ret,
                       struct eddis_error *err)
@@ -265,8 +267,8 @@ int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_
     return 0;
 }
 
-/* Add the workers of `from`, the same host, to `to`, and free the members of `from`.  -EINVAL: they
- * name different users.
+/* Add the workers of `from`, the same host, to `to`, and free the members of `from`.  Return 0 or
+ * -EINVAL: they name different users, or have too many workers in all.
  */
 static int merge(struct job_host *to, struct job_host *from, struct eddis_error *err)
 {
