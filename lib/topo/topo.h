@@ -16,11 +16,12 @@
 struct topo;
 
 /* Read the topology of this machine; with `devices` also its PCI devices, which takes longer.
- * Blocks. topo_close frees *ret.
+ * Blocks. topo_close frees *ret.  Return 0 or a negative errno.
  */
 int topo_open(bool devices, struct topo **ret, struct eddis_error *err);
 
-void topo_close(struct topo *t); /* free the topology; accepts NULL */
+/* Free the topology.  Accept NULL. */
+void topo_close(struct topo *t);
 
 /* Set sockets, cores, threads, n_numa, memory_bytes and cpu_model (if known) of *p, and append one
  * DEVICE_CPU for each NUMA node, with measurements NAN.  If the list of a node's cores is too long
