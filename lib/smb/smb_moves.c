@@ -93,7 +93,9 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
                       b->server[stripe], result.seq);
 }
 
-/* Send the part's order to its server, and post the receive of one more answer of that server. */
+/* Send the part's order to its server, and post the receive of one more answer of that server.
+ * Return 0 or -ENOMEM.
+ */
 static int part_send(struct smb *b, struct smb_part *p, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = message_new(b, sizeof(struct work_result));
