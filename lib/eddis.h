@@ -202,9 +202,9 @@ struct eddis_options {
 #define EDDIS_EXIT_FINISH 2
 
 /* Join the job and create a handle, which the caller frees with eddis_close.  Collective.  Block
- * until all workers have joined.  -EINVAL: invalid options; -ENODEV: MPI or the job's shared memory
- * cannot be used; -EBUSY: under eddis-run, another handle is open; -EPERM: called in a forked child
- * whose parent has joined.
+ * until all workers have joined.  Return 0; -EINVAL: invalid options; -ENODEV: MPI or the job's
+ * shared memory cannot be used; -EBUSY: under eddis-run, another handle is open; -EPERM: called in
+ * a forked child whose parent has joined.
  */
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err);
 
@@ -252,7 +252,7 @@ struct eddis_world {
 };
 
 /* Fill the first ret->size bytes of *ret with this worker's rank, group, node, mode and device.
- * The texts stay valid until eddis_close.
+ * The texts stay valid until eddis_close.  Return 0, -EINVAL or -EPERM.
  */
 int eddis_world(const struct eddis *e, struct eddis_world *ret);
 
@@ -307,7 +307,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
  * EDDIS_STEP_STOP.  In async and hybrid mode other groups learn of it from the counter of samples,
  * a step or two later.  Go on until then, since a step needs all workers of the group.  No step
  * gets EDDIS_STEP_CHECKPOINT for it, unlike a stop by eddis-run: save by yourself, for example
- * after eddis_finish.  -EINVAL: e is NULL; -EPERM: in a forked child.
+ * after eddis_finish.  Return 0; -EINVAL: e is NULL; -EPERM: in a forked child.
  */
 int eddis_stop(struct eddis *e);
 
@@ -369,7 +369,7 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 const void *eddis_result(const struct eddis *e, int parameter);
 
 /* Announce that the gradients of all parameters of the layer are ready in their eddis_gradient
- * memory.  Results go where eddis_announce puts them for result NULL.
+ * memory.  Results go where eddis_announce puts them for result NULL.  Return 0 or a failure.
  */
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err);
 
@@ -380,7 +380,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
                            void *result, struct eddis_error *err);
 
 /* Wait until the combined gradients of one layer, which must have been announced, are in place: all
- * workers have announced all gradients up to the end of its bucket.  Errors: see eddis_wait.
+ * workers have announced all gradients up to the end of its bucket.  Return as eddis_wait.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);
 
@@ -417,7 +417,7 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
  */
 int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err);
 
-/* Set this worker's weight in the set's next round, before the round's first announcement. */
+/* Set this worker's weight in the set's next round.  Return 0, or -EINVAL: the round has begun. */
 int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis_error *err);
 
 struct eddis_report {

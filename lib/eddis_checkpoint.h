@@ -21,10 +21,10 @@
 
 /* Begin a checkpoint of the state after the steps ended so far; eddis_checkpoint_commit or _abandon
  * frees *ret.  Collective.  folder: where this job alone keeps checkpoints; NULL: the job's folder.
- * -ENOENT: the job has no folder and none was given; -ESTALE: a later generation, or another job,
- * writes there now.  -EINVAL: inside a step; or an eddis_finish, or an eddis_step_begin at the
- * start or the end of all steps, has timed out and must be repeated first.  After any failure
- * training may go on: nothing has changed.
+ * Return 0 or a negative errno; -ENOENT: the job has no folder and none was given; -ESTALE: a later
+ * generation, or another job, writes there now.  -EINVAL: inside a step; or an eddis_finish, or an
+ * eddis_step_begin at the start or the end of all steps, has timed out and must be repeated first.
+ * After any failure training may go on: nothing has changed.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
@@ -52,7 +52,8 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 
 /* Give up a checkpoint instead of committing it: nothing of it remains, and training goes on.
- * Collective.  Free c, which may also be from eddis_restore_begin.
+ * Collective.  Free c, which may also be from eddis_restore_begin.  Return 0 or the failure of the
+ * communication, c is freed in either case; -EINVAL: c is NULL; -EPERM: in a forked child.
  */
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err);
 

@@ -44,7 +44,8 @@ int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, in
 int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
 /* Start an all-reduce without waiting.  *ret is for eddis_request_wait or _test; the library
- * borrows the buffers until the request is done.
+ * borrows the buffers until the request is done.  Return 0 or a negative errno, and then nothing
+ * was started.
  */
 int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                           enum eddis_op op, struct eddis_request **ret, struct eddis_error *err);
@@ -94,8 +95,8 @@ struct eddis_collective {
     int root;               /* broadcast: index of the sender in the scope */
 };
 
-/* Run the collective that *c describes and wait for it; *c is not used after the call.  Timeouts
- * and errors are those of eddis_allreduce.
+/* Run the collective that *c describes and wait for it; *c is not used after the call.  Return 0;
+ * timeouts and errors are those of eddis_allreduce.
  */
 int eddis_collective(struct eddis *e, const struct eddis_collective *c, int64_t timeout_ns,
                      struct eddis_error *err);

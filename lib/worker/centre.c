@@ -81,7 +81,9 @@ static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err
     return rc;
 }
 
-/* Replace m->value by a new list of the address, size and type of every parameter.  -ENOMEM. */
+/* Replace m->value by a new list of the address, size and type of every parameter.  Return 0, or
+ * -ENOMEM with m->value NULL.
+ */
 static int centre_list_values(struct centre *m, struct eddis_error *err)
 {
     const struct parameters *all = m->parameters;
@@ -111,7 +113,9 @@ static int centre_list_halves(struct centre *m, struct eddis_error *err)
     return h->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
 }
 
-/* Free m->value and m->halves and make them anew from the registered parameters.  -ENOMEM. */
+/* Free m->value and m->halves and make them anew from the registered parameters.  Return 0 or
+ * -ENOMEM.
+ */
 static int centre_list(struct centre *m, struct eddis_error *err)
 {
     int rc = centre_list_values(m, err);
@@ -272,8 +276,9 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 
 enum { AT_CHECKPOINT, AT_END };
 
-/* Replace each of m->where by its minimum over all workers, waiting until the deadline.  After
- * -ETIMEDOUT the all-reduce stays in m->say, and the next call continues it.
+/* Replace each of m->where by its minimum over all workers, waiting until the deadline.  Return 0
+ * or a negative errno; after -ETIMEDOUT the all-reduce stays in m->say, and the next call continues
+ * it.
  */
 static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {

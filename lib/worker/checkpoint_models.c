@@ -106,7 +106,8 @@ static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
 }
 
 /* With several models, wait until all workers are at the checkpoint, then collect the centre
- * (unless the parameters are the centre already) and the samples left.  Collective.
+ * (unless the parameters are the centre already) and the samples left.  Collective.  Return 0 or a
+ * negative errno.
  */
 static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -172,7 +173,7 @@ static int put_used(const struct centre *m, struct checkpoint *files, struct edd
 }
 
 /* On a group's root, write the group's members, its own model and its float32 copy of 16-bit
- * parameters (if it has any) to the checkpoint.
+ * parameters (if it has any) to the checkpoint.  Return 0 or the failure of checkpoint_put.
  */
 static int put_models(const struct centre *m, const struct checkpoint_models *k,
                       struct checkpoint *files, struct eddis_error *err)
@@ -266,8 +267,8 @@ static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
 }
 
 /* Convert number [1 + 2 n], the list in a file, to ranges ret [n].  *ret_total: samples of all
- * epochs of the job that wrote the list.  -EBADMSG: the ranges are not in order, or do not fit the
- * total.
+ * epochs of the job that wrote the list.  Return 0 or -EBADMSG: the ranges are not in order, or do
+ * not fit the total.
  */
 static int samples_parse(const int64_t *number, size_t n, struct range *ret, int64_t *ret_total,
                          struct eddis_error *err)
@@ -306,7 +307,8 @@ static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t 
 }
 
 /* Store the samples that are left in *ret [*ret_n], which the caller frees: those that the
- * checkpoint lists, or else those that follow its step.  -EBADMSG: the list is damaged.
+ * checkpoint lists, or else those that follow its step.  Return 0 or a negative errno, and then
+ * *ret is unchanged; -EBADMSG: the list is damaged.
  */
 static int get_samples(const struct centre *m, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
@@ -425,7 +427,8 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
 
 /* Read from a checkpoint what only this worker's group has: its own model, and the float32 values
  * of the parameters that are 16-bit, those of the center and those of the group's model.  Members
- * of *own that the checkpoint does not hold stay NULL.
+ * of *own that the checkpoint does not hold stay NULL.  Return 0 or a negative errno of reading;
+ * the caller frees the members in either case.
  */
 static int get_own(const struct centre *m, const struct checkpoint *files, struct own_model *own,
                    struct eddis_error *err)
@@ -458,7 +461,7 @@ static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, 
 }
 
 /* Detach from the centre and keep *own for the next centre_start.  Takes own->local and own->centre
- * and sets them to NULL; own->kept is copied.  Collective.
+ * and sets them to NULL; own->kept is copied.  Collective.  Return 0 or a negative errno.
  */
 static int models_go_back(struct centre *m, struct plan_switch *plan_switch, struct own_model *own,
                           int64_t done, struct eddis_error *err)

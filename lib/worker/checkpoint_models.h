@@ -25,11 +25,12 @@ struct checkpoint_models {
 };
 
 /* Wait until all workers are at a checkpoint, and collect the library's state for it.  Collective.
+ * Return 0 or a negative errno; the caller calls checkpoint_models_release on *ret in either case.
  */
 int checkpoint_models_take(struct centre *m, struct checkpoint_models *ret,
                            struct eddis_error *err);
 
-/* Write the collected state to the files. */
+/* Write the collected state to the files.  Return 0 or the failure of checkpoint_put. */
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err);
 
@@ -37,7 +38,7 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
 void checkpoint_models_release(struct centre *m, struct checkpoint_models *k);
 
 /* Check that steps and positions of a checkpoint refer to the same samples in this job (drop_last,
- * min_count).  -EINVAL if not.
+ * min_count).  Return 0; -EINVAL if not; or the failure of checkpoint_get.
  */
 int checkpoint_models_check(const struct centre *m, const struct checkpoint *files,
                             struct eddis_error *err);

@@ -50,8 +50,8 @@ static void save_free(struct eddis_checkpoint *c)
 }
 
 /* Check that a checkpoint may begin or be restored now: no step is under way, and no call of
- * eddis_finish or eddis_step_begin that timed out has to be repeated first.  -EINVAL if not, or if
- * ret is NULL.
+ * eddis_finish or eddis_step_begin that timed out has to be repeated first.  Return 0, or -EINVAL
+ * if not, or if ret is NULL.
  */
 static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, struct eddis_error *err)
 {
@@ -66,8 +66,8 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     return rc;
 }
 
-/* Check that the data set is known, since a step number means nothing without it.  -EINVAL if not:
- * a checkpoint cannot be `what`, "written" or "restored".
+/* Check that the data set is known, since a step number means nothing without it.  Return 0, or
+ * -EINVAL if not: a checkpoint cannot be `what`, "written" or "restored".
  */
 static int save_check_data(struct samples *s, const char *what, struct eddis_error *err)
 {
@@ -421,7 +421,9 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 
 /* ---- reading ---- */
 
-/* Check that the checkpoint's data set, batch and seed are those of this job.  -EINVAL if not. */
+/* Check that the checkpoint's data set, batch and seed are those of this job.  Return 0, or -EINVAL
+ * if not.
+ */
 static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                          struct eddis_error *err)
 {

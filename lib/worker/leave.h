@@ -23,7 +23,7 @@ struct leave {
 typedef int (*leave_call_fn)(void *arg, int64_t timeout_ns, struct eddis_error *err);
 
 /* Repeat a call until it ends with anything but -ETIMEDOUT.  `where` names this worker's position
- * in messages, such as "eddis_close".
+ * in messages, such as "eddis_close".  Return the result of the last call.
  */
 int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, void *arg,
                  struct eddis_error *err);

@@ -66,7 +66,9 @@ int plan_switch_begin(struct plan_switch *r, struct collectives *all, struct edd
  */
 int plan_switch_open(struct plan_switch *r, int n_ranks, int64_t batch, struct eddis_error *err);
 
-/* Replace the first plan by this version, which all workers have; before the first step. */
+/* Replace the first plan by this version, which all workers have; before the first step.  Return 0
+ * or a negative errno; -EAGAIN: the board cannot be read.
+ */
 int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_error *err);
 
 /* Write this worker's part of a step's trailer to *tail; a hook of the engine. */
@@ -121,7 +123,7 @@ unsigned plan_switch_flags(struct plan_switch *r, int64_t step);
 void plan_switch_resume(struct plan_switch *r, int64_t step);
 
 /* Borrow, until plan_switch_fini, a descriptor that becomes readable when the workers agree on a
- * plan.
+ * plan.  Return it or a negative errno.
  */
 int plan_switch_fd(struct plan_switch *r, struct eddis_error *err);
 

@@ -252,7 +252,7 @@ static void process_at_exit(int status, void *arg)
         end_hub(status == 0);
 }
 
-/* Install the handlers for fork and exit, once. */
+/* Install the handlers for fork and exit, unless they are installed.  Return 0 or -ENOMEM. */
 static int install(struct eddis_error *err)
 {
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
@@ -306,8 +306,8 @@ static int fail_in_child(struct eddis_error *err)
 }
 
 /* Create share.hub if there is none.  If there is one but no worker used it, remove the note that
- * the last worker has left.  -EPERM: it belongs to the process that forked this one.  With
- * share_lock held.
+ * the last worker has left.  Return 0 or a negative errno; -EPERM: it belongs to the process that
+ * forked this one.  With share_lock held.
  */
 static int hub_take(struct eddis_error *err)
 {
@@ -392,7 +392,8 @@ static int board_keep(const char *path, int local_rank, struct eddis_error *err)
 }
 
 /* Let share.board be the page of this board and local rank, opening it if necessary, and check that
- * no worker uses it.  -EBUSY: a worker does; -EPERM: in a forked child.  With share_lock held.
+ * no worker uses it.  Return 0 or a negative errno; -EBUSY: a worker does; -EPERM: in a forked
+ * child.  With share_lock held.
  */
 static int board_have(const char *path, int local_rank, struct eddis_error *err)
 {
@@ -405,8 +406,8 @@ static int board_have(const char *path, int local_rank, struct eddis_error *err)
     return is_kept(path, local_rank) ? 0 : board_keep(path, local_rank, err);
 }
 
-/* As board_have, and reset a page that was open already, since an earlier worker has used it.  With
- * share_lock held.
+/* Do and return the same as board_have, and reset a page that was open already, since an earlier
+ * worker has used it.  With share_lock held.
  */
 static int board_take(const char *path, int local_rank, struct eddis_error *err)
 {

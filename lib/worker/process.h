@@ -66,9 +66,9 @@ void process_may_leave(struct process_worker *w, enum process_leave may);
  */
 void process_last_words(int code);
 
-/* Get a reference to the process's hub, which uses MPI.  The first call creates the hub, and blocks
- * until all ranks have created theirs.  -EPERM: this process was forked by the one that has the
- * hub.
+/* Store in *ret a reference to the process's hub, which uses MPI; give it back by process_hub_put.
+ * The first call creates the hub, and blocks until all ranks have created theirs.  Return 0 or a
+ * negative errno; -EPERM: this process was forked by the one that has the hub.
  */
 int process_hub_take(struct comm_hub **ret, struct eddis_error *err);
 

@@ -27,7 +27,7 @@ static void snapshot_fini(struct snapshot *x)
 
 /* Store in *ret the samples left at this moment; the caller calls snapshot_fini, also after a
  * failure.  `counted`: position of the shared counter; ignored if each worker counts by itself.
- * -ENOMEM.
+ * Return 0 or -ENOMEM.
  */
 static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *ret,
                          struct eddis_error *err)

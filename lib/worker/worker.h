@@ -95,10 +95,14 @@ static inline bool worker_is_open(struct eddis *e)
 /* Write the job's length to the page, as far as the data set and the first plan are known. */
 void worker_show_length(const struct eddis *e, struct board_page *p);
 
-/* Set the mode to "auto", with all workers in one group, until eddis_commit. */
+/* Set the mode to "auto", with all workers in one group, until eddis_commit.  Return 0 or a
+ * negative errno.
+ */
 int worker_leave_open(struct eddis *e, struct eddis_error *err);
 
-/* Take the mode, and so the group, from the board. */
+/* Take the mode, and so the group, from the board; without one: "sync".  Return 0 or a negative
+ * errno.
+ */
 int worker_settle(struct eddis *e, struct eddis_error *err);
 
 /* Return the program's description of a step. */
