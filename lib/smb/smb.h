@@ -92,7 +92,8 @@ int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *
 int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
               struct eddis_error *err);
 
-/* Handle the completion of an operation of this box.  Return 0 or a failure, see smb_start. */
+/* Handle the completion of an operation of this box.  Return 0 or a negative errno, see smb_start.
+ */
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err);
 

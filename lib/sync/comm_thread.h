@@ -42,7 +42,7 @@ int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
 bool comm_hub_lasts(const struct comm_hub *h);
 
 /* End the thread and free h, which must have no ends.  orderly: see transport_close.  Return 0 or a
- * failure of closing the transport; h is freed in either case.
+ * negative errno of closing the transport; h is freed in either case.
  */
 int comm_hub_close(struct comm_hub *h, bool orderly, struct eddis_error *err);
 
@@ -151,8 +151,8 @@ void comm_thread_give_up(struct comm_thread *t, const char *why);
 void comm_thread_abort(struct comm_thread *t, int code);
 
 /* Close the end and free t; if comm_thread_open has opened it, also close its hub.  orderly: see
- * transport_close; nothing may be under way then.  Accept NULL.  Return 0 or a failure of closing
- * the transport; t is freed in either case.
+ * transport_close; nothing may be under way then.  Accept NULL.  Return 0 or a negative errno of
+ * closing the transport; t is freed in either case.
  */
 int comm_thread_close(struct comm_thread *t, bool orderly, struct eddis_error *err);
 

@@ -129,8 +129,8 @@ int sync_open(const char *name, const struct sync_setup *setup, struct sync **re
 /* Check whether the algorithm's buffers can be replaced after sync_open. */
 bool sync_can_lay_out(const struct sync *s);
 
-/* Replace the algorithm's buffers.  No buffer may be under way.  Return 0 or a failure, after which
- * only sync_close may follow.
+/* Replace the algorithm's buffers.  No buffer may be under way.  Return 0 or a negative errno,
+ * after which only sync_close may follow.
  */
 int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                  struct eddis_error *err);
