@@ -39,7 +39,8 @@ int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct ed
                     struct eddis_error *err);
 
 /* Write the numbers of the step's samples to ret [count].  For a micro-batch set step->first and
- * step->count to the micro-batch's part of the step.
+ * step->count to the micro-batch's part of the step.  Return 0 or a negative errno; -EINVAL: no
+ * data set, or the program counts its own samples.
  */
 int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
                          struct eddis_error *err);

@@ -26,8 +26,8 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct ed
 int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
                       size_t *ret_n, struct eddis_error *err);
 
-/* Read fd to its end, at most max bytes; `name` is for errors.  Blocks.  The result is as for
- * file_read.
+/* Read fd to its end, at most max bytes; `name` is for errors.  Blocks.  Return 0 or a negative
+ * errno, with *ret and *ret_n, as file_read does.
  */
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err);

@@ -180,7 +180,9 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is not a duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
-/* Parse a number from 0 to most at *s and move *s behind it; -1: there is none, or it is larger. */
+/* Parse a number from 0 to most at *s and move *s behind it.  Return the number; -1: there is none,
+ * or it is larger.
+ */
 static int read_index(const char **s, int most)
 {
     int n = 0;

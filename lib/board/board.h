@@ -35,7 +35,10 @@ int board_create(const char *path, const struct board_area *setup, struct board 
  */
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
 
-/* Publish plan 1 after plan 0, with mode, algorithm, options and group of *settled. */
+/* Publish plan 1 after plan 0, with mode, algorithm, options and group of *settled.  Return 0 or a
+ * negative errno, and then nothing is published; -EINVAL: not plan 1 after plan 0, or invalid
+ * values.
+ */
 int board_settle(struct board *b, const struct board_area *settled, const struct board_plan *plan,
                  struct eddis_error *err);
 

@@ -424,8 +424,8 @@ static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
     return root->near == 1 ? wakeup_new(&root->base.wakeup, err) : 0;
 }
 
-/* Begin to open the next channel, unless all are open.  This must not block, as other endpoints'
- * operations would stop meanwhile.
+/* Begin to open the next channel, unless all are open.  Return 0 or -ENODEV.  This must not block,
+ * as other endpoints' operations would stop meanwhile.
  */
 static int mpi_begin_channel(struct mpi_end *e, struct eddis_error *err)
 {

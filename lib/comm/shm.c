@@ -94,9 +94,9 @@ static struct shm_member *shm_member(const struct comm_shm *m, int rank)
     return (struct shm_member *)(m->map + m->at.members) + rank;
 }
 
-/* Lock the byte of the file that shows that this rank is there.  The lock belongs to the process.
- * A lock of the open file would survive in any forked child, such as a data loader.  Then a killed
- * rank would seem alive as long as the child.
+/* Lock the byte of the file that shows that this rank is there.  Return 0 or a negative errno.  The
+ * lock belongs to the process.  A lock of the open file would survive in any forked child, such as
+ * a data loader.  Then a killed rank would seem alive as long as the child.
  */
 static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 {

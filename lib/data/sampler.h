@@ -114,6 +114,7 @@ struct sampler_group {
 
 /* Split n samples among the group, which contains this rank, in proportion to the batch sizes of
  * the step's plan.  Store this rank's samples in ret, with positions from 0.  Raise sampler_asked.
+ * Return 0, or the failure of sampler_counts and change nothing.
  */
 int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                   struct sampler_step *ret, struct eddis_error *err);

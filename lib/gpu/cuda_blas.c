@@ -225,7 +225,8 @@ static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
 }
 
 /* Time products for 0.4 s and store the largest rate in *ret, in operations per second.  Double the
- * matrices' size, up to most x most, while a product takes less than 10 ms.
+ * matrices' size, up to most x most, while a product takes less than 10 ms.  Return 0 or a negative
+ * errno, and then *ret is unchanged.
  */
 static int best_rate(const struct product *p, int most, double *ret, struct eddis_error *err)
 {

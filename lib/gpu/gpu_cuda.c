@@ -104,6 +104,7 @@ static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x
 
 /* Measure copies in this direction and store the largest rate of COPY_ROUNDS measurements in *ret,
  * in bytes per second.  Of a copy within the device, bytes read and bytes written both count.
+ * Return 0 or a negative errno, and then *ret is unchanged.
  */
 static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x, double *ret,
                      struct eddis_error *err)

@@ -56,7 +56,7 @@ typedef void (*http_done_fn)(void *ctx, int status, const char *body, size_t bod
                              const struct eddis_error *err);
 
 /* Start a request: a GET if json is NULL, else a POST of json.  `done` is called exactly once, also
- * if the client is closed (status 0).
+ * if the client is closed (status 0).  Return 0, or -ENOMEM, and then `done` is not called.
  */
 int http_client_start(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
                       http_done_fn done, void *ctx, struct eddis_error *err);

@@ -17,7 +17,9 @@ enum { HTTP_TOKEN_CHARS = 64 };
 
 struct http_tokens;
 
-/* Draw tokens for the numbers 0 .. n - 1. */
+/* Draw tokens for the numbers 0 .. n - 1; the caller frees *ret by http_tokens_free.  Return 0 or a
+ * negative errno.
+ */
 int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err);
 
 /* Write the token of number `who` and a 0 to ret; the caller wipes it.  Any thread may call this.

@@ -196,7 +196,8 @@ static void keep_defaults(struct job *job, const char *text, size_t n)
 }
 
 /* Parse text [n] into a new job, as job_parse does, and store it in *ret.  If `all` is not NULL,
- * continue after errors and collect them there.
+ * continue after errors and collect them there.  The caller frees *ret.  Return 0 or a negative
+ * errno.
  */
 static int parse(const char *text, size_t n, const char *name, const char *folder,
                  struct job_mistakes *all, struct job **ret, struct eddis_error *err)
@@ -230,7 +231,7 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
 }
 
 /* Parse text [n], read from the file at `path`, as parse does; relative paths in it are relative to
- * the file's folder.
+ * the file's folder.  Return 0 or a negative errno.
  */
 static int parse_file(const char *path, const char *text, size_t n, struct job_mistakes *all,
                       struct job **ret, struct eddis_error *err)

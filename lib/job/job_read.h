@@ -43,7 +43,7 @@ int job_set(struct job *job, const char *key, const char *value, const char *fla
             struct eddis_error *err);
 
 /* Override a key as job_set does, but take the value as one scalar, never as YAML: for "nodes" the
- * value is then the argument of -H, "a:2,c[01-04]".
+ * value is then the argument of -H, "a:2,c[01-04]".  Return as job_set does.
  */
 int job_set_text(struct job *job, const char *key, const char *value, const char *flag,
                  struct eddis_error *err);

@@ -22,6 +22,7 @@ static char *part_data(const struct smb_part *p, size_t at)
 
 /* Count a chunk that was sent or received, and free message m.  If it was received and the request
  * has not timed out, first copy its elements to the request's data.  The `done` function of m.
+ * Return 0.
  */
 static int piece_done(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {

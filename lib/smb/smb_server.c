@@ -118,7 +118,7 @@ int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
 
 /* ---- chunks ---- */
 
-/* Count a chunk that was sent, and free message m; the `done` function of m. */
+/* Count a chunk that was sent, and free message m; the `done` function of m.  Return 0. */
 static int piece_sent(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct task *t = m->who;

@@ -63,7 +63,7 @@ struct keys {
 };
 
 /* Create the counter, and a centre buffer for each element type that parameters have, in the Soft
- * Memory Box and store their keys in *ret.  Only rank 0 calls this.
+ * Memory Box and store their keys in *ret.  Only rank 0 calls this.  Return 0 or a negative errno.
  */
 static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err)
 {

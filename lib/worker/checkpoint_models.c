@@ -58,7 +58,8 @@ static int64_t step_of_done(const struct centre *m, int64_t done)
 /* ---- writing ---- */
 
 /* Wait until the centre has all increments, copy this worker's parameters to k->local, and replace
- * them by the centre; on rank 0 also request the centre's float32 values.  Collective.
+ * them by the centre; on rank 0 also request the centre's float32 values.  Collective.  Return 0 or
+ * a negative errno.
  */
 static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *k,
                                     struct eddis_error *err)
@@ -82,7 +83,7 @@ static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *
 }
 
 /* Set k->left and k->n_left to the ranges of samples that are left, on rank 0 only.  The shared
- * counter is frozen meanwhile.  Collective.
+ * counter is frozen meanwhile.  Collective.  Return 0 or a negative errno.
  */
 static int checkpoint_models_samples(struct centre *m, struct checkpoint_models *k,
                                      struct eddis_error *err)
@@ -96,7 +97,8 @@ static int checkpoint_models_samples(struct centre *m, struct checkpoint_models 
 }
 
 /* Set k->step from the samples done, which only rank 0 knows, to the same value on all workers.  A
- * worker's own step number does not count the job's steps.  Collective.
+ * worker's own step number does not count the job's steps.  Collective.  Return 0 or a negative
+ * errno.
  */
 static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -161,7 +163,8 @@ static size_t group_bytes(const struct centre *m)
 }
 
 /* On rank 0, if some samples of an epoch are dropped, write to the checkpoint how many are used:
- * steps and positions count only these.
+ * steps and positions count only these.  Return 0, also if nothing is written, or the failure of
+ * checkpoint_put.
  */
 static int put_used(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
@@ -444,7 +447,7 @@ static int get_own(const struct centre *m, const struct checkpoint *files, struc
 
 /* Set the counts of checkpoints in m after a restore, with so many samples done.  Checkpoints that
  * are due by then count as made, and so do those requested by plans that every worker knows.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, int64_t done,
                              struct eddis_error *err)

@@ -52,7 +52,8 @@ int checkpoint_models_own(const struct centre *m, const struct checkpoint *files
 
 /* Continue with the samples that the checkpoint has left to do, even if this job is at a later
  * step.  Groups with the same members continue with their own models.  *ret_done: samples of the
- * job done before the checkpoint; 0 if its step implies them.  Collective.
+ * job done before the checkpoint; 0 if its step implies them.  Collective.  Return 0 or a negative
+ * errno; -EINVAL: before eddis_commit.
  */
 int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
                               const struct checkpoint *files, int64_t *ret_done,

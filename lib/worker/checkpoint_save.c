@@ -148,7 +148,8 @@ void checkpoint_save_close(struct checkpoint_save *s)
 }
 
 /* Create the checkpoint's part in a folder, on rank 0, as checkpoint_begin.  Fence the folder
- * before if this process has not fenced it, or if it was removed since.
+ * before if this process has not fenced it, or if it was removed since.  Return 0 or a negative
+ * errno, with *ret, as checkpoint_begin does.
  */
 static int save_begin(struct checkpoint_save *s, const char *folder, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
@@ -328,7 +329,7 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 
 /* Complete the checkpoint on rank 0 and close it on the others; frees c->files.  On success note
  * its step in c->e->save.farthest.  Rank 0 also removes later checkpoints that were undone when the
- * job went back, so that no restart resumes from them.
+ * job went back, so that no restart resumes from them.  Return 0 or a negative errno.
  */
 static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
                        struct eddis_error *err)

@@ -41,8 +41,8 @@ static void request_send(struct collectives *c, enum request_level level, struct
     comm_thread_send(c->waiter.thread, &q->r.command);
 }
 
-/* Allocate an empty request.  NULL without memory: err is set, and `taken`, the collective that the
- * request was for, is freed.
+/* Return a new empty request, which the caller frees.  NULL without memory: err is set, and
+ * `taken`, the collective that the request was for, is freed.
  */
 static struct eddis_request *request_new(struct collective *taken, struct eddis_error *err)
 {
@@ -327,7 +327,7 @@ int collectives_request_wait(struct collectives *c, struct eddis_request *q,
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
 }
 
-/* Run a collective of all ranks to its end, as collectives_request_wait. */
+/* Run a collective of all ranks to its end, and return as collectives_request_wait does. */
 static int run(struct collectives *c, const struct eddis_collective *k, struct eddis_error *err)
 {
     struct eddis_request *q;

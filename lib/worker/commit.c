@@ -134,7 +134,7 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
 /* Choose the kinds of all-reduce: by a replayed plan, or else by measurement if the options ask for
  * it; store them in e->limits and let the places refer to them.  Otherwise leave all as it is
  * (choose by size), also if every worker is its own group, since there are no all-reduces then.
- * *ret: the network's cost, if the kinds were chosen.  Collective.
+ * *ret: the network's cost, if the kinds were chosen.  Collective.  Return 0 or a negative errno.
  */
 static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {

@@ -72,7 +72,7 @@ static void pair_init(struct pair *p, const struct confirming *c, int with)
 }
 
 /* Copy data [bytes] from member `second` (0 or 1) of the pair to the other member.  A rank alone
- * runs an empty collective.
+ * runs an empty collective.  Return 0 or a negative errno.
  */
 static int copy(const struct confirming *c, const struct pair *p, void *data, size_t bytes,
                 int second, struct eddis_error *err)
@@ -247,7 +247,7 @@ static int name_link(const struct confirming *c, const struct own *o, bool slowe
 }
 
 /* Combine the results of all ranks into *ret, the same on all; leave it as it is if no rank has a
- * link.  Collective.
+ * link.  Collective.  Return 0 or a negative errno.
  */
 static int sum_up(const struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {
@@ -267,7 +267,7 @@ static int sum_up(const struct confirming *c, struct network_check *ret, struct 
 }
 
 /* Measure all links, in up to PASSES passes, until ret->holds: the network is as expected.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 static int measure_all(struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {

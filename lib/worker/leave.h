@@ -32,6 +32,7 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
  * worker, which may evaluate or save for hours, so the wait has no deadline.  The board shows for
  * whom the worker waits, and timeouts.hang ends the wait.  Without eddis-run a message goes to
  * standard error every report_ns, and the launcher ends the wait if a worker dies.  Collective.
+ * Return 0 or a failure of the communication.
  */
 int leave_wait(const struct leave *l, struct eddis_error *err);
 

@@ -437,7 +437,7 @@ static int plan_switch_make_room(struct plan_switch *r, size_t n, struct eddis_e
 }
 
 /* Read the first plan, r->version, from the board and apply it from step 0 on.  Try again while the
- * agent writes.
+ * agent writes.  Return 0 or a negative errno; -EPROTO: the plan does not suit its mode.
  */
 static int plan_switch_first(struct plan_switch *r, int n_ranks, struct eddis_error *err)
 {

@@ -57,12 +57,12 @@ void plan_switch_init(struct plan_switch *r);
 void plan_switch_fini(struct plan_switch *r);
 
 /* Agree among all workers on the version of the first plan, and set r->version; 0: the job's mode
- * is still open.  Collective.
+ * is still open.  Collective.  Return 0 or a negative errno.
  */
 int plan_switch_begin(struct plan_switch *r, struct collectives *all, struct eddis_error *err);
 
 /* Give the first plan to the samples.  Without a board, `batch` samples a step of all ranks (0: 64
- * a rank) are divided equally.
+ * a rank) are divided equally.  Return 0 or a negative errno.
  */
 int plan_switch_open(struct plan_switch *r, int n_ranks, int64_t batch, struct eddis_error *err);
 
@@ -105,7 +105,8 @@ bool plan_switch_sums_due(struct plan_switch *r, int64_t step, bool last);
 void plan_switch_tell_sums(struct plan_switch *r, const double sum[MODEL_SUMS]);
 
 /* Compare the models after the last step, for which no further step's agreement follows.
- * Collective.
+ * Collective.  Return 0, also if models are not compared; -EPROTO: they differ, or are not finite;
+ * or another negative errno.
  */
 int plan_switch_compare_last(struct plan_switch *r, struct collectives *all,
                              struct eddis_error *err);

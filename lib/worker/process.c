@@ -290,7 +290,9 @@ void process_remove(struct process_worker *w)
 
 /* ---- what workers share ---- */
 
-/* Start MPI as the hub's transport; the open function of comm_hub_open. */
+/* Start MPI as the hub's transport, and return as transport_mpi_start does; the open function of
+ * comm_hub_open.
+ */
 static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
 {
     return transport_mpi_start(ret, err);
@@ -370,7 +372,9 @@ static bool is_kept(const char *path, int local_rank)
     return share.board && share.board_rank == local_rank && strcmp(share.board_path, path) == 0;
 }
 
-/* Open this page as share.board and close the page kept before.  With share_lock held. */
+/* Open this page as share.board and close the page kept before.  Return 0 or a negative errno, and
+ * then change nothing.  With share_lock held.
+ */
 static int board_keep(const char *path, int local_rank, struct eddis_error *err)
 {
     char *copy = strdup(path);

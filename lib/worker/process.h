@@ -51,7 +51,7 @@ bool process_has_left(const struct process_worker *w);
 
 /* Register a worker.  An exit of the process before process_remove then ends all ranks with its
  * exit status, or with 1 if that is 0, after process_last_words.  If the status is 0 and all open
- * workers can leave in order, they leave instead.
+ * workers can leave in order, they leave instead.  Return 0 or -ENOMEM.
  */
 int process_add(struct process_worker *w, struct eddis_error *err);
 

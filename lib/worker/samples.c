@@ -516,7 +516,9 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     pthread_cond_broadcast(&s->changed);
 }
 
-/* Continue with the shared counter, reset to 0, from the samples in *rest.  Collective. */
+/* Continue with the shared counter, reset to 0, from the samples in *rest.  Collective.  Return 0
+ * or a negative errno.
+ */
 static int resume_by_counter(struct samples *s, const struct samples_rest *rest,
                              struct eddis_error *err)
 {

@@ -86,7 +86,9 @@ void samples_init(struct samples *s);
  */
 int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err);
 
-/* Set the data set: samples of an epoch and number of epochs (0: unknown). */
+/* Set the data set: samples of an epoch and number of epochs (0: unknown).  Return 0 or -EINVAL:
+ * they are out of range.
+ */
 int samples_give(struct samples *s, int64_t samples, int64_t epochs, struct eddis_error *err);
 
 /* Check whether the data set is known. */

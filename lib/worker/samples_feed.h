@@ -54,7 +54,7 @@ int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_er
 int samples_counter_ahead(struct samples *s, struct eddis_error *err);
 
 /* Reset the counter to 0 and let all groups take their first ranges.  Called without the lock.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 int samples_counter_begin(struct samples *s, struct eddis_error *err);
 

@@ -25,7 +25,9 @@ struct shared_buffers {
 /* Create the lock; shared_buffers_close destroys it. */
 void shared_buffers_init(struct shared_buffers *b);
 
-/* Open the box with n_servers servers (0: one on each node), unless it is open.  Collective. */
+/* Open the box with n_servers servers (0: one on each node), unless it is open.  Collective.
+ * Return 0 or, on all ranks, a negative errno.
+ */
 int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);
 
 /* Make a request for the library itself, which waits COLLECTIVES_TIMEOUT_NS at most.  Return 0 or a

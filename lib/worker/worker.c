@@ -230,7 +230,9 @@ static void worker_connect(struct eddis *e)
     comm_thread_on_failure(e->comm_thread, samples_fail, &e->samples);
 }
 
-/* Allocate a worker with initialized locks and connected modules; NULL without memory. */
+/* Return a new worker, for worker_free, with initialized locks and connected modules; NULL without
+ * memory.
+ */
 static struct eddis *worker_new(const struct worker_setup *s)
 {
     struct eddis *e = calloc(1, sizeof *e);

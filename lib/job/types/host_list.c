@@ -90,8 +90,8 @@ bool host_list_count(const char *s, size_t n, int64_t *ret)
     return decimal_whole(text, ret) && *ret >= 1 && *ret <= MAX_WORKERS;
 }
 
-/* Find the colon before a count: the only colon outside brackets.  NULL: there is none, or several
- * as in an IPv6 address.
+/* Return the position in s of the colon before a count: the only colon outside brackets.  NULL:
+ * there is none, or several as in an IPv6 address.
  */
 static const char *find_count(const char *s)
 {
@@ -116,7 +116,7 @@ struct parts {
     bool literal; /* the host is an IPv6 address that was in brackets */
 };
 
-/* Split "[address]:count" into its parts. */
+/* Split "[address]:count" into its parts, which point into s.  Return 0 or -EINVAL. */
 static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err)
 {
     const char *close = strchr(s, ']');
@@ -133,7 +133,8 @@ static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err
     return 0;
 }
 
-/* Split "host:count" or "[address]:count" into its parts. */
+/* Split "host:count" or "[address]:count" into its parts, which point into s.  Return 0 or -EINVAL.
+ */
 static int cut(const char *s, struct parts *ret, struct eddis_error *err)
 {
     const char *colon;
@@ -219,7 +220,9 @@ struct place {
     size_t index;
 };
 
-/* Compare two hosts: names without regard to case, addresses without regard to spelling. */
+/* Compare two hosts and return < 0, 0 or > 0: names without regard to case, addresses without
+ * regard to spelling.
+ */
 static int compare_hosts(const struct place *x, const struct place *y)
 {
     return strcasecmp(x->six[0] ? x->six : x->host, y->six[0] ? y->six : y->host);

@@ -56,7 +56,9 @@ static int read_group(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Read a list of groups, each a list of ranks; together they must contain each rank from 0 once. */
+/* Read a list of groups into the member, each a list of ranks; together they must contain each rank
+ * from 0 once.  Return 0, -EINVAL or -ENOMEM; after a failure the member is unchanged.
+ */
 static int read_lists(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
