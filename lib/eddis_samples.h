@@ -13,8 +13,8 @@
  * collectives before it knows its data.  Local: the last call before eddis_commit counts, and
  * eddis_commit compares the workers.  If the data set is set here, no samples are assigned before
  * eddis_commit, in any mode, and eddis_checkpoint_begin and eddis_restore_begin fail with -EINVAL
- * until the data set is known.  -EINVAL: out of range; -EBUSY: eddis_options gave the number, or
- * eddis_commit was called.
+ * until the data set is known.  Return 0; -EINVAL: out of range; -EBUSY: eddis_options gave the
+ * number, or eddis_commit was called.
  */
 int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddis_error *err);
 

@@ -305,8 +305,8 @@ static int read_whole(const struct field *f, const json_t *o, void *p, struct ed
     return 0;
 }
 
-/* Read the boolean member of row f from o and store 0 or 1 in *p.  -EINVAL: the member is neither
- * true nor false.
+/* Read the boolean member of row f from o and store 0 or 1 in *p.  Return 0 or -EINVAL: the member
+ * is neither true nor false.
  */
 static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct eddis_error *err)
 {

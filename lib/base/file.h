@@ -14,8 +14,9 @@
 int file_open_regular(const char *path, size_t max, off_t *ret_size, struct eddis_error *err);
 
 /* Read a regular file of at most max bytes into *ret, which the caller frees.  A 0 byte follows the
- * text and is not counted in *ret_n, which may be NULL.  -EFBIG: longer than max; -EISDIR: a
- * folder; -EINVAL: another kind than a regular file; -ENOENT.
+ * text and is not counted in *ret_n, which may be NULL.  Return 0 or a negative errno, and then
+ * nothing is to be freed; -EFBIG: longer than max; -EISDIR: a folder; -EINVAL: another kind than a
+ * regular file; -ENOENT.
  */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err);
 

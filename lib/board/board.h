@@ -29,9 +29,10 @@ int board_create(const char *path, const struct board_area *setup, struct board 
                  struct eddis_error *err);
 
 /* Publish a plan.  Its version is one more than that of the plan before; the first is 1, or 0 while
- * the mode is open.  plan->piece NULL: all 0.  -EBUSY: BOARD_PLANS - 1 versions are not yet in
- * force on some local worker.  If a page's plan_since is set, its plan_version is in force on that
- * worker; otherwise the plan of the last step in its ring is.
+ * the mode is open.  plan->piece NULL: all 0.  Return 0 or a negative errno, and then nothing is
+ * published; -EBUSY: BOARD_PLANS - 1 versions are not yet in force on some local worker.  If a
+ * page's plan_since is set, its plan_version is in force on that worker; otherwise the plan of the
+ * last step in its ring is.
  */
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
 

@@ -456,9 +456,9 @@ static void take_limits(struct http_server *s, const struct http_server_options 
         s->unauthenticated_ns = s->deadline_ns;
 }
 
-/* Convert the address of the options to a socket address with port 0 in *ret.  -EINVAL: it is no
- * address, or the unspecified one; -EPERM: not a loopback address, and there is no key; -ENOTSUP:
- * libmicrohttpd lacks TLS or IPv6.
+/* Convert the address of the options to a socket address with port 0 in *ret.  Return 0; -EINVAL:
+ * it is no address, or the unspecified one; -EPERM: not a loopback address, and there is no key;
+ * -ENOTSUP: libmicrohttpd lacks TLS or IPv6.
  */
 static int take_address(const struct http_server_options *o, struct sockaddr_storage *ret,
                         struct eddis_error *err)

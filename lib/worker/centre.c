@@ -99,7 +99,8 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
 }
 
 /* Set m->halves.n to the number of 16-bit elements and allocate m->halves.kept for them.  On ranks
- * that are not their group's root n stays 0: only the root exchanges with the centre.  -ENOMEM.
+ * that are not their group's root n stays 0: only the root exchanges with the centre.  Return 0 or
+ * -ENOMEM.
  */
 static int centre_list_halves(struct centre *m, struct eddis_error *err)
 {

@@ -54,8 +54,7 @@ struct centre {
 void centre_close(struct centre *m);
 
 /* Create the centre and the shared counter of samples in the Soft Memory Box, and draw the first
- * samples.  Called before the engine exists.  Collective.  Return 0 or, on all workers, a negative
- * errno.
+ * samples.  Called before the engine exists.  Collective.  Return 0 or a negative errno.
  */
 int centre_commit(struct centre *m, struct eddis_error *err);
 

@@ -193,7 +193,7 @@ static int put_models(const struct centre *m, const struct checkpoint_models *k,
 }
 
 /* On rank 0, write the centre's float32 values of 16-bit parameters, if known, to the checkpoint;
- * also at the end, when no group has its own model.
+ * also at the end, when no group has its own model.  Return 0 or the failure of checkpoint_put.
  */
 static int put_centre(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {

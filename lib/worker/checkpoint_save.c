@@ -188,8 +188,8 @@ static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[P
 }
 
 /* Create the checkpoint's folder on rank 0, then join it on the others; folder NULL: the job's
- * folder.  *ret stays NULL on a worker that passes, except on rank 0.  -ENOENT: there is no folder.
- * Collective, but a failure to join is only this worker's.
+ * folder.  *ret stays NULL on a worker that passes, except on rank 0.  Return 0 or a negative
+ * errno; -ENOENT: there is no folder.  Collective, but a failure to join is only this worker's.
  */
 static int save_files(struct checkpoint_save *s, const char *folder, bool passes, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
@@ -294,7 +294,7 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 }
 
 /* Add the other workers' lists of files to rank 0's c->files.  A failure that one worker notices by
- * itself, lack of memory, fails on all.  Collective.
+ * itself, lack of memory, fails on all.  Collective.  Return 0 or a negative errno.
  */
 static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 {

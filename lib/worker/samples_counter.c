@@ -183,7 +183,8 @@ static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step
 }
 
 /* On a group's root, take another range from the shared counter.  The `more` of samples_by_counter:
- * returns 0 if another thread does it, or nobody can now.
+ * return 1; 0 if another thread does it, or nobody can now; or a negative errno, -EAGAIN at the
+ * deadline.
  */
 static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {

@@ -228,7 +228,7 @@ static int compare_hosts(const struct place *x, const struct place *y)
     return strcasecmp(x->six[0] ? x->six : x->host, y->six[0] ? y->six : y->host);
 }
 
-/* Order places by host, then by index, for qsort. */
+/* Order places by host, then by index, for qsort: return a number < 0, 0 or > 0. */
 static int by_host(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
