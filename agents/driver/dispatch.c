@@ -29,7 +29,9 @@ const struct subject_ops *dispatch_ops(enum subject s)
     return subjects[s].ops;
 }
 
-/* Return the struct in *d that a module's functions get as self. */
+/* Return the struct in *d that a module's functions get as self; never NULL.  The driver owns
+ * it.
+ */
 static void *self_of(struct driver *d, enum subject s)
 {
     return (char *)d + subjects[s].at;

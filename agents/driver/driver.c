@@ -150,17 +150,20 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
     return d->run.o->folder ? file_mkdirs(d->run.log_dir, 0700, err) : 0;
 }
 
-/* Return the name of the job's folder below checkpoint.dir, borrowed.  For a batch job it is
- * Slurm's name, because each start of a batch job is a new job of eddis.
+/* Return the name of the job's folder below checkpoint.dir, borrowed from the job's options, never
+ * NULL.  For a batch job it is Slurm's name, because each start of a batch job is a new job of
+ * eddis.
  */
 static const char *own_name(const struct driver *d)
 {
     return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
 }
 
-/* Choose the checkpoint folder.  With checkpoint.dir it is a subfolder, linked from the job's
- * folder: jobs that share checkpoint.dir never use, replace or delete each other's checkpoints.
- * Otherwise it is in the job's folder, on a single node only.
+/* Choose the checkpoint folder and store its path in d->run.checkpoint_dir, without making it.
+ * With checkpoint.dir it is a subfolder, linked from the job's folder: jobs that share
+ * checkpoint.dir never use, replace or delete each other's checkpoints.  Otherwise it is in the
+ * job's folder, on a single node only.  Return 0, also if there is no such folder (the path stays
+ * NULL) or the link cannot be made (the user gets a message); -ENOMEM.
  */
 static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
 {

@@ -366,8 +366,8 @@ static void take_end(struct logs *l, int agent, const struct event *e)
         end_fetching(l);
 }
 
-/* Handle a log that was sent to its end, or record that a rank has a log to fetch
- * (subject_ops.on_event).
+/* Handle a log that was sent to its end, or record that a rank has a log to fetch.  Return HEARD:
+ * other modules get the event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {

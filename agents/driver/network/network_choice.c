@@ -306,8 +306,9 @@ static bool take_measured(struct network_choice *c, const struct event *e)
 
 /* ---- entry points ---- */
 
-/* Handle results of the probe (generation 0) or a revalidation by the ranks; withhold partial and
- * unusable results from other modules (subject_ops.on_event).
+/* Handle results of the probe (generation 0) or a revalidation by the ranks.  Return HEARD for
+ * complete and usable results, HEARD_TAKEN for others, which other modules do not get
+ * (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
@@ -320,8 +321,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return take_measured(c, e) ? HEARD : HEARD_TAKEN;
 }
 
-/* Choose a network, forget it, or store its measurement, as an action requires
- * (subject_ops.on_action).
+/* Choose a network, forget it, or store its measurement, as an action requires.  Return false: the
+ * other modules of the route get the action too (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

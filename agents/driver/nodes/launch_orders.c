@@ -180,6 +180,7 @@ static bool believes_network(const struct launch_orders *l, const struct order *
 }
 
 /* Choose the transfers by which each node revalidates the network measurement, in ret [o->n_nodes].
+ * Return 0, -ENOMEM, or another negative errno if the stored measurement cannot be parsed.
  */
 static int choose_checks(const struct launch_orders *l, const struct order *o,
                          struct network_checks *ret, struct eddis_error *err)
@@ -341,8 +342,8 @@ static void unsettled(const struct launch_orders *l, int agent, const struct eve
 
 /* ---- entry points ---- */
 
-/* Handle a node that did not learn the sync mode, or mpirun's request for a daemon
- * (subject_ops.on_event).
+/* Handle a node that did not learn the sync mode, or mpirun's request for a daemon.  Return HEARD:
+ * other modules get the event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {

@@ -89,7 +89,7 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
 }
 
 /* Return the argument by which `eddis-run --cleanup` finds the job: its id if the folder has that
- * name, otherwise the path.  Borrowed.
+ * name, otherwise the path.  Borrowed from f, never NULL.
  */
 static const char *word_of(const struct job_folder *f)
 {

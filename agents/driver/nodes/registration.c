@@ -400,7 +400,10 @@ static void take_refused(struct registration *r, int agent, const struct event *
                      peer, r->run->state.agent[agent].host);
 }
 
-/* Handle a profile, a rejected connection, or an agent that leaves (subject_ops.on_event). */
+/* Handle a profile, a rejected connection, or an agent that leaves.  Return HEARD, so that other
+ * modules get the event too; HEARD_FAILED if a profile cannot be read: *e is then a failure event
+ * (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct registration *r = self;
@@ -417,7 +420,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 }
 
 /* Start a node again, order all agents to leave, invalidate the groups' join secrets, or kill what
- * is left (subject_ops.on_action).
+ * is left.  Return false: the other modules of the route get the action too
+ * (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

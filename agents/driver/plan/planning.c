@@ -376,7 +376,8 @@ static void take_choice(struct planning *g, const struct event *e)
     history_gradients(&g->history, count_gradients(g->published.plans.plan));
 }
 
-/* Handle rank 0's choice of communication, the model's size, or a network check by the ranks
+/* Handle rank 0's choice of communication, the model's size, or a network check by the ranks.
+ * Return HEARD_TAKEN for a network check, which the state machine does not get; otherwise HEARD
  * (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
@@ -427,8 +428,9 @@ static void tick(void *self, int64_t now_ns)
     checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
 }
 
-/* Handle the progress of a worker that reports a published plan version; otherwise withhold it from
- * other modules (subject_ops.on_progress).
+/* Handle the progress of a worker that reports a published plan version, and return HEARD.  Return
+ * HEARD_TAKEN for any other version, to withhold the progress from other modules
+ * (subject_ops.on_progress).
  */
 static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
 {

@@ -42,7 +42,9 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
     }
 }
 
-/* Make the re-planning policy for a generation's plans. */
+/* Make the re-planning policy r->policy for a generation's plans, and reset the counts of r.
+ * Return 0, -EINVAL or -ENOMEM; r->contradicted may be set also on failure, and r owns it.
+ */
 static int open_policy(struct replanner *r, const struct run_plans *plans,
                        const struct planner_history *history, struct eddis_error *err)
 {

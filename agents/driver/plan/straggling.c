@@ -136,7 +136,7 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
 
 /* ---- sentences ---- */
 
-/* Return the name of a cause of slowness, as it appears in the status. */
+/* Return the name of a cause of slowness, as it appears in the status, a string constant. */
 static const char *cause_word(enum straggler_cause c)
 {
     static const char *const word[STRAGGLER_CAUSES] = { "compute", "processor", "input",
@@ -244,8 +244,8 @@ static void share_text(const struct straggler *w, int64_t batch, bool told, char
         (void)snprintf(ret, SHARE, "it has %" PRId64 " samples a step", batch);
 }
 
-/* Return a phrase for what a worker's speed is compared with: "before", "in earlier jobs" or
- * "without waits for data".
+/* Return a phrase, a string constant, for what a worker's speed is compared with: "before", "in
+ * earlier jobs" or "without waits for data".
  */
 static const char *before_text(const struct straggler *w)
 {

@@ -118,7 +118,9 @@ static struct start_step *step_new(struct starter *s, int host)
 
 static void divide(void *ctx, char *line);
 
-/* Start srun for a step and watch it. */
+/* Start srun for a step and watch it.  Return 0 or a negative errno; no process is left on
+ * failure.
+ */
 static int begin_process(struct start_step *t, struct eddis_error *err)
 {
     const struct start_node *first = &t->s->node[t->member[0]];

@@ -138,7 +138,7 @@ static bool is_worth_waiting(const struct state *s, bool unsaved)
     return is_finishing(s) || (!unsaved && has_to_save(s));
 }
 
-/* Return what the job waits for before it ends, for people. */
+/* Return what the job waits for before it ends, for people, as a string constant. */
 static const char *waits_text(const struct state *s)
 {
     return is_finishing(s) ? "all steps are done: waiting for the workers to finish"
