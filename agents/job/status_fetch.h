@@ -11,8 +11,9 @@
 #include "status_json.h"
 
 /* Read a job's status from its folder into *ret: from summary.json, or from the last complete line
- * of metrics.jsonl. If these files do not say that the job has ended, its state is "lost". The
- * caller frees *ret with job_status_fini. -EINVAL: the files are damaged.
+ * of metrics.jsonl. If these files do not say that the job has ended, its state is "lost". Return
+ * 0; the caller then frees *ret with job_status_fini. -EINVAL: the files are damaged; other
+ * negative errno values: they, or the folder, cannot be read.
  */
 int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 

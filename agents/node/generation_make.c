@@ -133,8 +133,9 @@ static int make_board(struct generation *g, const struct agent_config *b, const 
 
 /* ---- addresses ---- */
 
-/* Write the name of this node's interface that has the address to ret [IF_NAMESIZE].
- * -EADDRNOTAVAIL: none.
+/* Write the name of this node's interface that has the address to ret [IF_NAMESIZE].  Return 0;
+ * -EADDRNOTAVAIL: no interface has it; -EINVAL: it is not an IP address; another negative errno:
+ * the interfaces cannot be listed.
  */
 static int find_interface(const char *address, char *ret, struct eddis_error *err)
 {

@@ -38,7 +38,8 @@ static const char prefix[] = "eddis-", mark_file[] = "mark";
 /* ---- locations of folders ---- */
 
 /* Return dir if it is the absolute path, short enough for a socket's path, of a writable folder
- * that this user owns and no other user may write to; otherwise "/tmp".
+ * that this user owns and no other user may write to; otherwise "/tmp", also if dir is NULL.  Never
+ * NULL.
  */
 static const char *usable(const char *dir)
 {
@@ -50,7 +51,9 @@ static const char *usable(const char *dir)
     return "/tmp";
 }
 
-/* Return the folder for shared memory: "/dev/shm", or "/tmp" if that is not writable. */
+/* Return the folder for shared memory, a string constant: "/dev/shm", or "/tmp" if that is not
+ * writable.
+ */
 static const char *shm_base(void)
 {
     return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";

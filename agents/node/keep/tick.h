@@ -55,8 +55,8 @@ int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct t
  */
 int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *err);
 
-/* Replace the path of folder i, which no longer exists. -ENOSPC: there is no folder i, or the path
- * is too long.
+/* Replace the path of folder i, which no longer exists. Return 0; -ENOSPC: there is no folder i, or
+ * the path is too long, and nothing is changed.
  */
 int tick_move_folder(struct tick_page *p, int i, const char *path, struct eddis_error *err);
 
