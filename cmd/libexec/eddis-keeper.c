@@ -192,6 +192,9 @@ static int keep(const struct request *r, struct node_identity *id)
     return code < 0 ? fail(&err) : code;
 }
 
+/* Run one of the forms above. Return the agent's exit code, 0 after --cleanup, 1 after an error was
+ * printed, or usage's code.
+ */
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };
