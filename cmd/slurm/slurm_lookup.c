@@ -106,7 +106,8 @@ static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis
     return slurm_program_run_for(argv, "", left_ns > CLOCK_S ? left_ns : CLOCK_S, true, ret, err);
 }
 
-/* Fail with -ENOTSUP: this machine has no Slurm. */
+/* Set err because this machine has no Slurm to ask about the job of this number. Return -ENOTSUP.
+ */
 static int no_slurm(const char *number, struct eddis_error *err)
 {
     return eddis_fail(err, -ENOTSUP, "there is no Slurm on this machine to ask about job %s",

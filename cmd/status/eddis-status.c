@@ -530,6 +530,9 @@ static int show_job(struct request *q, int argc, char **argv, struct eddis_error
     return rc < 0 ? fail(err, EXIT_FAULT) : rc;
 }
 
+/* Show a job or list the jobs, as the options request. Return the exit code: 0, EXIT_USAGE,
+ * EXIT_FAULT, 128 + the signal that ended the view, or that of eddis-status on the job's node.
+ */
 int main(int argc, char **argv)
 {
     struct request q = { .interval_ns = CLOCK_S, .log_rank = -1 };
