@@ -336,8 +336,8 @@ static void note_beside(struct probe *b)
         note_add(b->p, "measured while %.80s ran, so perhaps too low; not kept", b->p->beside);
 }
 
-/* Fill b->p from the cache, or by measuring everything and storing it. -ENODATA: options->kept_only
- * is set, and the cache has no profile to use.
+/* Fill b->p from the cache, or by measuring everything and storing it. Return 0, also if a
+ * measurement failed; -ENODATA: options->kept_only is set, and the cache has no profile to use.
  */
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
