@@ -102,8 +102,8 @@ static void idle(int64_t since_ns, int64_t nap_ns)
         (void)sched_yield();
 }
 
-/* Start the queued operations and wait until all have completed. Return 0; -ETIMEDOUT: none has
- * completed for deadline_ns, and peer and step are recorded in m->net; or the transport's error.
+/* Start the queued operations and wait until all have completed. Return 0; -ETIMEDOUT: some have
+ * not within deadline_ns, and peer and step are recorded in m->net; or the transport's error.
  */
 static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_error *err)
 {
@@ -394,7 +394,7 @@ static int measure_pair(struct meeting *m, int peer, struct network_link *row,
 /* ---- collective steps ---- */
 
 /* Run a collective operation to its end, free it, and return 0. If rc is negative, c was not made
- * (may be NULL), and rc is returned. -ETIMEDOUT: no message arrived or was sent for LATER times the
+ * (may be NULL), and rc is returned. -ETIMEDOUT: a rank did not answer within LATER times the
  * deadline; c is not freed then. Other errors are those of the collective or the transport; c is
  * freed.
  */
