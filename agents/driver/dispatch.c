@@ -58,8 +58,8 @@ static void let_agents_leave(struct driver *d)
         registration_bye(&d->registration);
 }
 
-/* Take the next action of the state machine.  Return false if there is none.  First fail the job if
- * an action was lost for lack of memory.
+/* Move the next action of the state machine to *ret and return true; return false if there is none.
+ * First fail the job if an action was lost for lack of memory.
  */
 static bool next_action(struct state *s, struct action *ret)
 {

@@ -278,7 +278,9 @@ static void begin_fetching_from(struct logs *l, int agent)
     order_next(l, agent);
 }
 
-/* Begin to fetch all logs.  Return true if there are any, so that the agents must stay. */
+/* Begin to fetch all logs.  Return true if fetching has begun, so that the agents must stay; false:
+ * there is nothing to fetch.
+ */
 static bool begin_fetching(struct logs *l)
 {
     if (!l->log_fetch || log_fetch_is_done(l->log_fetch)) /* NULL: the job could not begin */

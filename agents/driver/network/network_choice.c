@@ -125,8 +125,9 @@ static int view_init(const struct job_run *r, struct view *v, struct eddis_error
     return 0;
 }
 
-/* Find the candidate networks of the nodes, best first, in c->candidates, and report those that
- * were rejected.  Return 0 or a negative error.
+/* Find the candidate networks of the nodes, best first, in c->candidates, in place of earlier ones,
+ * and report those that were rejected.  Return 0 or a negative error; -ENETUNREACH: there is no
+ * candidate.
  */
 static int find(struct network_choice *c, const struct view *v, struct eddis_error *err)
 {
@@ -268,8 +269,8 @@ static void forget(struct network_choice *c)
     network_result_describe(&c->used);
 }
 
-/* Record the ranks' revalidation of a cached network measurement.  Return HEARD_TAKEN for a result
- * that is not wanted or cannot be read.
+/* Record the ranks' revalidation of a cached network measurement in c->used, and return HEARD.
+ * Return HEARD_TAKEN, with nothing recorded, for a result that is not wanted or cannot be read.
  */
 static enum heard take_check(struct network_choice *c, const struct event *e)
 {
@@ -289,7 +290,8 @@ static enum heard take_check(struct network_choice *c, const struct event *e)
     return HEARD;
 }
 
-/* Record a part of the probe's results.  Return true once they are complete and the network works.
+/* Record a part of the probe's results.  Return true once they are complete and the network works;
+ * false: parts are missing, or the probe has failed, which the state machine learns here.
  */
 static bool take_measured(struct network_choice *c, const struct event *e)
 {

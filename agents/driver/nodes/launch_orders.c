@@ -218,7 +218,7 @@ static bool are_guarded(const struct launch_orders *l, const struct order *o)
 }
 
 /* Complete the prepare order for each node of the generation, and queue it for the node's agent.
- * Return 0 or a negative error.
+ * Return 0 or a negative error, after which some agents may have the order.
  */
 static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_error *err)
 {
@@ -373,7 +373,7 @@ static void stop_ranks(struct launch_orders *l, enum stop_ladder ladder)
 }
 
 /* Send the orders of an action to the agents: profile, prepare, check, start, signal, inspect or
- * stop (subject_ops.on_action).
+ * stop.  Return false: the other modules of the route get the action too (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

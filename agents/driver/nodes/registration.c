@@ -34,8 +34,9 @@ struct start_words {
     char *input;
 };
 
-/* Make the identity of an agent's next start.  Nodes that are started together share a mark, and
- * their names are part of their identities.  Return 0 or a negative error.
+/* Make the identity of an agent's next start, in r->run->agent[agent].identity.  Nodes that are
+ * started together share a mark, and their names are part of their identities.  Return 0 or a
+ * negative error.
  */
 static int make_identity(struct registration *r, int agent, struct eddis_error *err)
 {
@@ -58,8 +59,8 @@ static int make_identity(struct registration *r, int agent, struct eddis_error *
     return 0;
 }
 
-/* Make the supervisor's arguments and input, which holds a secret and which the caller wipes and
- * frees. first: all nodes are being started together.  Return 0 or a negative error.
+/* Make in *w the supervisor's arguments, and its input, which holds a secret and which the caller
+ * wipes and frees. first: all nodes are being started together.  Return 0 or a negative error.
  */
 static int make_words(struct registration *r, int agent, int64_t deadline_ns, bool first,
                       struct start_words *w, struct eddis_error *err)
@@ -362,7 +363,8 @@ void registration_clean(struct registration *r, int stop)
     state_left_behind(&r->run->state, err.text);
 }
 
-/* Parse and store an agent's profile.  Return 0 or a negative error. */
+/* Parse an agent's profile and store it in r->agent[agent].profile.  Return 0 or a negative error.
+ */
 static int keep_profile(struct job_run *r, int agent, const struct event *e,
                         struct eddis_error *err)
 {

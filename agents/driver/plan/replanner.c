@@ -244,7 +244,9 @@ static struct planner_worker *learnt_workers(const struct replanner *r, const st
     return w;
 }
 
-/* Make the plan for a re-planning proposal, for the caller to free; NULL: error. */
+/* Return the plan for a re-planning proposal, for the caller to free; NULL: it cannot be made, and
+ * err says why.
+ */
 static struct plan *plan_again(struct replanner *r, const struct plan *p,
                                const struct planner_history *history,
                                const struct replan_proposal *wish, struct eddis_error *err)

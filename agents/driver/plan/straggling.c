@@ -21,7 +21,8 @@ enum { ALL_TOLD = 3 };
 enum { SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
 /* Create the detector of slow workers, s->found, with the workers' earlier times, and have it watch
- * the links between nodes.  Store each worker's node in node, [n_workers].  Return 0 or -ENOMEM.
+ * the links between nodes.  Store each worker's node in node, [n_workers].  Return 0 or -ENOMEM; s
+ * owns the detector, which may exist also after -ENOMEM.
  */
 static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
                  int *node, struct eddis_error *err)

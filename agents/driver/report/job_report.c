@@ -378,7 +378,9 @@ void job_report_metrics(struct job_report *t, int64_t now_ns)
     t->show_ns = now_ns + SHOW_NS;
 }
 
-/* Count a worker's progress in the metrics and its checkpoints (subject_ops.on_progress). */
+/* Count a worker's progress in the metrics and its checkpoints. Return HEARD: other modules get the
+ * progress too (subject_ops.on_progress).
+ */
 static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
 {
     struct job_report *t = self;

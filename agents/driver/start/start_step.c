@@ -83,8 +83,8 @@ static void step_free(struct start_step *t)
     free(t);
 }
 
-/* Make a step of this host and all later queued hosts that can share it, and append it to s->step;
- * NULL: no memory.
+/* Make a step of this host and all later queued hosts that can share it, append it to s->step,
+ * which owns it, and return it; NULL: no memory.
  */
 static struct start_step *step_new(struct starter *s, int host)
 {
@@ -180,8 +180,8 @@ void steps_emptied(struct starter *s, int step)
     s->step[step]->n_emptied++;
 }
 
-/* Return the task of a labelled line " 2: words", and store its words in *ret; -1: a line of srun's
- * own, *ret is unchanged.
+/* Return the task of a labelled line " 2: words", and store a pointer to its words, within the
+ * line, in *ret; -1: a line of srun's own, *ret is unchanged. n: number of tasks.
  */
 static int read_task(char *line, int n, char **ret)
 {
