@@ -161,8 +161,8 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
-/* Carry out "look": begin to find out which code the ranks execute, with py-spy.  Never fails: a
- * missing answer is no reason to fail a job.
+/* Carry out "look": begin to find out which code the ranks execute, with py-spy.  Return 0: the
+ * order never fails, because a missing answer is no reason to fail a job.
  */
 static int look(struct agent *a, const struct order *o, struct eddis_error *err)
 {

@@ -80,7 +80,8 @@ static int64_t free_bytes(const char *dir)
 }
 
 /* Make the board g->board with the order's job and options, and publish its first plan on it.  Also
- * set g->shm_free.  Return 0 or a negative errno.
+ * set g->shm_free.  Return 0 or a negative errno; the caller closes g, which then owns the board if
+ * it was made.
  */
 static int make_board(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
@@ -283,7 +284,9 @@ static void name_files(struct generation *g, const struct agent_config *b)
         snprintf(g->log_path, sizeof g->log_path, "%s/mpirun-%d.log", b->log_dir, b->agent);
 }
 
-/* Allocate a generation for an order and set what needs no files; NULL: no memory. */
+/* Return a new generation for an order, in which everything is set that needs no files; the caller
+ * frees it with generation_close.  NULL: no memory.
+ */
 static struct generation *allocate(const struct generation_place *where, const struct order *o)
 {
     struct generation *g = calloc(1, sizeof *g);
