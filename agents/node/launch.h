@@ -85,9 +85,9 @@ void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct s
  */
 int launch_write_hosts(const struct launch *l, struct eddis_error *err);
 
-/* Write Open MPI's rules, by which large MPI_Allreduce calls of the user's program run as a ring;
- * to be called only with several nodes. By default Open MPI reaches half the speed of a slow
- * network.
+/* Write Open MPI's rules, by which large MPI_Allreduce calls of the user's program run as a ring,
+ * to l->rules_file; to be called only with several nodes. By default Open MPI reaches half the
+ * speed of a slow network. Return 0 or a negative errno; -EEXIST: there is such a file.
  */
 int launch_write_rules(const struct launch *l, struct eddis_error *err);
 

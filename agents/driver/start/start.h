@@ -63,8 +63,9 @@ struct start_options {
 
 struct starter;
 
-/* Create a starter for these hosts in *ret, and make this process the subreaper of its descendants.
- * Return 0 or a negative errno. The caller must ignore SIGPIPE.
+/* Create a starter for these hosts in *ret, which the caller frees with starter_close, and make
+ * this process the subreaper of its descendants. Return 0 or a negative errno. The caller must
+ * ignore SIGPIPE.
  */
 int starter_open(const struct start_options *o, struct starter **ret, struct eddis_error *err);
 

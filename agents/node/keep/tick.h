@@ -30,8 +30,9 @@ struct tick_watch {
     int64_t silence_ns; /* silence counted so far */
 };
 
-/* Make the page in *ret. *ret_fd is a descriptor that only the agent inherits, see `also` in
- * spawn.h. Return 0 or a negative errno.
+/* Make the page, with all counters 0, in *ret; it stays mapped until this process ends. *ret_fd is
+ * a descriptor that only the agent inherits, see `also` in spawn.h; the caller closes it. Return 0
+ * or a negative errno.
  */
 int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err);
 
