@@ -57,8 +57,8 @@ static void add_tasks(const char *said, enum rank rank, int count, struct strbuf
         strbuf_addf(b, " and %d more", count - told);
 }
 
-/* Fail because `count` tasks of an array run (rank RUNS, -ENOTUNIQ) or are over (-EINVAL), so that
- * none can be chosen; the error names them.
+/* Set err because `count` tasks of an array run (rank RUNS) or are over, so that none can be
+ * chosen; err names them. Return -ENOTUNIQ if they run, -EINVAL if they are over.
  */
 static int refuse(const char *word, const char *said, enum rank rank, int count,
                   struct eddis_error *err)

@@ -276,7 +276,8 @@ static void say_unanswered(int fetched, const struct eddis_error *why)
         fprintf(stderr, "eddis-status: %s\n", why->text);
 }
 
-/* Write what standard output has buffered.  -EIO: an earlier write failed, and its errno is lost.
+/* Write what standard output has buffered. Return 0, or -EIO: this or an earlier write failed; the
+ * errno of an earlier one is lost.
  */
 static int write_out(struct eddis_error *err)
 {

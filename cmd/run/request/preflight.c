@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fail with -EINVAL and this sentence (printf format), prefixed with the option or the file and
- * line that set the key.
+/* Set err to this sentence (printf format), prefixed with the option or the file and line that set
+ * the key. Return -EINVAL.
  */
 __attribute__((format(printf, 4, 5))) static int
 wrong(const struct job *job, const char *key, struct eddis_error *err, const char *fmt, ...)

@@ -310,7 +310,7 @@ static int copy_in(void *arg, const char *name, const struct param *p, struct ed
     return 0;
 }
 
-/* Check that each of the features' factors, if there are any, is above 0. */
+/* Check that each of the features' factors, if there are any, is above 0.  Return 0 or -EINVAL. */
 static int check_factors(const struct model_file *f, struct eddis_error *err)
 {
     for (int64_t i = 0; f->factor && i < f->model->n_features; i++)
