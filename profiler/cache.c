@@ -138,8 +138,8 @@ static int open_entry(const char *dir, const char *path, int *ret, struct eddis_
     return rc;
 }
 
-/* Read and parse the entry's file into *ret, a new reference. -ENOENT, -EPERM as open_entry;
- * -EINVAL, -EFBIG: it is corrupt.
+/* Read and parse the entry's file into *ret, a new reference. Return 0; -ENOENT, -EPERM and others
+ * as open_entry; -EINVAL, -EFBIG: it is corrupt.
  */
 static int read_entry(const char *dir, const char *path, json_t **ret, struct eddis_error *err)
 {

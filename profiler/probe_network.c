@@ -238,8 +238,9 @@ static double seconds_since(int64_t began_ns)
     return (double)(clock_now_ns() - began_ns) / (double)CLOCK_S;
 }
 
-/* Measure the latency to a peer as the median of half round trips. The last message holds 1, which
- * ends the peer's answer_pings, all others 0.
+/* Measure the latency to a peer as the median of half round trips, and store it in *ret_s. The last
+ * message holds 1, which ends the peer's answer_pings, all others 0. Return 0, -ETIMEDOUT as
+ * wait_for, or another negative errno.
  */
 static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *err)
 {
@@ -261,7 +262,9 @@ static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *
     return rc;
 }
 
-/* Send each ping back to the peer, until one holds a number other than 0. */
+/* Send each ping back to the peer, until one holds a number other than 0. Return 0, -ETIMEDOUT as
+ * wait_for, or another negative errno.
+ */
 static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t word = 0;
@@ -306,7 +309,7 @@ static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, chunks, "bandwidth", err);
 }
 
-/* Announce `chunks` chunks to the peer and send them, as stream does. */
+/* Announce `chunks` chunks to the peer and send them, as stream does. Return as stream. */
 static int burst(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                  struct eddis_error *err)
 {
@@ -325,9 +328,10 @@ static bool enough(double part_of_time, int counted)
 }
 
 /* Measure the bandwidth to a peer by bursts, each twice as long as the one before until it takes a
- * third of the measurement. Other load only slows a burst down, so the fastest burst counts. The
- * first two do not count: the connection is still speeding up, and a traffic shaper may let an
- * initial burst pass. A burst of 0 chunks ends the peer's receive_stream.
+ * third of the measurement, and store it in *ret_bytes_per_s. Other load only slows a burst down,
+ * so the fastest burst counts. The first two do not count: the connection is still speeding up, and
+ * a traffic shaper may let an initial burst pass. A burst of 0 chunks ends the peer's
+ * receive_stream. Return 0, -ETIMEDOUT as wait_for, or another negative errno.
  */
 static int send_stream(struct meeting *m, int peer, double latency_s, double *ret_bytes_per_s,
                        struct eddis_error *err)
@@ -353,7 +357,9 @@ static int send_stream(struct meeting *m, int peer, double latency_s, double *re
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, 0, "bandwidth", err);
 }
 
-/* Receive and confirm bursts until the peer announces 0 chunks. -EPROTO: too many chunks. */
+/* Receive and confirm bursts until the peer announces 0 chunks. Return 0; -EPROTO: too many chunks;
+ * -ETIMEDOUT as wait_for; or another negative errno.
+ */
 static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t n = 1;
@@ -481,7 +487,7 @@ static void keep(struct network *net, const struct network_link *row, int n)
 }
 
 /* Send this rank's rows [rounds] to rank 0. On rank 0, receive those of all ranks, in order, and
- * store them in m->net.
+ * store them in m->net. Return 0, -ENOMEM, -ETIMEDOUT as wait_for, or another negative errno.
  */
 static int gather(struct meeting *m, struct network_link *row, struct eddis_error *err)
 {
@@ -553,7 +559,9 @@ static int measure_round(struct meeting *m, int round, const struct network_turn
     return rc;
 }
 
-/* Connect, measure all rounds and the all-reduce, and gather the results on rank 0. */
+/* Connect, measure all rounds and the all-reduce, and gather the results on rank 0. Return 0, or
+ * the error of the first part that fails.
+ */
 static int measure_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, rounds = network_rounds(n);

@@ -262,8 +262,9 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
-/* Load the cached profile into b->p, with the members that describe the present. Return a negative
- * errno value, with the reason in err, if no cached profile can be used.
+/* Load the cached profile into b->p, with the members that describe the present. Return 0, or a
+ * negative errno value, with the reason in err, if no cached profile can be used: -ENOENT: there is
+ * none.
  */
 static int load(struct probe *b, struct eddis_error *err)
 {

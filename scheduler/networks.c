@@ -476,7 +476,7 @@ static bool same_machine(const struct search *s)
     return s->n_nodes == 1 || s->n_places > 0 || all_came_by_loopback(s);
 }
 
-/* Add the loopback network as the only candidate. -ENOMEM. */
+/* Add the loopback network as the only candidate. Return 0 or -ENOMEM. */
 static int loopback(struct search *s)
 {
     struct network_candidate w = { .subnet = "127.0.0.0/8" };
@@ -527,8 +527,7 @@ static int stranger(const struct search *s)
     return s->n_nodes - 1;
 }
 
-/* Fill err with the nodes and addresses that show why no network joins all nodes. Return
- * -ENETUNREACH.
+/* Set err to the nodes and addresses that show why no network joins all nodes. Return -ENETUNREACH.
  */
 static int none(const struct search *s, struct eddis_error *err)
 {
@@ -548,7 +547,9 @@ static int none(const struct search *s, struct eddis_error *err)
                       strbuf_text(&b));
 }
 
-/* Find the candidates and fill s->ret with them, best first. -ENOMEM, -ENETUNREACH. */
+/* Find the candidates and fill s->ret with them, best first. Return 0; -ENETUNREACH: there is none;
+ * -ENOMEM.
+ */
 static int find(struct search *s, struct eddis_error *err)
 {
     int rc = collect(s);

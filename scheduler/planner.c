@@ -167,8 +167,8 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
     return 0;
 }
 
-/* Return in *ret a plan with its workers and node names, and nothing else; the caller frees it.
- * -EINVAL: a node cannot have its workers; -ENODATA: a device was not measured; -ENOMEM.
+/* Make a plan with its workers and node names, and nothing else, in *ret; the caller frees it.
+ * Return 0; -EINVAL: a node cannot have its workers; -ENODATA: a device was not measured; -ENOMEM.
  */
 static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
                         struct plan **ret, struct eddis_error *err)
@@ -320,8 +320,8 @@ static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *e
     p->ideal_samples_per_s = planner_ideal(p);
 }
 
-/* Split the global batch, optimally and equally, and enter both into the plan. Errors as of
- * split_batch.
+/* Split the global batch, optimally and equally, and enter both into the plan. Return 0, or an
+ * error as of split_batch.
  */
 static int plan_batches(const struct job *job, struct plan *p, struct eddis_error *err)
 {
@@ -381,7 +381,8 @@ static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
 
 /* Give each group without samples in batch [n_workers] one grain, taken from the worker with the
  * largest batch. Without samples, as batch.min: 0 allows, the group would finish its epoch
- * immediately, and delay the others at the end of theirs. -EINVAL: batch.global is too small.
+ * immediately, and delay the others at the end of theirs. Return 0, or -EINVAL: batch.global is too
+ * small.
  */
 static int feed_groups(const struct job *job, const struct plan *p, int64_t grain, int64_t *batch,
                        struct eddis_error *err)

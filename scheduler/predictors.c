@@ -52,7 +52,7 @@ static int predict_elastic(const struct predictor_input *in, struct prediction *
                                   err);
 }
 
-/* Predict elastic averaging with each worker a writer, in *ret. 0 or -ENOMEM. */
+/* Predict elastic averaging with each worker a writer, in *ret. Return 0 or -ENOMEM. */
 static int predict_workers(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
 {
@@ -60,7 +60,7 @@ static int predict_workers(const struct predictor_input *in, struct prediction *
     return predict_elastic(in, ret, err);
 }
 
-/* Predict elastic averaging with each group a writer, in *ret. 0 or -ENOMEM. */
+/* Predict elastic averaging with each group a writer, in *ret. Return 0 or -ENOMEM. */
 static int predict_groups(const struct predictor_input *in, struct prediction *ret,
                           struct eddis_error *err)
 {

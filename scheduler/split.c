@@ -100,7 +100,8 @@ static void take(const struct batch_multiples *g, int64_t *k)
     }
 }
 
-/* Fill in g's count, rest and cap [n], which is allocated. -ERANGE: the bounds cannot hold total.
+/* Fill in g's count, rest and cap [n], which is allocated. Return 0, or -ERANGE: the bounds cannot
+ * hold total.
  */
 static int prepare(struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
