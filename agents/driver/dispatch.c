@@ -105,7 +105,7 @@ static void hasten_end(struct driver *d, int sig)
 }
 
 /* Handle one event: pass it to the modules and the state machine, then carry out the resulting
- * actions.
+ * actions, which find the event in d->run.event meanwhile. *event stays unchanged.
  */
 static void hear_event(struct driver *d, int agent, const struct event *event, int64_t now_ns)
 {

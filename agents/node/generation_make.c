@@ -183,8 +183,9 @@ static int choose_port(struct generation *g, const char *address, int *ret, stru
 /* ---- what starts the ranks ---- */
 
 /* Make what a job of several nodes needs: relay, rules, hosts, and the arguments of mpirun (first
- * node, with MASTER_PORT) or its daemon.  Return 0 or a negative errno.  The relay is called
- * through a symbolic link, because mpirun cuts its agent's path at spaces.
+ * node, with MASTER_PORT, whose port is also watched for contact) or its daemon.  Return 0 or a
+ * negative errno.  The relay is called through a symbolic link, because mpirun cuts its agent's
+ * path at spaces.
  */
 static int make_several(struct generation *g, struct launch *l, struct eddis_error *err)
 {
@@ -211,8 +212,8 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
     return launch_argv(l, g->argv, err);
 }
 
-/* Make mpirun's arguments for a job of one node, and choose MASTER_PORT.  Return 0 or a negative
- * errno.
+/* Make mpirun's arguments for a job of one node, and choose MASTER_PORT, whose port is also watched
+ * for contact.  Return 0 or a negative errno.
  */
 static int make_one(struct generation *g, struct launch *l, struct eddis_error *err)
 {
@@ -346,8 +347,8 @@ static int find_place(struct generation *g, const struct agent_config *b, const 
 }
 
 /* Leave this node's file in the checkpoint folder, which all nodes must share, for the other nodes
- * to find; see shared_folder.h.  Do nothing if the order does not ask for it.  Return 0 or a
- * negative errno.
+ * to find; see shared_folder.h.  Record in g->share, share_dir and share_kept what generation_close
+ * has to remove.  Do nothing if the order does not ask for it.  Return 0 or a negative errno.
  */
 static int make_share(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)

@@ -91,7 +91,7 @@ static int add_addresses(const struct job_run *r, int agent, struct network_addr
     return n;
 }
 
-/* Collect the usable nodes and their addresses.  Return 0, -EADDRNOTAVAIL if a node lacks the
+/* Collect the usable nodes and their addresses in *v.  Return 0, -EADDRNOTAVAIL if a node lacks the
  * address that the user has set, or -ENOMEM; view_fini is needed in each case.
  */
 static int view_init(const struct job_run *r, struct view *v, struct eddis_error *err)

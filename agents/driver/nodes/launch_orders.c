@@ -217,8 +217,8 @@ static bool are_guarded(const struct launch_orders *l, const struct order *o)
     return o->n_nodes > 1;
 }
 
-/* Complete the prepare order for each node of the generation, and queue it for the node's agent.
- * Return 0 or a negative error, after which some agents may have the order.
+/* Complete the prepare order *o for each node of the generation, and queue its text for the node's
+ * agent.  Return 0 or a negative error, after which some agents may have the order.
  */
 static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_error *err)
 {

@@ -19,8 +19,9 @@
 #include <string.h>
 
 /* Make the plan of a generation for n nodes, in *ret, for the caller to free.  A plan to replay is
- * used again as long as all original nodes are there and no worker ran out of memory.  Return 0 or
- * a negative error; *ret may then be the plan to replay, which does not fit the nodes.
+ * used again as long as all original nodes are there and no worker ran out of memory.  Set
+ * g->choice_given: whether it has a choice of communication.  Return 0 or a negative error; *ret
+ * may then be the plan to replay, which does not fit the nodes.
  */
 static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)

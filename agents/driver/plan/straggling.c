@@ -62,8 +62,8 @@ void straggling_end(struct straggling *s)
 
 /* ---- measurements ---- */
 
-/* Allocate the windows of all workers' steps, and initialise them until the first worker has
- * reported.  Return false if there is no memory.
+/* Allocate s->told, the windows of all workers' steps, and initialise them until the first worker
+ * has reported.  Return true, or false if there is no memory.
  */
 static bool make_windows(struct straggling *s)
 {

@@ -13,8 +13,8 @@
  */
 enum { BY_DRIVER = -1, BY_NOBODY = -2 };
 
-/* If the job ends by a failure, record that the user has asked for its end: an earlier failure that
- * is reported later does not restart it.
+/* If the job ends by a failure, change its outcome to STATE_OUTCOME_UNWANTED, as the user has asked
+ * for its end: an earlier failure that is reported later does not restart it.
  */
 static void unwant(struct state *s)
 {
