@@ -12,9 +12,9 @@
  */
 enum { NUMBER_SIZE = 48 };
 
-/* Format x in ret [NUMBER_SIZE] with three significant digits (below 1: with two), in groups: "22
- * 400", "9 310", "97.3", "0.52", "0.0051"; below 0.0001 with a power of ten: "5e-05"; "-" if x is
- * not finite. Return ret.
+/* Format x in ret [NUMBER_SIZE] with three significant digits (below 1: with two), in groups:
+ * "22 400", "9 310", "97.3", "0.52", "0.0051"; below 0.0001 with a power of ten: "5e-05"; "-" if x
+ * is not finite. Return ret.
  */
 char *number_rate(double x, char *ret);
 
@@ -32,8 +32,8 @@ char *number_times(double x, double other, char *ret);
  */
 char *number_bytes(double bytes, char *ret);
 
-/* Format a duration in ret [NUMBER_SIZE] in its largest unit, rounded down: "45 s", "12 min", "2
- * h", "3 d"; "now" below a second. Return ret.
+/* Format a duration in ret [NUMBER_SIZE] in its largest unit, rounded down: "45 s", "12 min",
+ * "2 h", "3 d"; "now" below a second. Return ret.
  */
 char *number_age(int64_t seconds, char *ret);
 

@@ -245,8 +245,8 @@ static void share_text(const struct straggler *w, int64_t batch, bool told, char
         (void)snprintf(ret, SHARE, "it has %" PRId64 " samples a step", batch);
 }
 
-/* Return a phrase, a string constant, for what a worker's speed is compared with: "before", "in
- * earlier jobs" or "without waits for data".
+/* Return a phrase, a string constant, for what a worker's speed is compared with: "before",
+ * "in earlier jobs" or "without waits for data".
  */
 static const char *before_text(const struct straggler *w)
 {
