@@ -192,8 +192,8 @@ static int keep(const struct request *r, struct node_identity *id)
     return code < 0 ? fail(&err) : code;
 }
 
-/* Run one of the forms above. Return the agent's exit code, 0 after --cleanup, 1 after an error was
- * printed, or usage's code.
+/* Start an agent and supervise it until it ends, or with --cleanup end what is left of a job here.
+ * Return the agent's exit code, 0 after a cleanup, 1 after an error was printed, or EXIT_USAGE.
  */
 int main(int argc, char **argv)
 {
