@@ -202,9 +202,9 @@ struct eddis_options {
 #define EDDIS_EXIT_FINISH 2
 
 /* Join the job and create a handle, which the caller frees with eddis_close.  Collective.  Block
- * until all workers have joined.  -EINVAL: invalid options; -ENODEV: MPI or the job's shared memory
- * cannot be used; -EBUSY: under eddis-run, another handle is open; -EPERM: called in a forked child
- * whose parent has joined.
+ * until all workers have joined.  Return 0; -EINVAL: invalid options; -ENODEV: MPI or the job's
+ * shared memory cannot be used; -EBUSY: under eddis-run, another handle is open; -EPERM: called in
+ * a forked child whose parent has joined.
  */
 int eddis_open(const struct eddis_options *options, struct eddis **ret, struct eddis_error *err);
 
@@ -212,7 +212,7 @@ int eddis_open(const struct eddis_options *options, struct eddis **ret, struct e
  * the others as long as they take, perhaps to evaluate or to save.  Under eddis-run the job's
  * timeouts.hang limits that wait.  Elsewhere it lasts as long as the others live, and standard
  * error names the missing workers every minute.  e may be NULL, or a handle that an exit has
- * closed.  -EPROTO: the models of the workers differed after the last step, as in eddis_wait.
+ * closed.  Return 0; -EPROTO: the workers' models differed after the last step, as in eddis_wait.
  */
 int eddis_close(struct eddis *e, struct eddis_error *err);
 
@@ -222,7 +222,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err);
  * checkpoint, and this worker gets half as many samples at once.
  */
 #define EDDIS_EXIT_MEMORY 79
-/* End the job with this exit code, as described at EDDIS_EXIT_MEMORY. */
+/* End the job with this exit code and do not return, as described at EDDIS_EXIT_MEMORY. */
 void eddis_abort(struct eddis *e, int code) __attribute__((noreturn));
 
 /* Properties of the job's mode and algorithm. */
@@ -252,7 +252,7 @@ struct eddis_world {
 };
 
 /* Fill the first ret->size bytes of *ret with this worker's rank, group, node, mode and device.
- * The texts stay valid until eddis_close.
+ * The texts stay valid until eddis_close.  Return 0, -EINVAL or -EPERM.
  */
 int eddis_world(const struct eddis *e, struct eddis_world *ret);
 
@@ -307,7 +307,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
  * EDDIS_STEP_STOP.  In async and hybrid mode other groups learn of it from the counter of samples,
  * a step or two later.  Go on until then, since a step needs all workers of the group.  No step
  * gets EDDIS_STEP_CHECKPOINT for it, unlike a stop by eddis-run: save by yourself, for example
- * after eddis_finish.  -EINVAL: e is NULL; -EPERM: in a forked child.
+ * after eddis_finish.  Return 0; -EINVAL: e is NULL; -EPERM: in a forked child.
  */
 int eddis_stop(struct eddis *e);
 
@@ -333,7 +333,7 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 /* Use `weight` instead of count as this worker's weight in this step, for losses that are not plain
  * means over samples (tokens, masked pixels).  Call it before the step's first announcement.
  * Weights need not add up to 1 and may be of any size.  A gradient is multiplied by its worker's
- * share of the sum of weights, so it stays in the range of its type.
+ * share of the sum of weights, so it stays in the range of its type.  Return 0 or -EINVAL.
  */
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 
@@ -346,14 +346,14 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
  * before eddis_wait counts as zero.  If others announced it, the combined gradient goes to
  * eddis_parameter.result; if that is NULL, eddis_wait fails.  In a group of one worker, a gradient
  * announced with result == source is not copied.  In such a group, a parameter with neither an
- * announcement nor an eddis_parameter.result is left unchanged.
+ * announcement nor an eddis_parameter.result is left unchanged.  Return 0 or a negative errno.
  */
 int eddis_announce(struct eddis *e, int parameter, const void *source, void *result,
                    struct eddis_error *err);
 
 /* Announce n parameters at once, which costs less than n calls: parameter [n], source [n] and
  * result [n], each as in eddis_announce.  source or result may be NULL: NULL for all n.  If one is
- * rejected, none has been announced.
+ * rejected, none has been announced.  Return 0 or a negative errno.
  */
 int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void *const *source,
                         void *const *result, struct eddis_error *err);
@@ -369,23 +369,23 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 const void *eddis_result(const struct eddis *e, int parameter);
 
 /* Announce that the gradients of all parameters of the layer are ready in their eddis_gradient
- * memory.  Results go where eddis_announce puts them for result NULL.
+ * memory.  Results go where eddis_announce puts them for result NULL.  Return as eddis_announce.
  */
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err);
 
-/* Announce a `factored` parameter, like eddis_announce: its gradient is u' v with u [k, m] and v
- * [k, n], row-major.  One of them already includes the mean's factor 1/count.
+/* Announce a `factored` parameter, and return, like eddis_announce.  Its gradient is u' v with u
+ * [k, m] and v [k, n], row-major.  One of them already includes the mean's factor 1/count.
  */
 int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const void *v, int64_t k,
                            void *result, struct eddis_error *err);
 
 /* Wait until the combined gradients of one layer, which must have been announced, are in place: all
- * workers have announced all gradients up to the end of its bucket.  Errors: see eddis_wait.
+ * workers have announced all gradients up to the end of its bucket.  Return as eddis_wait.
  */
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err);
 
 /* Wait until all combined gradients of the step are in place; what was not announced counts as
- * zero.  -ETIMEDOUT: err names what is missing and from whom; the wait may be repeated.  -EINVAL:
+ * zero.  Return 0; -ETIMEDOUT: err names what is missing and from whom; wait again.  -EINVAL:
  * others announced a parameter that has no place for its result here in this step, so this worker's
  * model would differ from theirs; err names it.  -EPROTO on all workers, in sync mode: the models
  * after the step before, compared by EDDIS_STEP_SUMS, differ or are not finite; err names a rank.
@@ -413,11 +413,11 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
  * round combines the set's gradients within the group, and the group updates its own model.  The
  * parameters of all sets are drawn to the centre together, between steps.  Results at eddis_result
  * and eddis_gradient stay valid until the set's next round begins, but no longer than documented at
- * eddis_result and eddis_announce.
+ * eddis_result and eddis_announce.  Return as eddis_wait.
  */
 int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err);
 
-/* Set this worker's weight in the set's next round, before the round's first announcement. */
+/* Set this worker's weight in the set's next round.  Return 0, or -EINVAL: the round has begun. */
 int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis_error *err);
 
 struct eddis_report {
@@ -449,8 +449,8 @@ struct eddis_report {
 
 /* End the step and publish it on the progress board.  report may be NULL.  report->compute_ns and
  * input_ns are limited to the time since the end of the step before; the rest of that time counts
- * as waiting.  They are ignored if the library itself sleeps for an emulated device.  -EINVAL: a
- * member of report is negative, or its work is not finite.
+ * as waiting.  They are ignored if the library itself sleeps for an emulated device.  Return 0;
+ * -EINVAL: a member of report is negative, or its work is not finite.
  */
 int eddis_step_end(struct eddis *e, const struct eddis_report *report, struct eddis_error *err);
 

@@ -21,10 +21,10 @@
 
 /* Begin a checkpoint of the state after the steps ended so far; eddis_checkpoint_commit or _abandon
  * frees *ret.  Collective.  folder: where this job alone keeps checkpoints; NULL: the job's folder.
- * -ENOENT: the job has no folder and none was given; -ESTALE: a later generation, or another job,
- * writes there now.  -EINVAL: inside a step; or an eddis_finish, or an eddis_step_begin at the
- * start or the end of all steps, has timed out and must be repeated first.  After any failure
- * training may go on: nothing has changed.
+ * Return 0 or a negative errno; -ENOENT: the job has no folder and none was given; -ESTALE: a later
+ * generation, or another job, writes there now.  -EINVAL: inside a step; or an eddis_finish, or an
+ * eddis_step_begin at the start or the end of all steps, has timed out and must be repeated first.
+ * After any failure training may go on: nothing has changed.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
@@ -34,10 +34,10 @@ const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
 /* Write n bytes under a name into this worker's part.  A name has up to 128 letters, digits, '.',
  * '_' and '-'; names that begin with "eddis." are reserved.  Only rank 0 need put state that is
- * equal on all workers.  If a put fails, commit fails on all workers.  -EINVAL: invalid name;
- * -EEXIST: the name was put before; -ENOENT: the checkpoint's folder has been removed, for example
- * because another worker died.  Errors of the file system, such as -ENOSPC, are also returned.  If
- * c is from eddis_restore_begin, put and commit return -EINVAL and leave c unchanged.
+ * equal on all workers.  If a put fails, commit fails on all workers.  Return 0; -EINVAL: invalid
+ * name; -EEXIST: the name was put before; -ENOENT: the checkpoint's folder has been removed, for
+ * example because another worker died.  Errors of the file system, such as -ENOSPC, are also
+ * returned.  If c is from eddis_restore_begin, put and commit return -EINVAL and leave c unchanged.
  */
 int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const void *data, size_t n,
                          struct eddis_error *err);
@@ -52,7 +52,8 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_error *err);
 
 /* Give up a checkpoint instead of committing it: nothing of it remains, and training goes on.
- * Collective.  Free c, which may also be from eddis_restore_begin.
+ * Collective.  Free c, which may also be from eddis_restore_begin.  Return 0 or the failure of the
+ * communication, c is freed in either case; -EINVAL: c is NULL; -EPERM: in a forked child.
  */
 int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err);
 
@@ -82,6 +83,7 @@ struct eddis_checkpoint_info {
 };
 
 /* Describe a checkpoint that eddis_restore_begin has opened in the first ret->size bytes of *ret.
+ * Return 0 or a negative errno; -EINVAL: c is being written.
  *
  * Rank 0 puts the state of the model, such as an optimizer's moments.  In async and hybrid mode
  * each group has its own model, so eddis_world.group_rank 0 of each group puts it.  Each worker
@@ -103,13 +105,14 @@ int64_t eddis_checkpoint_size(const struct eddis_checkpoint *c, int rank, const 
                               struct eddis_error *err);
 
 /* Read what this rank has put under this name into data [n bytes]; n must be its exact length
- * (-EMSGSIZE).  Any worker may read what any other has put; all must see the folder.  -ENOENT: as
- * of eddis_checkpoint_size; -EBADMSG: the file has changed since it was written.
+ * (-EMSGSIZE).  Any worker may read what any other has put; all must see the folder.  Return 0 or a
+ * negative errno; -ENOENT: as of eddis_checkpoint_size; -EBADMSG: the file has changed since it was
+ * written.
  */
 int eddis_checkpoint_get_from(const struct eddis_checkpoint *c, int rank, const char *name,
                               void *data, size_t n, struct eddis_error *err);
 
-/* Read what rank 0 has put under this name, as eddis_checkpoint_get_from does. */
+/* Read what rank 0 has put under this name, and return as eddis_checkpoint_get_from does. */
 int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *data, size_t n,
                          struct eddis_error *err);
 
@@ -142,7 +145,7 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
  * a thread that reads ahead may go on calling eddis_plan_step meanwhile, and begins again at the
  * restored step.  Checkpoints of later steps stay until a new checkpoint is committed in their
  * folder: the commit removes those of later steps.  A job that was asked to stop still stops.
- * -EINVAL: c is from eddis_checkpoint_begin; it is left unchanged.
+ * Return 0 or a negative errno; -EINVAL: c is from eddis_checkpoint_begin; it is left unchanged.
  */
 int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err);
 

@@ -18,7 +18,7 @@
  */
 
 /* Combine n elements of `buffer` over all workers, in place, with the same bits on every worker.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  *
  * A blocking call that ended with -ETIMEDOUT is still under way and keeps its buffers: repeat the
  * same call, only the timeout may differ, to go on waiting.  -EBUSY: a different call that timed
@@ -28,36 +28,37 @@
 int eddis_allreduce(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                     enum eddis_op op, int64_t timeout_ns, struct eddis_error *err);
 
-/* Copy `bytes` bytes of `buffer` from rank root to all workers.  Collective; errors as of
- * eddis_allreduce.
+/* Copy `bytes` bytes of `buffer` from rank root to all workers.  Collective; return 0 or an error
+ * as eddis_allreduce.
  */
 int eddis_broadcast(struct eddis *e, void *buffer, size_t bytes, int root, int64_t timeout_ns,
                     struct eddis_error *err);
 
 /* Gather `in` [bytes] of all workers in `out` [n_ranks * bytes], by rank, on every worker.
- * Collective; errors as of eddis_allreduce.
+ * Collective; return 0 or an error as eddis_allreduce.
  */
 int eddis_allgather(struct eddis *e, const void *in, void *out, size_t bytes, int64_t timeout_ns,
                     struct eddis_error *err);
 
-/* Wait until all workers have called this.  Collective; errors as of eddis_allreduce. */
+/* Wait until all workers have called this.  Collective; return 0 or an error as eddis_allreduce. */
 int eddis_barrier(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
 /* Start an all-reduce without waiting.  *ret is for eddis_request_wait or _test; the library
- * borrows the buffers until the request is done.
+ * borrows the buffers until the request is done.  Return 0 or a negative errno, and then nothing
+ * was started.
  */
 int eddis_allreduce_start(struct eddis *e, void *buffer, size_t n, enum eddis_dtype dtype,
                           enum eddis_op op, struct eddis_request **ret, struct eddis_error *err);
 
-/* Start a broadcast without waiting; *ret as of eddis_allreduce_start. */
+/* Start a broadcast without waiting; result and *ret as of eddis_allreduce_start. */
 int eddis_broadcast_start(struct eddis *e, void *buffer, size_t bytes, int root,
                           struct eddis_request **ret, struct eddis_error *err);
 
-/* Start an allgather without waiting; *ret as of eddis_allreduce_start. */
+/* Start an allgather without waiting; result and *ret as of eddis_allreduce_start. */
 int eddis_allgather_start(struct eddis *e, const void *in, void *out, size_t bytes,
                           struct eddis_request **ret, struct eddis_error *err);
 
-/* Start a barrier without waiting; *ret as of eddis_allreduce_start. */
+/* Start a barrier without waiting; result and *ret as of eddis_allreduce_start. */
 int eddis_barrier_start(struct eddis *e, struct eddis_request **ret, struct eddis_error *err);
 
 /* The workers that take part in a collective.  The calls of one scope are collective among its
@@ -94,13 +95,15 @@ struct eddis_collective {
     int root;               /* broadcast: index of the sender in the scope */
 };
 
-/* Run the collective that *c describes and wait for it; *c is not used after the call.  Timeouts
- * and errors are those of eddis_allreduce.
+/* Run the collective that *c describes and wait for it; *c is not used after the call.  Return 0;
+ * timeouts and errors are those of eddis_allreduce.
  */
 int eddis_collective(struct eddis *e, const struct eddis_collective *c, int64_t timeout_ns,
                      struct eddis_error *err);
 
-/* Start the collective that *c describes without waiting; *ret as of eddis_allreduce_start. */
+/* Start the collective that *c describes without waiting; result and *ret as of
+ * eddis_allreduce_start.
+ */
 int eddis_collective_start(struct eddis *e, const struct eddis_collective *c,
                            struct eddis_request **ret, struct eddis_error *err);
 

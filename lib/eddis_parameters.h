@@ -59,10 +59,10 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
 /* End registration: fix the buckets and make the gradient slots.  If an earlier job has measured
  * the network, also send a message over a link of each node to check whether that measurement is
  * still valid.  If the mode is "auto", choose one now that the model's size is known (-ETIMEDOUT:
- * not within timeouts.launch; call it again).  Collective: all workers must have registered the
- * same layers and parameters, with the same options and data.  Otherwise -EPROTO on all, with the
- * first difference; -EINVAL: a worker has not set its number of samples, or a set has no parameter
- * with a gradient.
+ * not within timeouts.launch; call it again).  Return 0 or a negative errno.  Collective: all
+ * workers must have registered the same layers and parameters, with the same options and data.
+ * Otherwise -EPROTO on all, with the first difference; -EINVAL: a worker has not set its number of
+ * samples, or a set has no parameter with a gradient.
  */
 int eddis_commit(struct eddis *e, struct eddis_error *err);
 
@@ -79,12 +79,14 @@ void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes);
 
 /* Set the address of the parameter's value, for example of a tensor that was reallocated.  From now
  * on the library uses the elements at this address and not the old memory.  No other call of the
- * handle may run at the same time.  -EBUSY: an eddis_step_begin, _finish or _checkpoint_begin ended
- * with -ETIMEDOUT and has not been repeated successfully.
+ * handle may run at the same time.  Return 0, -EINVAL, or -EBUSY: an eddis_step_begin, _finish or
+ * _checkpoint_begin ended with -ETIMEDOUT and has not been repeated successfully.
  */
 int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_error *err);
 
-/* Copy every parameter's value from rank root to all workers.  Collective; blocks. */
+/* Copy every parameter's value from rank root to all workers.  Collective; blocks.  Return 0 or a
+ * negative errno: some values may have been copied.
+ */
 int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *err);
 
 #endif

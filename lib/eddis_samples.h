@@ -13,8 +13,8 @@
  * collectives before it knows its data.  Local: the last call before eddis_commit counts, and
  * eddis_commit compares the workers.  If the data set is set here, no samples are assigned before
  * eddis_commit, in any mode, and eddis_checkpoint_begin and eddis_restore_begin fail with -EINVAL
- * until the data set is known.  -EINVAL: out of range; -EBUSY: eddis_options gave the number, or
- * eddis_commit was called.
+ * until the data set is known.  Return 0; -EINVAL: out of range; -EBUSY: eddis_options gave the
+ * number, or eddis_commit was called.
  */
 int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddis_error *err);
 
@@ -39,7 +39,8 @@ int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct ed
                     struct eddis_error *err);
 
 /* Write the numbers of the step's samples to ret [count].  For a micro-batch set step->first and
- * step->count to the micro-batch's part of the step.
+ * step->count to the micro-batch's part of the step.  Return 0 or a negative errno; -EINVAL: no
+ * data set, or the program counts its own samples.
  */
 int eddis_sample_indices(struct eddis *e, const struct eddis_step *step, int64_t *ret,
                          struct eddis_error *err);

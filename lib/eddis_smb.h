@@ -52,53 +52,60 @@ extern "C" {
 
 /* Open the job's box.  Collective; a second call changes nothing.  servers: number of nodes that
  * buffers are striped over, at most one stripe a node; 0: all nodes.  eddis_close closes the box.
+ * Return 0 or a negative errno.
  */
 int eddis_smb_open(struct eddis *e, int servers, struct eddis_error *err);
 
 /* Create a buffer of n elements of type EDDIS_FLOAT32, EDDIS_FLOAT64 or EDDIS_INT64, and attach to
- * it.  *ret_key is never 0.  -ENOSPC, -ENOMEM: a server has too little memory.
+ * it.  *ret_key is never 0.  Return 0 or a negative errno; -ENOSPC, -ENOMEM: a server has too
+ * little memory.
  */
 int eddis_smb_create(struct eddis *e, enum eddis_dtype dtype, size_t n, uint64_t *ret_key,
                      int64_t timeout_ns, struct eddis_error *err);
 
 /* Attach to (become a user of) the buffer and return its type and length; ret_dtype and ret_n may
- * be NULL.
+ * be NULL.  Return 0; -ENOENT: no such buffer; or another negative errno.
  */
 int eddis_smb_attach(struct eddis *e, uint64_t key, enum eddis_dtype *ret_dtype, size_t *ret_n,
                      int64_t timeout_ns, struct eddis_error *err);
 
 /* Detach from the buffer; call it once for each create and attach.  The last user's call frees the
- * buffer.
+ * buffer.  Return 0 or a negative errno; -EINVAL: not attached.
  */
 int eddis_smb_detach(struct eddis *e, uint64_t key, int64_t timeout_ns, struct eddis_error *err);
 
-/* Copy elements first .. first + count - 1 of the buffer to data [count]. */
+/* Copy elements first .. first + count - 1 of the buffer to data [count].  Return 0 or a negative
+ * errno; data may then be partly written.
+ */
 int eddis_smb_read(struct eddis *e, uint64_t key, size_t first, size_t count, void *data,
                    int64_t timeout_ns, struct eddis_error *err);
 
-/* Copy data [count] to elements first .. first + count - 1 of the buffer. */
+/* Copy data [count] to elements first .. first + count - 1 of the buffer.  Return 0 or a negative
+ * errno; a part may then have been written.
+ */
 int eddis_smb_write(struct eddis *e, uint64_t key, size_t first, size_t count, const void *data,
                     int64_t timeout_ns, struct eddis_error *err);
 
 /* Add source to the buffer key (key += source), element by element, in the box's memory.  Both must
- * have one type and length.
+ * have one type and length.  Return 0 or a negative errno.
  */
 int eddis_smb_accumulate(struct eddis *e, uint64_t key, uint64_t source, int64_t timeout_ns,
                          struct eddis_error *err);
 
 /* Add a notice to the buffer, to wake eddis_smb_wait.  Each completed write and accumulate adds a
- * notice, too.
+ * notice, too.  Return 0 or a negative errno.
  */
 int eddis_smb_notify(struct eddis *e, uint64_t key, int64_t timeout_ns, struct eddis_error *err);
 
 /* Wait until the buffer has had more than *count notices since its creation, then set *count to
- * their number.
+ * their number.  Return 0 or a negative errno, and then *count is unchanged.
  */
 int eddis_smb_wait(struct eddis *e, uint64_t key, uint64_t *count, int64_t timeout_ns,
                    struct eddis_error *err);
 
 /* Add `add` to an element of an EDDIS_INT64 buffer, atomically; *ret_before is the element's value
  * before.  If all calls add a positive number, each gets a different value: a shared counter.
+ * Return 0 or a negative errno, and then *ret_before is unchanged.
  */
 int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t add,
                         int64_t *ret_before, int64_t timeout_ns, struct eddis_error *err);
@@ -106,16 +113,22 @@ int eddis_smb_fetch_add(struct eddis *e, uint64_t key, size_t element, int64_t a
 /* A read, write or accumulate under way; eddis_smb_request_wait frees it. */
 struct eddis_smb_request;
 
-/* Start a read without waiting.  data belongs to the library until the request is done. */
+/* Start a read without waiting.  data belongs to the library until the request is done.  Return 0
+ * and the request in *ret, or a negative errno: nothing was started.
+ */
 int eddis_smb_read_start(struct eddis *e, uint64_t key, size_t first, size_t count, void *data,
                          struct eddis_smb_request **ret, struct eddis_error *err);
 
-/* Start a write without waiting.  data belongs to the library until the request is done. */
+/* Start a write without waiting.  data belongs to the library until the request is done.  Return 0
+ * and the request in *ret, or a negative errno: nothing was started.
+ */
 int eddis_smb_write_start(struct eddis *e, uint64_t key, size_t first, size_t count,
                           const void *data, struct eddis_smb_request **ret,
                           struct eddis_error *err);
 
-/* Start an accumulate (key += source) without waiting. */
+/* Start an accumulate (key += source) without waiting.  Return 0 and the request in *ret, or a
+ * negative errno: nothing was started.
+ */
 int eddis_smb_accumulate_start(struct eddis *e, uint64_t key, uint64_t source,
                                struct eddis_smb_request **ret, struct eddis_error *err);
 

@@ -67,7 +67,9 @@ static json_t *key_of(const struct machine *m)
     return cleanup_keep(o);
 }
 
-/* Check that a stored key is that of machine m.  -ESTALE: err names the member that differs. */
+/* Check that a stored key is that of machine m. Return 0; -ESTALE: err names the member that
+ * differs; -ENOMEM.
+ */
 static int key_check(const json_t *key, const struct machine *m, struct eddis_error *err)
 {
     cleanup_json json_t *now = key_of(m);
@@ -94,8 +96,8 @@ static char *path_of(const char *dir, const struct machine *m)
     return file_join(dir, "profile-%08x.json", crc32_update(0, m->host, strlen(m->host)));
 }
 
-/* Check that only this user or root can write the file or folder of this status. -EPERM otherwise,
- * also if a group of several users can.
+/* Check that only this user or root can write the file or folder of this status. Return 0, or
+ * -EPERM: another user can, or a group of several users.
  */
 static int check_owner(const struct stat *st, const char *path, struct eddis_error *err)
 {
@@ -107,8 +109,9 @@ static int check_owner(const struct stat *st, const char *path, struct eddis_err
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is not trusted") : 0;
 }
 
-/* Open the entry's file into *ret; the caller closes it. -EPERM: it is a link or no regular file,
- * or another user can have written it or its folder.
+/* Open the entry's file into *ret; the caller closes it. Return 0; -EPERM: it is a link or no
+ * regular file, or another user can have written it or its folder; another negative errno: it
+ * cannot be opened, -ENOENT if there is none.
  */
 static int open_entry(const char *dir, const char *path, int *ret, struct eddis_error *err)
 {
@@ -135,8 +138,8 @@ static int open_entry(const char *dir, const char *path, int *ret, struct eddis_
     return rc;
 }
 
-/* Read and parse the entry's file into *ret, a new reference. -ENOENT, -EPERM as open_entry;
- * -EINVAL, -EFBIG: it is corrupt.
+/* Read and parse the entry's file into *ret, a new reference. Return 0; -ENOENT, -EPERM and others
+ * as open_entry; -EINVAL, -EFBIG: it is corrupt.
  */
 static int read_entry(const char *dir, const char *path, json_t **ret, struct eddis_error *err)
 {
@@ -155,7 +158,8 @@ static int read_entry(const char *dir, const char *path, json_t **ret, struct ed
 }
 
 /* Check that an entry's key is that of machine m, and parse its profile into *p and its flag into
- * *complete. -ESTALE: another key; -EINVAL: it is corrupt; -ENOMEM.
+ * *complete. Return 0; -ESTALE: another key; -EINVAL: it is corrupt; -ENOMEM. On failure *complete
+ * may have been written.
  */
 static int entry_check(const json_t *entry, const struct machine *m, bool *complete,
                        struct node_profile *p, struct eddis_error *err)
@@ -180,8 +184,8 @@ static int entry_check(const json_t *entry, const struct machine *m, bool *compl
     return rc < 0 ? eddis_fail_prefix(err, rc, "the cached profile is corrupt") : 0;
 }
 
-/* Check that a profile is at most age_ns old, or CACHE_PROVISIONAL_NS if incomplete.  -ESTALE: it
- * is older.
+/* Check that a profile is at most age_ns old, or CACHE_PROVISIONAL_NS if incomplete. Return 0, or
+ * -ESTALE: it is older, or dated in the future.
  */
 static int age_check(const struct node_profile *p, int64_t age_ns, int64_t now_ns, bool complete,
                      struct eddis_error *err)

@@ -18,7 +18,8 @@ struct cpu_task {
 enum { CPU_CORE_NAME = 64 };
 
 /* Write the name of the processor whose kernels OpenBLAS chooses to result. This is an isolate_fn:
- * task is unused, result is char[CPU_CORE_NAME].
+ * task is unused, result is char[CPU_CORE_NAME]. Return 0, or a negative errno: OpenBLAS cannot be
+ * loaded.
  */
 int cpu_core(const void *task, void *result, struct eddis_error *err);
 

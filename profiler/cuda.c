@@ -16,7 +16,9 @@ struct cuda_run {
     int n, first; /* number of children; index of the first GPU in the profile's devices */
 };
 
-/* List the GPUs (isolate_fn, in the child; no task; result: struct cuda_list). */
+/* List the GPUs (isolate_fn, in the child; no task; result: struct cuda_list). Return 0, or an
+ * error of gpu_list.
+ */
 static int list_task(const void *task, void *result, struct eddis_error *err)
 {
     struct cuda_list *list = result;
@@ -25,7 +27,7 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
 }
 
 /* Measure one GPU (isolate_fn, in the child; task: int, the GPU's ordinal; result: struct
- * gpu_metrics).
+ * gpu_metrics). Return 0, or an error of gpu_measure.
  */
 static int measure_task(const void *task, void *result, struct eddis_error *err)
 {

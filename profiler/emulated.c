@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Check the number and the values of n emulated devices. -EINVAL: one is out of range. */
+/* Check the number and the values of n emulated devices. Return 0, or -EINVAL: one is out of range.
+ */
 static int check(const struct job_emulated *list, int n, struct eddis_error *err)
 {
     if (n > PROFILE_MAX_DEVICES)

@@ -54,7 +54,9 @@ struct meeting {
     int turns; /* time slots of this round, which share the time of one measurement */
 };
 
-/* Queue an operation; flush starts it. -ENOMEM. */
+/* Queue an operation; flush starts it. data is borrowed until the operation has completed. Return
+ * 0, or -ENOMEM, which flush returns again.
+ */
 static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void *data, size_t bytes)
 {
     struct comm_op op = { .kind = kind, .peer = peer, .tag = tag, .data = data, .bytes = bytes };
@@ -63,7 +65,9 @@ static int post(struct meeting *m, enum comm_kind kind, int peer, int tag, void 
     return m->out.failed ? -ENOMEM : 0;
 }
 
-/* Start the queued operations. -ENOMEM, or the transport's error. */
+/* Start the queued operations. Return 0; -ENOMEM: an operation could not be queued; or the
+ * transport's error.
+ */
 static int flush(struct meeting *m, struct eddis_error *err)
 {
     return m->out.failed ? eddis_fail(err, -ENOMEM, "no memory for a message")
@@ -98,8 +102,8 @@ static void idle(int64_t since_ns, int64_t nap_ns)
         (void)sched_yield();
 }
 
-/* Start the queued operations and wait until all have completed. -ETIMEDOUT: some have not within
- * deadline_ns, and peer and step are recorded.
+/* Start the queued operations and wait until all have completed. Return 0; -ETIMEDOUT: some have
+ * not within deadline_ns, and peer and step are recorded in m->net; or the transport's error.
  */
 static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_error *err)
 {
@@ -120,7 +124,9 @@ static int wait_for(struct meeting *m, int peer, const char *step, struct eddis_
     return rc < 0 ? rc : 0;
 }
 
-/* Send a message and wait until it was sent. 0, -ETIMEDOUT as wait_for, or another error. */
+/* Send a message and wait until it was sent. Return 0, -ETIMEDOUT as wait_for, or another negative
+ * errno.
+ */
 static int send_to(struct meeting *m, int peer, int tag, void *data, size_t bytes, const char *step,
                    struct eddis_error *err)
 {
@@ -128,7 +134,9 @@ static int send_to(struct meeting *m, int peer, int tag, void *data, size_t byte
     return wait_for(m, peer, step, err);
 }
 
-/* Receive a message and wait for it. Errors as of send_to. */
+/* Receive a message into data and wait for it. Return 0, -ETIMEDOUT as wait_for, or another
+ * negative errno.
+ */
 static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t bytes,
                         const char *step, struct eddis_error *err)
 {
@@ -136,7 +144,9 @@ static int receive_from(struct meeting *m, int peer, int tag, void *data, size_t
     return wait_for(m, peer, step, err);
 }
 
-/* Send one number. */
+/* Send one number and wait until it was sent. Return 0, -ETIMEDOUT as wait_for, or another negative
+ * errno.
+ */
 static int send_word(struct meeting *m, int peer, int tag, int64_t word, const char *step,
                      struct eddis_error *err)
 {
@@ -144,7 +154,9 @@ static int send_word(struct meeting *m, int peer, int tag, int64_t word, const c
     return send_to(m, peer, tag, &m->word[0], SMALL, step, err);
 }
 
-/* Receive one number into *ret. */
+/* Receive one number into *ret and wait for it. Return 0, -ETIMEDOUT as wait_for, or another
+ * negative errno.
+ */
 static int receive_word(struct meeting *m, int peer, int tag, int64_t *ret, const char *step,
                         struct eddis_error *err)
 {
@@ -158,8 +170,8 @@ static int receive_word(struct meeting *m, int peer, int tag, int64_t *ret, cons
 /* ---- connect ---- */
 
 /* Exchange a number with every partner, all in parallel, so that a partner that does not answer
- * does not delay the others. -ETIMEDOUT: a partner did not answer within connect_ns; it is
- * recorded.
+ * does not delay the others. Return 0; -ETIMEDOUT: a partner did not answer within connect_ns, and
+ * is recorded in m->net; or another negative errno.
  */
 static int connect_all(struct meeting *m, struct eddis_error *err)
 {
@@ -226,8 +238,9 @@ static double seconds_since(int64_t began_ns)
     return (double)(clock_now_ns() - began_ns) / (double)CLOCK_S;
 }
 
-/* Measure the latency to a peer as the median of half round trips. The last message holds 1, which
- * ends the peer's answer_pings, all others 0.
+/* Measure the latency to a peer as the median of half round trips, and store it in *ret_s. The last
+ * message holds 1, which ends the peer's answer_pings, all others 0. Return 0, -ETIMEDOUT as
+ * wait_for, or another negative errno.
  */
 static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *err)
 {
@@ -249,7 +262,9 @@ static int ping(struct meeting *m, int peer, double *ret_s, struct eddis_error *
     return rc;
 }
 
-/* Send each ping back to the peer, until one holds a number other than 0. */
+/* Send each ping back to the peer, until one holds a number other than 0. Return 0, -ETIMEDOUT as
+ * wait_for, or another negative errno.
+ */
 static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t word = 0;
@@ -263,7 +278,9 @@ static int answer_pings(struct meeting *m, int peer, struct eddis_error *err)
     return rc;
 }
 
-/* Send `chunks` chunks, and store in *ret_s the seconds until the peer confirms all of them. */
+/* Send `chunks` chunks, and store in *ret_s the seconds until the peer confirms all of them. Return
+ * 0, -ETIMEDOUT as wait_for, or another negative errno.
+ */
 static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                   struct eddis_error *err)
 {
@@ -279,7 +296,9 @@ static int stream(struct meeting *m, int peer, int64_t chunks, double *ret_s,
     return rc;
 }
 
-/* Receive `chunks` chunks and confirm them with one message. */
+/* Receive `chunks` chunks and confirm them with one message. Return 0, -ETIMEDOUT as wait_for, or
+ * another negative errno.
+ */
 static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis_error *err)
 {
     int rc;
@@ -290,7 +309,7 @@ static int take_stream(struct meeting *m, int peer, int64_t chunks, struct eddis
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, chunks, "bandwidth", err);
 }
 
-/* Announce `chunks` chunks to the peer and send them, as stream does. */
+/* Announce `chunks` chunks to the peer and send them, as stream does. Return as stream. */
 static int burst(struct meeting *m, int peer, int64_t chunks, double *ret_s,
                  struct eddis_error *err)
 {
@@ -309,9 +328,10 @@ static bool enough(double part_of_time, int counted)
 }
 
 /* Measure the bandwidth to a peer by bursts, each twice as long as the one before until it takes a
- * third of the measurement. Other load only slows a burst down, so the fastest burst counts. The
- * first two do not count: the connection is still speeding up, and a traffic shaper may let an
- * initial burst pass. A burst of 0 chunks ends the peer's receive_stream.
+ * third of the measurement, and store it in *ret_bytes_per_s. Other load only slows a burst down,
+ * so the fastest burst counts. The first two do not count: the connection is still speeding up, and
+ * a traffic shaper may let an initial burst pass. A burst of 0 chunks ends the peer's
+ * receive_stream. Return 0, -ETIMEDOUT as wait_for, or another negative errno.
  */
 static int send_stream(struct meeting *m, int peer, double latency_s, double *ret_bytes_per_s,
                        struct eddis_error *err)
@@ -337,7 +357,9 @@ static int send_stream(struct meeting *m, int peer, double latency_s, double *re
     return rc < 0 ? rc : send_word(m, peer, TAG_STREAM, 0, "bandwidth", err);
 }
 
-/* Receive and confirm bursts until the peer announces 0 chunks. -EPROTO: too many chunks. */
+/* Receive and confirm bursts until the peer announces 0 chunks. Return 0; -EPROTO: too many chunks;
+ * -ETIMEDOUT as wait_for; or another negative errno.
+ */
 static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
 {
     int64_t n = 1;
@@ -355,7 +377,8 @@ static int receive_stream(struct meeting *m, int peer, struct eddis_error *err)
 
 /* Measure the direction from this rank to peer into *row, and answer the measurement of the other
  * direction. The lower rank begins, and measures the latency, too; the other rank's latency stays
- * 0.
+ * 0. Return 0, -ETIMEDOUT as wait_for, or another negative errno; *row then has what was measured
+ * before.
  */
 static int measure_pair(struct meeting *m, int peer, struct network_link *row,
                         struct eddis_error *err)
@@ -376,9 +399,10 @@ static int measure_pair(struct meeting *m, int peer, struct network_link *row,
 
 /* ---- collective steps ---- */
 
-/* Run a collective operation to its end and free it. If rc is negative, c was not made (may be
- * NULL), and rc is returned. -ETIMEDOUT: a rank did not answer within LATER times the deadline; c
- * is not freed.
+/* Run a collective operation to its end, free it, and return 0. If rc is negative, c was not made
+ * (may be NULL), and rc is returned. -ETIMEDOUT: a rank did not answer within LATER times the
+ * deadline; c is not freed then. Other errors are those of the collective or the transport; c is
+ * freed.
  */
 static int together(struct meeting *m, struct collective *c, int rc, int tag, int64_t nap_ns,
                     int64_t deadline_ns, const char *step, struct eddis_error *err)
@@ -405,7 +429,9 @@ static int together(struct meeting *m, struct collective *c, int rc, int tag, in
     return rc < 0 ? rc : 0;
 }
 
-/* Add up one number per rank by an all-reduce. -EPROTO: the sum is wrong. */
+/* Add up one number per rank by an all-reduce. Return 0; -EPROTO: the sum is wrong; or an error of
+ * together().
+ */
 static int add_up(struct meeting *m, struct eddis_error *err)
 {
     struct comm_place place = { m->t->rank, m->t->n_ranks };
@@ -420,7 +446,9 @@ static int add_up(struct meeting *m, struct eddis_error *err)
     return rc;
 }
 
-/* Store the median duration of several such all-reduces in m->net->allreduce_s. */
+/* Store the median duration of several such all-reduces in m->net->allreduce_s. Return 0, or the
+ * error of the first that fails: then nothing is stored.
+ */
 static int add_up_often(struct meeting *m, struct eddis_error *err)
 {
     double taken[ALLREDUCES];
@@ -459,7 +487,7 @@ static void keep(struct network *net, const struct network_link *row, int n)
 }
 
 /* Send this rank's rows [rounds] to rank 0. On rank 0, receive those of all ranks, in order, and
- * store them in m->net.
+ * store them in m->net. Return 0, -ENOMEM, -ETIMEDOUT as wait_for, or another negative errno.
  */
 static int gather(struct meeting *m, struct network_link *row, struct eddis_error *err)
 {
@@ -484,7 +512,9 @@ static int gather(struct meeting *m, struct network_link *row, struct eddis_erro
     return 0;
 }
 
-/* Exchange the machines of all ranks and compute the time slots of this rank into ret [rounds]. */
+/* Exchange the machines of all ranks and compute the time slots of this rank into ret [rounds].
+ * Return 0, -ENOMEM, or an error of together().
+ */
 static int find_turns(struct meeting *m, struct network_turn *ret, struct eddis_error *err)
 {
     struct comm_place place = { m->t->rank, m->t->n_ranks };
@@ -499,7 +529,7 @@ static int find_turns(struct meeting *m, struct network_turn *ret, struct eddis_
 }
 
 /* Wait until all ranks have reached the next time slot. The deadline is longer than a pair's, so
- * that a pair that fails is reported first.
+ * that a pair that fails is reported first. Return 0, or an error of together().
  */
 static int next_turn(struct meeting *m, struct eddis_error *err)
 {
@@ -511,7 +541,8 @@ static int next_turn(struct meeting *m, struct eddis_error *err)
 }
 
 /* Measure this rank's pair of a round into *row, in its time slot; with several slots, wait for
- * each.
+ * each. Return 0, or a negative errno of the first slot that fails. Without a slot of its own the
+ * rank leaves *row unchanged.
  */
 static int measure_round(struct meeting *m, int round, const struct network_turn *turn,
                          struct network_link *row, struct eddis_error *err)
@@ -528,7 +559,9 @@ static int measure_round(struct meeting *m, int round, const struct network_turn
     return rc;
 }
 
-/* Connect, measure all rounds and the all-reduce, and gather the results on rank 0. */
+/* Connect, measure all rounds and the all-reduce, and gather the results on rank 0. Return 0, or
+ * the error of the first part that fails.
+ */
 static int measure_all(struct meeting *m, struct eddis_error *err)
 {
     int n = m->t->n_ranks, rounds = network_rounds(n);

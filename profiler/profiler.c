@@ -262,8 +262,9 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
-/* Load the cached profile into b->p, with the members that describe the present. Return a negative
- * errno value, with the reason in err, if no cached profile can be used.
+/* Load the cached profile into b->p, with the members that describe the present. Return 0, or a
+ * negative errno value, with the reason in err, if no cached profile can be used: -ENOENT: there is
+ * none.
  */
 static int load(struct probe *b, struct eddis_error *err)
 {
@@ -336,8 +337,8 @@ static void note_beside(struct probe *b)
         note_add(b->p, "measured while %.80s ran, so perhaps too low; not kept", b->p->beside);
 }
 
-/* Fill b->p from the cache, or by measuring everything and storing it. -ENODATA: options->kept_only
- * is set, and the cache has no profile to use.
+/* Fill b->p from the cache, or by measuring everything and storing it. Return 0, also if a
+ * measurement failed; -ENODATA: options->kept_only is set, and the cache has no profile to use.
  */
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {

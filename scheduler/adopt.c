@@ -18,8 +18,8 @@ static bool near(double a, double b)
     return fabs(a - b) <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-/* Check that sync.* and communication.wire, if the job sets them, have the plan's values. -EINVAL:
- * one differs.
+/* Check that sync.* and communication.wire, if the job sets them, have the plan's values. Return 0,
+ * or -EINVAL: one differs.
  */
 static int check_options(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
@@ -51,7 +51,9 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
     return 0;
 }
 
-/* Check that sync.groups, if the job sets it, is the plan's grouping. -EINVAL: it differs. */
+/* Check that sync.groups, if the job sets it, is the plan's grouping. Return 0, or -EINVAL: it
+ * differs.
+ */
 static int check_groups(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct job_groups *g = &job->sync.groups;
@@ -67,7 +69,7 @@ static int check_groups(const struct plan *p, const struct job *job, struct eddi
 }
 
 /* Check that the plan's mode, algorithm, global batch, seed, options and groups suit the job.
- * -EINVAL: one does not.
+ * Return 0, or -EINVAL: one does not.
  */
 static int check_job(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
@@ -126,7 +128,7 @@ static bool cpus_are_there(const struct node_profile *node, const struct plan_wo
 }
 
 /* Check that the node has the worker's device and processors, and emulates the device at the plan's
- * speed. -EINVAL: it does not.
+ * speed. Return 0, or -EINVAL: it does not.
  */
 static int check_worker(const struct plan_worker *w, const struct node_profile *node,
                         struct eddis_error *err)

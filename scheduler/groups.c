@@ -135,7 +135,7 @@ static void sort_by_group(const int *group, int n, int groups, int *rank, int *b
 }
 
 /* Split the summed batch of one group of m ranks optimally among its members, in place in batch.
- * member and part [m] are scratch.
+ * member and part [m] are scratch. Return 0, or an error of split_optimal: batch is unchanged.
  */
 static int balance_one(const struct split_worker *w, const int *rank, int m, int64_t grain,
                        int64_t *batch, struct split_worker *member, int64_t *part,

@@ -198,8 +198,8 @@ static const char *in_steps(int64_t bound, int64_t grain, char ret[64])
     return ret;
 }
 
-/* Check batch.global, batch.min and batch.grain for n workers. -EINVAL: one is out of range, or
- * they contradict each other.
+/* Check batch.global, batch.min and batch.grain for n workers. Return 0, or -EINVAL: one is out of
+ * range, or they contradict each other.
  */
 static int check_job(const struct job *job, int n, struct eddis_error *err)
 {
@@ -226,7 +226,7 @@ static int check_job(const struct job *job, int n, struct eddis_error *err)
     return limits_place(job, "batch.global", "batch.min", -EINVAL, err);
 }
 
-/* Check that batch.min does not exceed batch.max of any worker. -EINVAL: it does. */
+/* Check that batch.min does not exceed batch.max of any worker. Return 0, or -EINVAL: it does. */
 static int check_min(const struct job *job, const struct plan *p, struct eddis_error *err)
 {
     char steps[64];
@@ -283,7 +283,9 @@ static bool is_one_max(const struct plan *p)
     return true;
 }
 
-/* Check that all workers together may take batch.global samples. -EINVAL: they may not. */
+/* Check that all workers together may take batch.global samples. Return 0, or -EINVAL: they may
+ * not.
+ */
 static int check_sum(const struct job *job, const struct plan *p, struct eddis_error *err)
 {
     bool by_memory;

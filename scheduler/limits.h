@@ -9,7 +9,7 @@
 #include "split.h"
 
 /* Fill in max and piece of each worker, and whether the program takes micro-batches, from the
- * workers' nodes [p->n_nodes] and earlier measurements. -ENOMEM.
+ * workers' nodes [p->n_nodes] and earlier measurements. Return 0 or -ENOMEM.
  */
 int limits_use(const struct job *job, const struct node_profile *nodes,
                const struct planner_history *history, struct plan *p, struct eddis_error *err);

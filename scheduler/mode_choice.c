@@ -65,7 +65,8 @@ static void fill_setup(const struct plan *p, const struct planner_history *histo
 }
 
 /* Predict the throughput of an equal split in synchronous training, and store it in the plan. The
- * batches of w, the workers of the setup, become equal. f->candidate must be filled.
+ * batches of w, the workers of the setup, become equal, and the setup's wire format that of the
+ * first candidate. f->candidate must be filled.
  */
 static void predict_equal(struct choice *f, struct modes_worker *w, struct plan *p)
 {

@@ -64,7 +64,7 @@ struct modes_setup {
     enum sync_wire wire;
 };
 
-/* Predict the samples per second of synchronous training. Return 0. */
+/* Return the predicted samples per second of synchronous training; 0 if a step takes no time. */
 double modes_sync(const struct modes_setup *s);
 
 /* Predict the samples per second of groups that average models every `period` steps. group [n]: the

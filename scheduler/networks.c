@@ -142,7 +142,9 @@ static void mark_several(struct place *p, int n)
     }
 }
 
-/* List all usable addresses in s->place, by node, and mark those of several nodes. -ENOMEM. */
+/* List all usable addresses in s->place, by node, and mark those of several nodes. Return 0 or
+ * -ENOMEM; s owns the list.
+ */
 static int collect(struct search *s)
 {
     int n = 0, all = 0;
@@ -222,7 +224,9 @@ static void candidate_free(struct network_candidate *w)
     *w = (struct network_candidate){ 0 };
 }
 
-/* Allocate a candidate's arrays for n_nodes nodes. -ENOMEM. */
+/* Allocate a candidate's arrays for n_nodes nodes. Return 0, or -ENOMEM: one array may be
+ * allocated; candidate_free frees it.
+ */
 static int candidate_new(int n_nodes, struct network_candidate *ret)
 {
     ret->address = calloc((size_t)n_nodes, sizeof *ret->address);
@@ -329,7 +333,7 @@ static int fill(struct search *s, const struct ip *net, int prefix, struct netwo
 }
 
 /* Make the subnet of address p of the first node a candidate, if all nodes are in it and the job
- * allows it. Otherwise record why not. -ENOMEM.
+ * allows it. Otherwise record why not. Return 0 in both cases, or -ENOMEM.
  */
 static int consider(struct search *s, const struct place *p)
 {
@@ -408,7 +412,7 @@ static bool may_be_routed(const struct search *s)
 
 /* Make the smallest network that contains the addresses from which all nodes connected a candidate,
  * if communication.interface allows these addresses and its prefix has SHORTEST_PREFIX bits or
- * more. -ENOMEM.
+ * more. Return 0 in both cases, or -ENOMEM.
  */
 static int consider_routed(struct search *s)
 {
@@ -472,7 +476,7 @@ static bool same_machine(const struct search *s)
     return s->n_nodes == 1 || s->n_places > 0 || all_came_by_loopback(s);
 }
 
-/* Add the loopback network as the only candidate. -ENOMEM. */
+/* Add the loopback network as the only candidate. Return 0 or -ENOMEM. */
 static int loopback(struct search *s)
 {
     struct network_candidate w = { .subnet = "127.0.0.0/8" };
@@ -523,8 +527,7 @@ static int stranger(const struct search *s)
     return s->n_nodes - 1;
 }
 
-/* Fill err with the nodes and addresses that show why no network joins all nodes. Return
- * -ENETUNREACH.
+/* Set err to the nodes and addresses that show why no network joins all nodes. Return -ENETUNREACH.
  */
 static int none(const struct search *s, struct eddis_error *err)
 {
@@ -544,7 +547,9 @@ static int none(const struct search *s, struct eddis_error *err)
                       strbuf_text(&b));
 }
 
-/* Find the candidates and fill s->ret with them, best first. -ENOMEM, -ENETUNREACH. */
+/* Find the candidates and fill s->ret with them, best first. Return 0; -ENETUNREACH: there is none;
+ * -ENOMEM.
+ */
 static int find(struct search *s, struct eddis_error *err)
 {
     int rc = collect(s);

@@ -112,7 +112,8 @@ static void name_device(const struct device *d, char *ret, size_t size)
 
 /* Fill in a worker's device, processors and time model from device d. only: all workers are shares
  * of this one device. Then its speed decides nothing, and -ENODATA of a device that was too busy to
- * be measured is ignored. -EINVAL, -ENODATA.
+ * be measured is ignored. Return 0; -EINVAL: an emulated device has no speed; -ENODATA: it was not
+ * measured.
  */
 static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d, bool only,
                        struct eddis_error *err)
@@ -134,7 +135,9 @@ static int fill_worker(struct plan *p, struct plan_worker *w, const struct devic
     return 0;
 }
 
-/* Fill in the n workers of a node, whose ranks begin with `rank`. Errors name the node. */
+/* Fill in the n workers of a node, whose ranks begin with `rank`. Return 0, or a negative errno of
+ * fill_worker or cpus_share, with an error that names the node.
+ */
 static int fill_node(struct plan *p, int rank, int node, int n, const struct node_profile *profile,
                      struct eddis_error *err)
 {
@@ -164,8 +167,8 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
     return 0;
 }
 
-/* Return in *ret a plan with its workers and node names, and nothing else; the caller frees it.
- * -EINVAL: a node cannot have its workers; -ENODATA: a device was not measured; -ENOMEM.
+/* Make a plan with its workers and node names, and nothing else, in *ret; the caller frees it.
+ * Return 0; -EINVAL: a node cannot have its workers; -ENODATA: a device was not measured; -ENOMEM.
  */
 static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
                         struct plan **ret, struct eddis_error *err)
@@ -257,7 +260,7 @@ static void use_times(struct plan *p, const struct node_profile *nodes, int64_t 
 }
 
 /* Enter what earlier runs measured of the workers' times, and set p->relative if ratios remain.
- * -ENOMEM.
+ * Return 0 or -ENOMEM.
  */
 static int use_known(struct plan *p, const struct node_profile *nodes, int64_t global_batch,
                      const struct planner_history *history, struct eddis_error *err)
@@ -278,7 +281,7 @@ static int use_known(struct plan *p, const struct node_profile *nodes, int64_t g
 /* ---- batches ---- */
 
 /* Fill optimal [n_workers] with the split of batch.global over the workers within their bounds.
- * -EINVAL, -ERANGE: the bounds do not allow it; -ENOMEM.
+ * Return 0; -EINVAL, -ERANGE: the bounds do not allow it; -ENOMEM.
  */
 static int split_batch(const struct job *job, struct plan *p, int64_t *optimal,
                        struct eddis_error *err)
@@ -317,8 +320,8 @@ static void set_batches(struct plan *p, const int64_t *optimal, const int64_t *e
     p->ideal_samples_per_s = planner_ideal(p);
 }
 
-/* Split the global batch, optimally and equally, and enter both into the plan. Errors as of
- * split_batch.
+/* Split the global batch, optimally and equally, and enter both into the plan. Return 0, or an
+ * error as of split_batch.
  */
 static int plan_batches(const struct job *job, struct plan *p, struct eddis_error *err)
 {
@@ -378,7 +381,8 @@ static int64_t group_sum(const struct plan *p, int group, const int64_t *batch)
 
 /* Give each group without samples in batch [n_workers] one grain, taken from the worker with the
  * largest batch. Without samples, as batch.min: 0 allows, the group would finish its epoch
- * immediately, and delay the others at the end of theirs. -EINVAL: batch.global is too small.
+ * immediately, and delay the others at the end of theirs. Return 0, or -EINVAL: batch.global is too
+ * small.
  */
 static int feed_groups(const struct job *job, const struct plan *p, int64_t grain, int64_t *batch,
                        struct eddis_error *err)
@@ -421,7 +425,9 @@ static bool is_outside(const struct split_worker *w, int n, const int64_t *batch
 }
 
 /* Give every group samples, and let the members of a group finish together; groups do not wait for
- * each other. The plan's predictions stay, unless the batches had to be split anew.
+ * each other. The plan's predictions stay, unless the batches had to be split anew. Return 0;
+ * -EINVAL, -ERANGE: batch.global or the bounds do not allow it; -ENOMEM. On failure the batches are
+ * unchanged.
  */
 static int balance_groups(const struct job *job, struct plan *p, struct eddis_error *err)
 {
@@ -462,7 +468,8 @@ static int balance_groups(const struct job *job, struct plan *p, struct eddis_er
 }
 
 /* Fill in bucket size, generation, version, seed and mode; balance groups if there are several
- * models.
+ * models. Return 0; -EINVAL: the bucket size is invalid; or an error of mode_choose or
+ * balance_groups.
  */
 static int choose_options(const struct job *job, const struct planner_history *history,
                           struct plan *p, struct eddis_error *err)

@@ -65,15 +65,15 @@ void planner_key(const char *host, const struct node_profile *node, const struct
                  char ret[PLANNER_KEY]);
 
 /* Enter what the job sets for this host into the node's profile: name, number of workers, maximum
- * batch and devices; devices that the job does not list are removed. -EINVAL: the node lacks a
- * listed device.
+ * batch and devices; devices that the job does not list are removed. Return 0, or -EINVAL: the node
+ * lacks a listed device, and its profile is unchanged.
  */
 int planner_host(const struct job_host *host, struct node_profile *node, struct eddis_error *err);
 
-/* Make a plan of generation 1, version 1, in *ret; the caller frees it. A node has one worker per
- * emulated device, else per GPU, else per NUMA node. If the node or the job sets a number of
- * workers, they divide the cores of a CPU node. history may be NULL. -EINVAL: the nodes cannot give
- * what the job asks for.
+/* Make a plan of generation 1, version 1, in *ret; the caller frees it with plan_free. A node has
+ * one worker per emulated device, else per GPU, else per NUMA node. If the node or the job sets a
+ * number of workers, they divide the cores of a CPU node. history may be NULL. Return 0; -EINVAL:
+ * the nodes cannot give what the job asks for; or another negative errno.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct planner_history *history, struct plan **ret, struct eddis_error *err);
@@ -108,8 +108,8 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
                   int64_t period, const struct planner_history *history, struct plan **ret,
                   struct eddis_error *err);
 
-/* Predict the samples per second of the job with these batches and the plan's time models; a
- * synchronous step lasts as long as its slowest worker.
+/* Return the predicted samples per second of the job with these batches and the plan's time models;
+ * a synchronous step lasts as long as its slowest worker. 0: there are no samples.
  */
 double planner_throughput(const struct plan *p, const int64_t *batch);
 

@@ -8,7 +8,7 @@
 /* Sum of the moving rates of all writers; a larger sum is unstable if they write in lock step. */
 static const double ALL_WRITERS_RATE = 0.9;
 
-/* Store the samples per second of synchronous training in *ret. */
+/* Store the samples per second of synchronous training in *ret. Return 0. */
 static int predict_sync(const struct predictor_input *in, struct prediction *ret,
                         struct eddis_error *err)
 {
@@ -17,8 +17,8 @@ static int predict_sync(const struct predictor_input *in, struct prediction *ret
     return 0;
 }
 
-/* Fill in ret->options.period, and ret->free_period if a job without end would have a longer
- * period.
+/* Fill in ret->options.period, and ret->free_period if a job without end would have a longer period
+ * (otherwise 0). Return 0 or -ENOMEM.
  */
 static int choose_period(const struct modes_setup *s, struct prediction *ret,
                          struct eddis_error *err)
@@ -35,7 +35,7 @@ static int choose_period(const struct modes_setup *s, struct prediction *ret,
 }
 
 /* Predict elastic averaging; ret->group and ret->writers must be set. Fill in ret->options: the
- * job's, with a period and a moving rate chosen if the job leaves them open.
+ * job's, with a period and a moving rate chosen if the job leaves them open. Return 0 or -ENOMEM.
  */
 static int predict_elastic(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
@@ -52,7 +52,7 @@ static int predict_elastic(const struct predictor_input *in, struct prediction *
                                   err);
 }
 
-/* Predict elastic averaging with each worker a writer, in *ret. 0 or -ENOMEM. */
+/* Predict elastic averaging with each worker a writer, in *ret. Return 0 or -ENOMEM. */
 static int predict_workers(const struct predictor_input *in, struct prediction *ret,
                            struct eddis_error *err)
 {
@@ -60,7 +60,7 @@ static int predict_workers(const struct predictor_input *in, struct prediction *
     return predict_elastic(in, ret, err);
 }
 
-/* Predict elastic averaging with each group a writer, in *ret. 0 or -ENOMEM. */
+/* Predict elastic averaging with each group a writer, in *ret. Return 0 or -ENOMEM. */
 static int predict_groups(const struct predictor_input *in, struct prediction *ret,
                           struct eddis_error *err)
 {
@@ -81,8 +81,8 @@ size_t predictors(const struct predictor **ret)
     return sizeof table / sizeof *table;
 }
 
-/* Predict an algorithm that sends gradients in this wire format, in *ret. -ENOTSUP: it has no
- * predictor.
+/* Predict an algorithm that sends gradients in this wire format, in *ret. Return 0; -ENOTSUP: it
+ * has no predictor; -ENOMEM. *ret is overwritten in each case.
  */
 static int predict_wire(const struct algorithm *a, const struct predictor_input *in,
                         enum sync_wire wire, struct prediction *ret, struct eddis_error *err)

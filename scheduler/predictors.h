@@ -43,8 +43,8 @@ struct predictor {
 size_t predictors(const struct predictor **ret);
 
 /* Predict the speed of algorithm a, and fill *ret. If the job leaves the wire format open, and
- * bfloat16 between nodes is predicted to be faster by ALGORITHM_MARGIN, choose bfloat16. -ENOTSUP:
- * the algorithm has no predictor.
+ * bfloat16 between nodes is predicted to be faster by ALGORITHM_MARGIN, choose bfloat16. Return 0;
+ * -ENOTSUP: the algorithm has no predictor; -ENOMEM.
  */
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,
                    struct prediction *ret, struct eddis_error *err);

@@ -121,8 +121,8 @@ struct recovery_nodes {
 
 enum recovery_gather { RECOVERY_WAIT, RECOVERY_BEGIN, RECOVERY_NOBODY };
 
-/* Decide whether to wait for nodes, to begin with the usable nodes, or to give up because no node
- * is usable.
+/* Decide whether to wait for nodes (RECOVERY_WAIT), to begin with the usable nodes
+ * (RECOVERY_BEGIN), or to give up because no node is usable (RECOVERY_NOBODY), and return that.
  */
 enum recovery_gather recovery_gather(const struct recovery_nodes *n);
 

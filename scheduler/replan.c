@@ -54,7 +54,7 @@ static void fill_worker(struct replan_member *to, const struct replan_worker *w)
     learner_init(&to->learner, &w->first, w->source);
 }
 
-/* Check the setup. -EINVAL: a value is out of range. */
+/* Check the setup. Return 0, or -EINVAL: a value is out of range. */
 static int check(const struct replan_setup *s, struct eddis_error *err)
 {
     if (s->n < 1 || s->grain < 1)
@@ -429,7 +429,8 @@ static bool undo_by_past(struct replan *r, struct replan_proposal *ret)
 }
 
 /* Decide as replan_decide does, but from the past moments, since speeds do not last. What the plan
- * in force promised from one moment is not checked.
+ * in force promised from one moment is not checked. Return true if another plan is worth the
+ * change, with the plan in *ret; otherwise false.
  */
 static bool decide_by_past(struct replan *r, double now_s, struct replan_proposal *ret)
 {

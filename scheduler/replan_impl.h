@@ -91,8 +91,8 @@ int replan_outside(const struct replan *r, batch_fn batch);
 /* Fill r->split with the present models and bounds. */
 void replan_fill(struct replan *r);
 
-/* Compute the best split into r->best; half: change each batch only half of the way to it. -ERANGE:
- * the bounds allow no split.
+/* Compute the best split into r->best; half: change each batch only half of the way to it. Return
+ * 0; -ERANGE: the bounds allow no split; or another error of split_optimal.
  */
 int replan_solve(struct replan *r, bool half);
 

@@ -100,7 +100,8 @@ static void take(const struct batch_multiples *g, int64_t *k)
     }
 }
 
-/* Fill in g's count, rest and cap [n], which is allocated. -ERANGE: the bounds cannot hold total.
+/* Fill in g's count, rest and cap [n], which is allocated. Return 0, or -ERANGE: the bounds cannot
+ * hold total.
  */
 static int prepare(struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
@@ -131,7 +132,7 @@ static int prepare(struct batch_multiples *g, int64_t total, struct eddis_error 
 }
 
 /* Add the rest, less than a grain, to the batch in b [n] of the worker that ends earliest with it.
- * -ERANGE: nobody may take it.
+ * Return 0, or -ERANGE: nobody may take it.
  */
 static int give_rest(const struct batch_multiples *g, int64_t *b, struct eddis_error *err)
 {
@@ -160,7 +161,7 @@ static int give_rest(const struct batch_multiples *g, int64_t *b, struct eddis_e
     return 0;
 }
 
-/* Check the input. -EINVAL: a bound or number is out of range. */
+/* Check the input. Return 0, or -EINVAL: a bound or number is out of range. */
 static int check(const struct batch_multiples *g, int64_t total, struct eddis_error *err)
 {
     if (g->n < 1 || total < 0 || g->grain < 1)

@@ -21,8 +21,8 @@ struct split_worker {
 
 /* Write the batch b of each of n workers to ret [n]. The batches add up to total exactly, and min
  * <= b <= max for each worker. b - min is a multiple of grain, except for one worker if total is no
- * such sum. -ERANGE: total is less than the sum of min or more than the sum of max; err names the
- * bound.
+ * such sum. Return 0; -ERANGE: total is less than the sum of min or more than the sum of max, and
+ * err names the bound; -EINVAL: an argument is out of range; -ENOMEM.
  */
 int split_optimal(const struct split_worker *w, int n, int64_t total, int64_t grain, int64_t *ret,
                   struct eddis_error *err);

@@ -25,7 +25,8 @@ static bool measured(double x)
     return isfinite(x) && x > 0;
 }
 
-/* Store in *ret the exact model of an emulated device. -EINVAL: a number of its speed is invalid.
+/* Store in *ret the exact model of an emulated device.  Return 0, or -EINVAL: a number of its speed
+ * is invalid.
  */
 static int emulated_model(const struct device *d, struct time_model *ret, struct eddis_error *err)
 {

@@ -21,10 +21,11 @@ struct time_model {
 /* Return the seconds that a worker needs for b samples; 0 if b is 0. */
 double time_model_s(const struct time_model *m, int64_t b);
 
-/* Compute a device's time model from its profile. For an emulated device it is exact, in seconds.
- * For a real device the measured speeds of a matrix product and a memory sweep are applied to a
- * reference sample; then only ratios between devices have a meaning, and *ret_relative is true.
- * -ENODATA: the device is not measured; -EINVAL: an emulated device has no speed.
+/* Compute a device's time model from its profile. For an emulated device it is exact, in seconds,
+ * and *ret_relative is false. For a real device the measured speeds of a matrix product and a
+ * memory sweep are applied to a reference sample; then only ratios between devices have a meaning,
+ * and *ret_relative is true. Return 0; -ENODATA: the device is not measured; -EINVAL: an emulated
+ * device has no speed.
  */
 int time_model_of_device(const struct device *d, struct time_model *ret, bool *ret_relative,
                          struct eddis_error *err);

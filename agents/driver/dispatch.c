@@ -29,7 +29,9 @@ const struct subject_ops *dispatch_ops(enum subject s)
     return subjects[s].ops;
 }
 
-/* Return the struct in *d that a module's functions get as self. */
+/* Return the struct in *d that a module's functions get as self; never NULL.  The driver owns
+ * it.
+ */
 static void *self_of(struct driver *d, enum subject s)
 {
     return (char *)d + subjects[s].at;
@@ -56,8 +58,8 @@ static void let_agents_leave(struct driver *d)
         registration_bye(&d->registration);
 }
 
-/* Take the next action of the state machine.  Return false if there is none.  First fail the job if
- * an action was lost for lack of memory.
+/* Move the next action of the state machine to *ret and return true; return false if there is none.
+ * First fail the job if an action was lost for lack of memory.
  */
 static bool next_action(struct state *s, struct action *ret)
 {
@@ -103,7 +105,7 @@ static void hasten_end(struct driver *d, int sig)
 }
 
 /* Handle one event: pass it to the modules and the state machine, then carry out the resulting
- * actions.
+ * actions, which find the event in d->run.event meanwhile. *event stays unchanged.
  */
 static void hear_event(struct driver *d, int agent, const struct event *event, int64_t now_ns)
 {

@@ -134,8 +134,9 @@ static int write_driver_file(const struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-/* Set the log folder, and create it if the job has a folder.  Without a job folder the log folder
- * is "": the agents then log into their temporary folders.  Return 0 or a negative error.
+/* Set the log folder, d->run.log_dir, and create it if the job has a folder.  Without a job folder
+ * the log folder is "": the agents then log into their temporary folders.  Return 0 or a negative
+ * error.
  */
 static int open_log_dir(struct driver *d, struct eddis_error *err)
 {
@@ -150,17 +151,20 @@ static int open_log_dir(struct driver *d, struct eddis_error *err)
     return d->run.o->folder ? file_mkdirs(d->run.log_dir, 0700, err) : 0;
 }
 
-/* Return the name of the job's folder below checkpoint.dir, borrowed.  For a batch job it is
- * Slurm's name, because each start of a batch job is a new job of eddis.
+/* Return the name of the job's folder below checkpoint.dir, borrowed from the job's options, never
+ * NULL.  For a batch job it is Slurm's name, because each start of a batch job is a new job of
+ * eddis.
  */
 static const char *own_name(const struct driver *d)
 {
     return d->run.o->batch ? d->run.o->batch->name : d->run.o->folder->id;
 }
 
-/* Choose the checkpoint folder.  With checkpoint.dir it is a subfolder, linked from the job's
- * folder: jobs that share checkpoint.dir never use, replace or delete each other's checkpoints.
- * Otherwise it is in the job's folder, on a single node only.
+/* Choose the checkpoint folder and store its path in d->run.checkpoint_dir, without making it.
+ * With checkpoint.dir it is a subfolder, linked from the job's folder: jobs that share
+ * checkpoint.dir never use, replace or delete each other's checkpoints.  Otherwise it is in the
+ * job's folder, on a single node only.  Return 0, also if there is no such folder (the path stays
+ * NULL) or the link cannot be made (the user gets a message); -ENOMEM.
  */
 static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
 {
@@ -183,7 +187,8 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
-/* Allocate the agents and initialise the state machine.  No agent is started.  Return 0 or -ENOMEM.
+/* Allocate the agents, d->run.agent, initialise the state machine with the job's settings, and set
+ * how the metrics count steps.  No agent is started.  Return 0 or -ENOMEM.
  */
 static int open_state(struct driver *d, struct eddis_error *err)
 {
@@ -223,7 +228,8 @@ static int open_state(struct driver *d, struct eddis_error *err)
     return rc;
 }
 
-/* Start the threads that write the job's files and read other files.  Return 0 or a negative error.
+/* Start d->run.records, the thread that writes the job's files, and d->run.looks, the thread that
+ * reads other files.  Return 0 or a negative error, after which the first one may run.
  */
 static int open_threads(struct driver *d, struct eddis_error *err)
 {
@@ -233,8 +239,9 @@ static int open_threads(struct driver *d, struct eddis_error *err)
     return rc < 0 ? rc : file_thread_start(&d->run.looks, err);
 }
 
-/* Open everything that the job needs, and last start the agents.  Return 0 or a negative error.  It
- * may block on file systems: nobody waits for the driver yet.
+/* Open everything that the job needs, and last start the agents.  Return 0 or a negative error; the
+ * caller closes what was opened in both cases.  It may block on file systems: nobody waits for the
+ * driver yet.
  */
 static int open_all(struct driver *d, struct eddis_error *err)
 {

@@ -63,7 +63,7 @@ static void checkpoint_seen(void *ctx, const struct checkpoint_found *f)
 }
 
 /* Call everything in the driver that is due by time.  While the job waits for a checkpoint that it
- * requested before its end, keep searching for it.
+ * requested before its end, keep searching for it (d->looking: a search is in progress).
  */
 static void tick(struct driver *d, int64_t now_ns)
 {

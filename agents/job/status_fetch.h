@@ -11,15 +11,17 @@
 #include "status_json.h"
 
 /* Read a job's status from its folder into *ret: from summary.json, or from the last complete line
- * of metrics.jsonl. If these files do not say that the job has ended, its state is "lost". The
- * caller frees *ret with job_status_fini. -EINVAL: the files are damaged.
+ * of metrics.jsonl. If these files do not say that the job has ended, its state is "lost". Return
+ * 0; the caller then frees *ret with job_status_fini. -EINVAL: the files are damaged; other
+ * negative errno values: they, or the folder, cannot be read.
  */
 int status_from_files(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
-/* Ask the driver for the job's status, or read the status from files if the driver has ended. The
- * call blocks for at most some seconds. Return 1 if the driver answered; 0 if the status is from
- * files; 2 if it is from files although the driver runs, and err says why the driver did not
- * answer.
+/* Ask the driver for the job's status, or read the status from files if the driver has ended, into
+ * *ret, which the caller frees with job_status_fini. The call blocks for at most some seconds.
+ * Return 1 if the driver answered; 0 if the status is from files; 2 if it is from files although
+ * the driver runs, and err says why the driver did not answer; or a negative errno: there is no
+ * status.
  */
 int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddis_error *err);
 
@@ -42,7 +44,7 @@ double status_age_s(const struct job_status *s);
 int status_driver_stopped(const struct job_driver *d, struct eddis_error *err);
 
 /* Find the newest job that has started workers or whose driver runs, and fill *ret; if no job is of
- * this kind, find the newest job. -ENOENT: there are no jobs.
+ * this kind, find the newest job. Return 0; -ENOENT: there are no jobs; or another negative errno.
  */
 int status_newest(struct job_folder *ret, struct eddis_error *err);
 

@@ -104,7 +104,9 @@ static const char *reason_words(const char *reason)
     return reason;
 }
 
-/* Return " (saved)" or " (not saved)" for a preempted job, by its exit code; "" for other jobs. */
+/* Return " (saved)" or " (not saved)", string constants, for a preempted job, by its exit code; ""
+ * for other jobs.
+ */
 static const char *code_words(const struct job_status *s)
 {
     if (strcmp(s->reason, "preempted") != 0)

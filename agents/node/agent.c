@@ -324,7 +324,7 @@ static void driver_lost(struct agent *a)
     lost(a, "driver");
 }
 
-/* Leave the loop because the supervisor is lost. */
+/* Leave the loop, and set a->life.keeper_lost, because the supervisor is lost. */
 static void keeper_lost(struct agent *a)
 {
     a->life.keeper_lost = true;

@@ -469,8 +469,8 @@ void agent_reap(struct agent *a)
 
 /* ---- reports ---- */
 
-/* Return, as words for people, why the agent leaves without an order of the driver; "": it was
- * ordered to leave.
+/* Return, as words for people (a string constant), why the agent leaves without an order of the
+ * driver; "": it was ordered to leave.
  */
 static const char *why_it_leaves(const struct agent *a)
 {

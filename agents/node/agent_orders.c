@@ -23,7 +23,7 @@
 
 /* ---- carrying them out ---- */
 
-/* Carry out "profile": start the device probe. */
+/* Carry out "profile": start the device probe.  Return 0 or a negative errno. */
 static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     a->probe_order = o->generation;
@@ -49,7 +49,8 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
 
 /* Carry out "prepare": make a->generation with its folders, board, sockets and arguments, but start
  * no process; then report that it is prepared.  Folders of the job that were removed are made
- * again. -EBUSY: the previous generation, or a stop, has not ended.
+ * again.  Return 0; -EBUSY: the previous generation, or a stop, has not ended; another negative
+ * errno: there is no generation.
  */
 static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -93,7 +94,8 @@ static struct generation *meant(const struct agent *a, const struct order *o,
 
 /* Carry out "check": begin to search for the other nodes' files in the shared folder;
  * agent_step_check reports the result.  All nodes have left their files before, so that a network
- * file system only needs time to show them.
+ * file system only needs time to show them.  Return 0, or -ENOENT: the order names another
+ * generation than the present one.
  */
 static int check(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -104,7 +106,9 @@ static int check(struct agent *a, const struct order *o, struct eddis_error *err
     return 0;
 }
 
-/* Carry out "start": start mpirun. */
+/* Carry out "start": start mpirun.  Return 0 or a negative errno; -ENOENT: the order names another
+ * generation than the present one.
+ */
 static int start(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -112,7 +116,9 @@ static int start(struct agent *a, const struct order *o, struct eddis_error *err
     return g ? generation_start(g, a->agent_config, err) : -ENOENT;
 }
 
-/* Carry out "relay": start mpirun's daemon for the mpirun on another node. */
+/* Carry out "relay": start mpirun's daemon for the mpirun on another node.  Return 0 or a negative
+ * errno; -ENOENT: the order names another generation than the present one.
+ */
 static int relay(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -120,7 +126,9 @@ static int relay(struct agent *a, const struct order *o, struct eddis_error *err
     return g ? generation_start_daemon(g, a->agent_config, &o->relay, err) : -ENOENT;
 }
 
-/* Carry out "settle": publish the plan and the mode that the ranks wait for on the board. */
+/* Carry out "settle": publish the plan and the mode that the ranks wait for on the board.  Return 0
+ * or a negative errno; -ENOENT: the order names another generation than the present one.
+ */
 static int settle(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -130,7 +138,9 @@ static int settle(struct agent *a, const struct order *o, struct eddis_error *er
     return rc < 0 ? eddis_fail_prefix(err, rc, "cannot give the job's mode to the ranks") : 0;
 }
 
-/* Carry out "rebalance": publish a new plan on the board. */
+/* Carry out "rebalance": publish a new plan on the board.  Return 0 or a negative errno; -ENOENT:
+ * the order names another generation than the present one.
+ */
 static int rebalance(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -138,7 +148,9 @@ static int rebalance(struct agent *a, const struct order *o, struct eddis_error 
     return g ? generation_replan(g, o, err) : -ENOENT;
 }
 
-/* Carry out "signal": send SIGUSR2 to the ranks. */
+/* Carry out "signal": send SIGUSR2 to the ranks.  Return 0, or -ENOENT: the order names another
+ * generation than the present one.
+ */
 static int pass_signal(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation *g = meant(a, o, err);
@@ -149,8 +161,8 @@ static int pass_signal(struct agent *a, const struct order *o, struct eddis_erro
     return 0;
 }
 
-/* Carry out "look": begin to find out which code the ranks execute, with py-spy.  Never fails: a
- * missing answer is no reason to fail a job.
+/* Carry out "look": begin to find out which code the ranks execute, with py-spy.  Return 0: the
+ * order never fails, because a missing answer is no reason to fail a job.
  */
 static int look(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -160,14 +172,14 @@ static int look(struct agent *a, const struct order *o, struct eddis_error *err)
     return 0;
 }
 
-/* Carry out "logs": queue the log that the order names for sending. */
+/* Carry out "logs": begin to send the log that the order names.  Return 0 or a negative errno. */
 static int send_log(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     return agent_logs_send(&a->logs, o, err);
 }
 
 /* Carry out "stop": begin a stop, and let paused ranks continue; agent_step_stop reports its end,
- * which comes immediately without a generation.  Never fails.
+ * which comes immediately without a generation.  Return 0: the order never fails.
  */
 static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -181,7 +193,7 @@ static int stop(struct agent *a, const struct order *o, struct eddis_error *err)
 }
 
 /* Carry out "pause": suspend the ranks' processes (SIGSTOP), and do not count the driver's silence.
- * Works without a generation.  Never fails.
+ * Works without a generation.  Return 0: the order never fails.
  */
 static int pause_workers(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -193,7 +205,7 @@ static int pause_workers(struct agent *a, const struct order *o, struct eddis_er
 }
 
 /* Carry out "continue": let the ranks' processes run again (SIGCONT), and count the driver's
- * silence again.  Never fails.
+ * silence again.  Return 0: the order never fails.
  */
 static int go_on(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -206,7 +218,7 @@ static int go_on(struct agent *a, const struct order *o, struct eddis_error *err
 }
 
 /* Carry out "bye": kill the generation, unless a stop is under way, and end the agent as soon as no
- * process is left.  Never fails.
+ * process is left.  Return 0: the order never fails.
  */
 static int bye(struct agent *a, const struct order *o, struct eddis_error *err)
 {

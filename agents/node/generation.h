@@ -160,9 +160,9 @@ void generation_inspect_contacts(struct generation *g, int64_t now_ns);
  */
 int generation_relay(struct generation *g, struct relay *ret, struct eddis_error *err);
 
-/* Receive the next valid message of a wrapper in *ret, and return the wrapper's worker; NULL: there
- * is no message. Messages of a worker that has ended are ignored, except output. Messages about
- * connections that mpirun or its daemon rejected are counted in g->refused.
+/* Receive the next valid message of a wrapper in *ret, and return the wrapper's worker, borrowed
+ * from g; NULL: there is no message. Messages of a worker that has ended are ignored, except
+ * output. Messages about connections that mpirun or its daemon rejected are counted in g->refused.
  */
 struct worker *generation_message(struct generation *g, struct rank_message *ret);
 
@@ -185,8 +185,8 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
  */
 const struct comm_choice *generation_choice(struct generation *g);
 
-/* Return the result of rank 0's check of the network, at the first call after it is known;
- * otherwise NULL.
+/* Return the result of rank 0's check of the network, borrowed from g, at the first call after it
+ * is known; otherwise NULL.
  */
 const struct network_check *generation_network_check(struct generation *g);
 

@@ -80,7 +80,8 @@ static int64_t free_bytes(const char *dir)
 }
 
 /* Make the board g->board with the order's job and options, and publish its first plan on it.  Also
- * set g->shm_free.  Return 0 or a negative errno.
+ * set g->shm_free.  Return 0 or a negative errno; the caller closes g, which then owns the board if
+ * it was made.
  */
 static int make_board(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)
@@ -133,8 +134,9 @@ static int make_board(struct generation *g, const struct agent_config *b, const 
 
 /* ---- addresses ---- */
 
-/* Write the name of this node's interface that has the address to ret [IF_NAMESIZE].
- * -EADDRNOTAVAIL: none.
+/* Write the name of this node's interface that has the address to ret [IF_NAMESIZE].  Return 0;
+ * -EADDRNOTAVAIL: no interface has it; -EINVAL: it is not an IP address; another negative errno:
+ * the interfaces cannot be listed.
  */
 static int find_interface(const char *address, char *ret, struct eddis_error *err)
 {
@@ -181,8 +183,9 @@ static int choose_port(struct generation *g, const char *address, int *ret, stru
 /* ---- what starts the ranks ---- */
 
 /* Make what a job of several nodes needs: relay, rules, hosts, and the arguments of mpirun (first
- * node, with MASTER_PORT) or its daemon.  Return 0 or a negative errno.  The relay is called
- * through a symbolic link, because mpirun cuts its agent's path at spaces.
+ * node, with MASTER_PORT, whose port is also watched for contact) or its daemon.  Return 0 or a
+ * negative errno.  The relay is called through a symbolic link, because mpirun cuts its agent's
+ * path at spaces.
  */
 static int make_several(struct generation *g, struct launch *l, struct eddis_error *err)
 {
@@ -209,8 +212,8 @@ static int make_several(struct generation *g, struct launch *l, struct eddis_err
     return launch_argv(l, g->argv, err);
 }
 
-/* Make mpirun's arguments for a job of one node, and choose MASTER_PORT.  Return 0 or a negative
- * errno.
+/* Make mpirun's arguments for a job of one node, and choose MASTER_PORT, whose port is also watched
+ * for contact.  Return 0 or a negative errno.
  */
 static int make_one(struct generation *g, struct launch *l, struct eddis_error *err)
 {
@@ -282,7 +285,9 @@ static void name_files(struct generation *g, const struct agent_config *b)
         snprintf(g->log_path, sizeof g->log_path, "%s/mpirun-%d.log", b->log_dir, b->agent);
 }
 
-/* Allocate a generation for an order and set what needs no files; NULL: no memory. */
+/* Return a new generation for an order, in which everything is set that needs no files; the caller
+ * frees it with generation_close.  NULL: no memory.
+ */
 static struct generation *allocate(const struct generation_place *where, const struct order *o)
 {
     struct generation *g = calloc(1, sizeof *g);
@@ -342,8 +347,8 @@ static int find_place(struct generation *g, const struct agent_config *b, const 
 }
 
 /* Leave this node's file in the checkpoint folder, which all nodes must share, for the other nodes
- * to find; see shared_folder.h.  Do nothing if the order does not ask for it.  Return 0 or a
- * negative errno.
+ * to find; see shared_folder.h.  Record in g->share, share_dir and share_kept what generation_close
+ * has to remove.  Do nothing if the order does not ask for it.  Return 0 or a negative errno.
  */
 static int make_share(struct generation *g, const struct agent_config *b, const struct order *o,
                       struct eddis_error *err)

@@ -89,8 +89,9 @@ static int wait(struct question *q, int64_t until_ns, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Send the request repeatedly until the driver answers, for at most a lease.  Return 0 with q->body
- * set, or a negative errno: -ETIMEDOUT: no answer; -EACCES: the driver rejects the node.
+/* Send the request repeatedly until the driver answers, for at most a lease.  Return 0 with the
+ * answer in q->body; -ETIMEDOUT: no answer; -EACCES: the driver rejects the node; or another
+ * negative errno.
  */
 static int ask(struct question *q, struct eddis_error *err)
 {

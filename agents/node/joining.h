@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Make a client of the driver at these URLs (NULL-ended), with the time limits of a lease. */
+/* Make a client of the driver at these URLs (NULL-ended), with the time limits of a lease, in *ret;
+ * it does not connect yet. The caller closes it with http_client_close. Return 0, or the error of
+ * http_client_open.
+ */
 int joining_client(char *const *url, const char *token, const char *pin, int64_t lease_ns,
                    struct http_client **ret, struct eddis_error *err);
 

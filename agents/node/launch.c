@@ -326,8 +326,9 @@ int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_err
     return l->guard[0] ? openmpi_preload_guard(ret, l->guard, l->guard_file, err) : 0;
 }
 
-/* Return the address that the guard allows mpirun and its daemons to use: "": a job of one node;
- * "*": any, because the user sets mpirun's network, which may differ from the ranks' network.
+/* Return the address that the guard allows mpirun and its daemons to use, a string constant or
+ * borrowed from l->order: "": a job of one node; "*": any, because the user sets mpirun's network,
+ * which may differ from the ranks' network.
  */
 static const char *channel_address(const struct launch *l)
 {

@@ -67,31 +67,38 @@ bool launch_is_six(const struct launch *l);
 int launch_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
 /* Append to ret the argument vector of mpirun's daemon on this node, except the arguments that
- * launch_add_relay appends.
+ * launch_add_relay appends. Return 0 or -ENOMEM.
  */
 int launch_daemon_argv(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
 /* Append to ret the environment of mpirun or its daemon. With several nodes it names this node's
- * eddis-rank and rank file, because mpirun knows only the paths on its own node.
+ * eddis-rank and rank file, because mpirun knows only the paths on its own node. Return 0 or a
+ * negative errno.
  */
 int launch_environ(const struct launch *l, struct strlist *ret, struct eddis_error *err);
 
 /* Append to ret, a daemon's argument vector, the arguments that are in r. */
 void launch_add_relay(const struct openmpi *mpi, const struct relay *r, struct strlist *ret);
 
-/* Write mpirun's host file; to be called only with several nodes. */
+/* Write mpirun's host file; to be called only with several nodes. Return 0 or a negative errno;
+ * -EEXIST: there is such a file.
+ */
 int launch_write_hosts(const struct launch *l, struct eddis_error *err);
 
-/* Write Open MPI's rules, by which large MPI_Allreduce calls of the user's program run as a ring;
- * to be called only with several nodes. By default Open MPI reaches half the speed of a slow
- * network.
+/* Write Open MPI's rules, by which large MPI_Allreduce calls of the user's program run as a ring,
+ * to l->rules_file; to be called only with several nodes. By default Open MPI reaches half the
+ * speed of a slow network. Return 0 or a negative errno; -EEXIST: there is such a file.
  */
 int launch_write_rules(const struct launch *l, struct eddis_error *err);
 
-/* Write the guard's settings: the allowed address, the secret, and the socket for its reports. */
+/* Write the guard's settings to l->guard_file: the allowed address, the secret, and the socket for
+ * its reports. Return 0 or a negative errno; -EEXIST: there is such a file.
+ */
 int launch_write_guard(const struct launch *l, struct eddis_error *err);
 
-/* Write the rank file of this node, and make the folder for the ranks' logs. */
+/* Write the rank file of this node, and make the folder for the ranks' logs. Return 0 or a negative
+ * errno.
+ */
 int launch_write_rank_file(const struct launch *l, struct eddis_error *err);
 
 /* Borrow the path of the folder in which the ranks of this generation look for a checkpoint; NULL:
@@ -111,7 +118,8 @@ int launch_check_workdir(const char *dir, struct eddis_error *err);
 int launch_count_cpus(const char *cpus);
 
 /* Prepare this process's own environment for mpirun: remove variables of an outer mpirun, set the
- * mark of this start, and, if this user is root, allow root to run mpirun.
+ * mark of this start, and, if this user is root, allow root to run mpirun. Return 0, or a negative
+ * errno if a variable cannot be set; others are set by then.
  */
 int launch_clean_environment(const struct agent_config *b, struct eddis_error *err);
 

@@ -159,7 +159,9 @@ static int run_program(const char *const *argv, const char *guard, char *ret, si
     return 0;
 }
 
-/* Run "program --version" as run_program does, and write its output to ret [size]. */
+/* Run "program --version" as run_program does, and write its output to ret [size].  Return as
+ * run_program.
+ */
 static int run_version(const char *program, const char *guard, char *ret, size_t size,
                        struct eddis_error *err)
 {

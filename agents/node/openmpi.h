@@ -41,7 +41,9 @@ struct openmpi {
     const char *server;
 };
 
-/* Return the row for a major version; the newest row if the version is newer. */
+/* Return the row for a major version: the newest row whose version is not newer, or the first row
+ * if there is none. It belongs to a constant table; never NULL.
+ */
 const struct openmpi *openmpi_row(int major);
 
 /* Write the version of the mpirun in PATH, "4.1.4", to ret [size], and store in *ret_guarded

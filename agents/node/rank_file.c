@@ -66,8 +66,8 @@ int rank_file_write(const char *path, const struct rank_file *f, struct eddis_er
     return file_write_new(path, text, strlen(text), err);
 }
 
-/* Store only the row of this rank in f->rank, allocated, and set f->n to 1.  Return a negative
- * errno if that fails; -ENOENT: the file has no such rank.
+/* Store only the row of this rank in f->rank, allocated, and set f->n to 1.  Return 0 or a negative
+ * errno; -ENOENT: the file has no such rank. f owns the row also on failure.
  */
 static int read_rows(struct rank_file *f, const json_t *o, int rank, struct eddis_error *err)
 {

@@ -33,8 +33,9 @@ void reporter_take_output(struct reporter *r, struct outputs *o, bool unlimited)
  */
 void reporter_take_logs(struct reporter *r, struct log_send *s);
 
-/* Create a reporter for agent number `agent` in *ret; http and ctx are borrowed. The time limit of
- * a report and the pause before a repetition are fractions of lease_ns. Return 0 or -ENOMEM.
+/* Create a reporter for agent number `agent` in *ret, which the caller frees with reporter_close;
+ * http and ctx are borrowed. The time limit of a report and the pause before a repetition are
+ * fractions of lease_ns. Return 0 or -ENOMEM.
  */
 int reporter_open(struct http_client *http, int agent, int64_t lease_ns, reporter_heard_fn heard,
                   void *ctx, struct reporter **ret, struct eddis_error *err);

@@ -35,7 +35,9 @@ struct stop {
  */
 void stop_begin(struct stop *s, enum stop_ladder ladder, int64_t grace_ns, int64_t now_ns);
 
-/* Return the row that is due now, and advance to the next row; NULL: no row is due. */
+/* Return the row that is due now, of a constant table, and advance to the next row; NULL: no row is
+ * due.
+ */
 const struct stop_row *stop_due(struct stop *s, int64_t now_ns);
 
 /* Make the next row due now, because there is nothing to wait for. */

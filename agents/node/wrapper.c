@@ -75,7 +75,9 @@ struct wrapper {
 
 /* ---- messages to the agent ---- */
 
-/* Connect a datagram socket to the agent's socket.  Return the descriptor or a negative errno. */
+/* Connect a datagram socket to the agent's socket.  Return the descriptor, which the caller closes,
+ * or a negative errno.
+ */
 static int connect_agent(const char *path, struct eddis_error *err)
 {
     struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -259,10 +261,11 @@ static int prepare(struct wrapper *w, struct eddis_error *err)
     return 0;
 }
 
-/* Start the program, or the shell with its setup lines.  One pipe takes standard output and error,
- * so that their order is kept.  The program gets its own session, as torchrun's workers do: if the
- * kernel schedules by sessions (sched_autogroup), all ranks of a node would otherwise share one
- * program's part of a busy machine.
+/* Start the program, or the shell with its setup lines; set w->pid and w->output.  Return 0 or a
+ * negative errno.  One pipe takes standard output and error, so that their order is kept.  The
+ * program gets its own session, as torchrun's workers do: if the kernel schedules by sessions
+ * (sched_autogroup), all ranks of a node would otherwise share one program's part of a busy
+ * machine.
  */
 static int start(struct wrapper *w, struct eddis_error *err)
 {
@@ -411,7 +414,7 @@ static void wait_for_something(struct wrapper *w, int64_t deadline_ns)
 }
 
 /* Reap all ended children.  If the program is among them, store its waitpid status in *ret_status,
- * set w->reaped, its time and w->peak_bytes, and return true.
+ * set w->reaped, its time and w->peak_bytes, and return true; otherwise return false.
  */
 static bool ended(struct wrapper *w, int *ret_status)
 {
@@ -534,7 +537,8 @@ static void end_orphaned(struct wrapper *w)
 }
 
 /* Return the program's exit code or, if it died of a signal, die of the same signal without a core
- * file, so that mpirun reports the same end.
+ * file, so that mpirun reports the same end.  If the signal does not end this process, return 128 +
+ * signal.
  */
 static int end_alike(int status)
 {

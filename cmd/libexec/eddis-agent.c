@@ -37,7 +37,9 @@ static int fail(const struct eddis_error *err, int code)
     return code;
 }
 
-/* Parse the descriptor of --tick-fd. */
+/* Parse the descriptor of --tick-fd into *ret. Return 0, or -EINVAL if it is not a number above 2;
+ * *ret is then undefined.
+ */
 static int take_tick(const char *text, int *ret, struct eddis_error *err)
 {
     char *end;
@@ -77,6 +79,9 @@ static int read_options(int argc, char **argv, struct agent_options *ret)
     return rc < 0 ? fail(&err, EXIT_USAGE) : -1;
 }
 
+/* Run the agent until the job is over on this node. Return the exit code of agent_run, EXIT_FAULT
+ * if the agent could not start, or EXIT_USAGE.
+ */
 int main(int argc, char **argv)
 {
     char bin[PATH_MAX] = "";

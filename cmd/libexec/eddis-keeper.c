@@ -192,6 +192,9 @@ static int keep(const struct request *r, struct node_identity *id)
     return code < 0 ? fail(&err) : code;
 }
 
+/* Start an agent and supervise it until it ends, or with --cleanup end what is left of a job here.
+ * Return the agent's exit code, 0 after a cleanup, 1 after an error was printed, or EXIT_USAGE.
+ */
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };

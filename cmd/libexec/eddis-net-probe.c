@@ -39,6 +39,9 @@ static int64_t machine_number(int rank)
     return crc32_update(0, text, strlen(text));
 }
 
+/* Measure the network together with the other ranks. Return 0; on failure print why and exit with
+ * EXIT_FAILURE.
+ */
 int main(void)
 {
     struct probe_network_options o = network_defaults;

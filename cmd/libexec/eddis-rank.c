@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Run the program of this rank until it ends. Return its exit code, 1 if it could not be started,
+ * or EXIT_USAGE.
+ */
 int main(int argc, char **argv)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");

@@ -7,6 +7,9 @@
 
 #include <stdio.h>
 
+/* Send mpirun's request for a daemon on HOST to the agent at SOCKET. Return 0, 1 if that fails, or
+ * EXIT_USAGE.
+ */
 int main(int argc, char **argv)
 {
     struct eddis_error err = { 0 };

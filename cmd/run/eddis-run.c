@@ -632,6 +632,10 @@ static int submit(struct run *r)
     return code < 0 ? fail(&err, EXIT_START) : code;
 }
 
+/* Do what the options request: train a job, or submit, stop, clean up or prune jobs. Block until
+ * that is done; with --detach the job goes on afterwards. Return the exit code; EXIT_USAGE: the
+ * options or the file are wrong.
+ */
 int main(int argc, char **argv)
 {
     struct run r = { .up = -1 };

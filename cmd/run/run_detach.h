@@ -17,9 +17,10 @@
  */
 int run_detach(int *ret_up, int *ret_code, struct eddis_error *err);
 
-/* Report to the parent that the workers are up, so that it ends. Call it in the child. Send
- * standard output and error to log from now on and close it; -1: leave them. On failure the output
- * stays where it is, and the parent ends all the same.
+/* Report to the parent, through the pipe *up, that the workers are up, so that it ends; close *up
+ * and set it to -1. Call it in the child. Send standard output and error to log from now on and
+ * close it; -1: leave them. Return 0, or a negative errno: the output stays where it is, and the
+ * parent ends all the same.
  */
 int run_detach_up(int *up, int log, struct eddis_error *err);
 

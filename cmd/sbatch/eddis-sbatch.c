@@ -330,6 +330,9 @@ static int run(const struct request *q, const struct job *job, struct eddis_erro
     return run_with(q, &ask, err);
 }
 
+/* Submit the job to Slurm, or print its script. Return the exit code: 0; EXIT_USAGE: wrong options
+ * or a wrong file; EXIT_FAULT: standard output cannot be written; or that of run.
+ */
 int main(int argc, char **argv)
 {
     struct request q = { 0 };

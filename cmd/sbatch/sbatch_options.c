@@ -89,8 +89,9 @@ bool sbatch_options_have(char *const *words, const char *name, char letter)
     return false;
 }
 
-/* Return a pointer to the first word of a component (from 0) in `words`. Components end at ":" and
- * at the end of the list.
+/* Return a pointer to the first word of a component (from 0) in `words`, borrowed. Components end
+ * at ":" and at the end of the list; if there are fewer, return a pointer to the list's final NULL.
+ * NULL if `words` is NULL.
  */
 static char *const *begin(char *const *words, size_t component)
 {

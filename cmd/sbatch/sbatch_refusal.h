@@ -8,8 +8,9 @@
 #include "lib/base/strbuf.h"
 #include "sbatch_script.h"
 
-/* Return the last sentence in `said`, sbatch's output, without sbatch's prefixes, borrowed from
- * `said`. `said` is changed.
+/* Return the last sentence in `said`, sbatch's output, without the prefixes that sbatch writes
+ * before it and without control characters. The result is never NULL and points into `said`, which
+ * is changed.
  */
 const char *sbatch_refusal_sentence(char *said);
 

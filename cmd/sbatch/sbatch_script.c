@@ -42,8 +42,8 @@ size_t sbatch_script_components(const struct job *job)
 
 /* ---- combinations that are rejected ---- */
 
-/* Fail with -EINVAL and the sentence "train.yaml:3: slurm.nodes: <what>", for `key` and where it
- * was set.
+/* Set err to the sentence "train.yaml:3: slurm.nodes: <what>", for `key` and where it was set.
+ * Return -EINVAL.
  */
 static int wrong(const struct job *job, const char *key, struct eddis_error *err, const char *what)
 {

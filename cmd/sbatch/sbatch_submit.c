@@ -398,9 +398,10 @@ static char *errors_of(int fd)
 /* How sbatch is ended: it has a second to end by itself. */
 static const struct spawn_rung soon[] = { { 0, CLOCK_S }, { SIGKILL, CLOCK_S } };
 
-/* End sbatch after it gave no job number, and fail with the reason. If it had to be killed, nobody
- * knows whether the controller has accepted the job (-ETIMEDOUT). errors: its standard error file;
- * -1: already shown.
+/* End sbatch after it gave no job number, and set err to the reason. errors: its standard error
+ * file; -1: already shown. Return -ETIMEDOUT: sbatch had to be killed, so nobody knows whether the
+ * controller has accepted the job; -EHOSTDOWN: no controller answered; -EINVAL: Slurm rejected the
+ * job.
  */
 static int no_number(const struct sbatch_ask *a, pid_t pid, int errors, struct eddis_error *err)
 {

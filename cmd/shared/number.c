@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Write "-", for a value that is not known, to ret [NUMBER_SIZE] and return ret. */
+/* Write "-", for a value that is not known, to ret [NUMBER_SIZE]. Return ret. */
 static char *dash(char *ret)
 {
     snprintf(ret, NUMBER_SIZE, "-");

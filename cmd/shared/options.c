@@ -49,8 +49,8 @@ static const char *said_of_foreign(const struct option_table *t, const char *wor
     return NULL;
 }
 
-/* Fail with -EINVAL because there is no long option whose name is the n bytes at `name`. The error
- * gives the advice for another launcher's option, or names the nearest option.
+/* Set err because there is no long option whose name is the n bytes at `name`, and return -EINVAL.
+ * err gives the advice for another launcher's option, or names the nearest option.
  */
 static int unknown(const struct option_table *t, const char *name, size_t n,
                    struct eddis_error *err)

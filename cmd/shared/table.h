@@ -30,7 +30,9 @@ struct table {
     unsigned hidden;                   /* bit c: column c is not printed */
 };
 
-/* Append a cell; rows fill up from left to right. */
+/* Append a cell with this text (printf format), without control characters; rows fill up from left
+ * to right. Without memory, t->cell.failed is set.
+ */
 void table_add(struct table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Append titles and rows. Each line begins with `indent` blanks and has none at its end. */

@@ -113,7 +113,9 @@ static bool is_of_another_user(const struct slurm_job *j)
     return *j->user && j->uid != getuid();
 }
 
-/* Fail with -EPERM because Slurm's job j belongs to another user. */
+/* Set err because Slurm's job j belongs to another user. Return -EPERM. word: the job's number as
+ * the user wrote it.
+ */
 static int not_ours(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     return eddis_fail(
@@ -123,7 +125,9 @@ static int not_ours(const struct slurm_job *j, const char *word, struct eddis_er
         slurm_job_is_over(j) ? j->state : "");
 }
 
-/* Fail with -ENOENT because Slurm's job j is over and this machine has no folder for it. */
+/* Set err because Slurm's job j is over and this machine has no folder for it. Return -ENOENT.
+ * word: the job's number as the user wrote it.
+ */
 static int not_here(const struct slurm_job *j, const char *word, struct eddis_error *err)
 {
     char node[256];

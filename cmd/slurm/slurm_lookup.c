@@ -57,8 +57,8 @@ static void add_tasks(const char *said, enum rank rank, int count, struct strbuf
         strbuf_addf(b, " and %d more", count - told);
 }
 
-/* Fail because `count` tasks of an array run (rank RUNS, -ENOTUNIQ) or are over (-EINVAL), so that
- * none can be chosen; the error names them.
+/* Set err because `count` tasks of an array run (rank RUNS) or are over, so that none can be
+ * chosen; err names them. Return -ENOTUNIQ if they run, -EINVAL if they are over.
  */
 static int refuse(const char *word, const char *said, enum rank rank, int count,
                   struct eddis_error *err)
@@ -106,7 +106,8 @@ static int run(const char *const *argv, int64_t end_ns, char **ret, struct eddis
     return slurm_program_run_for(argv, "", left_ns > CLOCK_S ? left_ns : CLOCK_S, true, ret, err);
 }
 
-/* Fail with -ENOTSUP: this machine has no Slurm. */
+/* Set err because this machine has no Slurm to ask about the job of this number. Return -ENOTSUP.
+ */
 static int no_slurm(const char *number, struct eddis_error *err)
 {
     return eddis_fail(err, -ENOTSUP, "there is no Slurm on this machine to ask about job %s",

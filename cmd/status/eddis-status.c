@@ -276,7 +276,8 @@ static void say_unanswered(int fetched, const struct eddis_error *why)
         fprintf(stderr, "eddis-status: %s\n", why->text);
 }
 
-/* Write what standard output has buffered.  -EIO: an earlier write failed, and its errno is lost.
+/* Write what standard output has buffered. Return 0, or -EIO: this or an earlier write failed; the
+ * errno of an earlier one is lost.
  */
 static int write_out(struct eddis_error *err)
 {
@@ -530,6 +531,9 @@ static int show_job(struct request *q, int argc, char **argv, struct eddis_error
     return rc < 0 ? fail(err, EXIT_FAULT) : rc;
 }
 
+/* Show a job or list the jobs, as the options request. Return the exit code: 0, EXIT_USAGE,
+ * EXIT_FAULT, 128 + the signal that ended the view, or that of eddis-status on the job's node.
+ */
 int main(int argc, char **argv)
 {
     struct request q = { .interval_ns = CLOCK_S, .log_rank = -1 };

@@ -121,6 +121,7 @@ static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a
 }
 
 /* Return a pointer to where the last n lines of text begin; to its beginning if it has fewer lines.
+ * The result points into text.
  */
 static const char *last_lines(const char *text, int64_t n)
 {

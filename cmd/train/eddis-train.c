@@ -166,6 +166,9 @@ static void take_kernels(char **argv)
             BLAS_CORE_VARIABLE, core);
 }
 
+/* Train a model, or test one with --test-only, as the options request. Return the exit code;
+ * EXIT_USAGE: wrong options or data; EXIT_FAULT: too little memory.
+ */
 int main(int argc, char **argv)
 {
     struct train_options o = { 0 };

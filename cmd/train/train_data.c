@@ -119,7 +119,8 @@ static int split_off_test(struct train_options *o, struct eddis_error *err)
 }
 
 /* Set the model's input shape from --shape or the data, and its number of classes. cnn needs a
- * square if neither gives a shape.
+ * square if neither gives a shape. Return 0, or -EINVAL: --shape is malformed or does not fit the
+ * data, or there is no square.
  */
 static int find_shape(struct train_options *o, struct eddis_error *err)
 {

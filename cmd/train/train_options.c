@@ -164,7 +164,9 @@ static const char *const ends[] = { "last", "first", NULL };
 static const char *const weightings[] = { "samples", "equal", NULL };
 static const char *const optimizers[] = { "sgd", "adam", NULL };
 
-/* Store an option's value in its slot. */
+/* Store an option's value in its slot. Return 0, or -EINVAL: the value is not a word or number that
+ * the slot allows.
+ */
 static int store(const struct slot *s, const char *value, struct eddis_error *err)
 {
     int word = 1, rc = s->words ? want_word(s->name, value, s->words, &word, err) : 0;
@@ -184,7 +186,9 @@ static int store(const struct slot *s, const char *value, struct eddis_error *er
     return 0;
 }
 
-/* Store an option, unless its value has a form of its own. */
+/* Store an option's value in o, unless the value has a form of its own: then do nothing. Return 0,
+ * or -EINVAL: the value is not one that the option allows.
+ */
 static int take_plain(struct train_options *o, const struct options_item *i,
                       struct eddis_error *err)
 {

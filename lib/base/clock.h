@@ -34,11 +34,11 @@ int64_t clock_thread_ns(void);
  */
 int64_t clock_after_ns(int64_t now_ns, int64_t ns);
 
-/* Convert seconds to ns, limited to 0 .. CLOCK_NEVER.  NaN gives 0. */
+/* Return seconds as ns, limited to 0 .. CLOCK_NEVER.  NaN gives 0. */
 int64_t clock_of_seconds(double s);
 
-/* Convert a file's time to ns since 1970 UTC.  Times more than 292 years from 1970 give INT64_MAX
- * or -INT64_MAX.
+/* Return a file's time as ns since 1970 UTC.  Times more than 292 years from 1970 give INT64_MAX or
+ * -INT64_MAX.
  */
 int64_t clock_of_timespec(const struct timespec *t);
 

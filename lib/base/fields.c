@@ -196,7 +196,8 @@ char *fields_text(const struct fields *t, const void *s)
 /* ---- reading ---- */
 
 /* Read the string member of row f from o and store a copy, allocated, in *p.  If the member is null
- * and the row FIELD_OPTIONAL, store NULL.  -EINVAL: the member is missing or not a string.
+ * and the row FIELD_OPTIONAL, store NULL.  Return 0 or -EINVAL: the member is missing or not a
+ * string.
  */
 static int read_string(const struct field *f, const json_t *o, char **p, struct eddis_error *err)
 {
@@ -251,8 +252,8 @@ static int fail_wrong(const struct field *f, const char *what, struct eddis_erro
     return eddis_fail(err, -EINVAL, "%.*s%.20s%s", (int)n, f->wrong, what, f->wrong + n + 1);
 }
 
-/* Read the string member of row f from o and store its index in the row's names in *p.  -EINVAL:
- * the member is missing, not a string, or not one of the names.
+/* Read the string member of row f from o and store its index in the row's names in *p.  Return 0 or
+ * -EINVAL: the member is missing, not a string, or not one of the names.
  */
 static int read_enum(const struct field *f, const json_t *o, int *p, struct eddis_error *err)
 {
@@ -270,8 +271,8 @@ static int read_enum(const struct field *f, const json_t *o, int *p, struct eddi
 }
 
 /* Read the number member of row f from o and store it in *p.  Store NAN if the member is null and
- * the row FIELD_MEASURE, or if the member is null or absent and the row FIELD_METRIC.  -EINVAL: the
- * member is not a number within the row's bounds.
+ * the row FIELD_MEASURE, or if the member is null or absent and the row FIELD_METRIC.  Return 0 or
+ * -EINVAL: the member is not a number within the row's bounds.
  */
 static int read_double(const struct field *f, const json_t *o, double *p, struct eddis_error *err)
 {
@@ -286,7 +287,7 @@ static int read_double(const struct field *f, const json_t *o, double *p, struct
 }
 
 /* Read the member of row f from o and store it in the int, int64_t or uint64_t at p, according to
- * the row's kind.  -EINVAL: the member is not a whole number within the row's bounds.
+ * the row's kind.  Return 0 or -EINVAL: the member is not a whole number within the row's bounds.
  */
 static int read_whole(const struct field *f, const json_t *o, void *p, struct eddis_error *err)
 {
@@ -304,8 +305,8 @@ static int read_whole(const struct field *f, const json_t *o, void *p, struct ed
     return 0;
 }
 
-/* Read the boolean member of row f from o and store 0 or 1 in *p.  -EINVAL: the member is neither
- * true nor false.
+/* Read the boolean member of row f from o and store 0 or 1 in *p.  Return 0 or -EINVAL: the member
+ * is neither true nor false.
  */
 static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct eddis_error *err)
 {
@@ -318,8 +319,8 @@ static int read_flag(const struct field *f, const json_t *o, int32_t *p, struct 
 }
 
 /* Read the string member of row f from o into the char array p [f->size].  Replace control
- * characters of a FIELD_LINE by '?'.  -EINVAL: the member is not a string, too long, or a
- * FIELD_NAME or FIELD_HOST with characters that its kind does not allow; an empty string is
+ * characters of a FIELD_LINE by '?'.  Return 0 or -EINVAL: the member is not a string, too long, or
+ * a FIELD_NAME or FIELD_HOST with characters that its kind does not allow; an empty string is
  * allowed.
  */
 static int read_text(const struct field *f, const json_t *o, char *p, struct eddis_error *err)
@@ -359,7 +360,10 @@ static int read_struct(const struct field *f, const json_t *o, void *p, struct e
     return rc < 0 && f->of->name ? eddis_fail_prefix(err, rc, "%s", f->of->name) : rc;
 }
 
-/* Read item i of `list`, the list of row f, into the struct or number at `item`. */
+/* Read item i of `list`, the list of row f, into the struct or number at `item`.  Return 0;
+ * -EINVAL: a number that does not fit; or the failure of fields_fill.  A struct may then be partly
+ * filled.
+ */
 static int read_item(const struct field *f, const json_t *list, size_t i, void *item,
                      struct eddis_error *err)
 {
@@ -383,9 +387,10 @@ static int read_item(const struct field *f, const json_t *list, size_t i, void *
     return 0;
 }
 
-/* Read the list of row f from o into its array in struct s, which is allocated for FIELD_OWNED. For
- * FIELD_ARRAY and FIELD_OWNED also store the number of items in s.  -EINVAL: an item is wrong,
- * there are more than f->max items, or for FIELD_ALL not exactly f->max.
+/* Read the list of row f from o into its array in struct s, which is allocated for FIELD_OWNED.
+ * For FIELD_ARRAY and FIELD_OWNED also store the number of items in s.  Return 0 or a negative
+ * errno; what was allocated remains in s for fields_free.  -EINVAL: an item is wrong, there are
+ * more than f->max items, or for FIELD_ALL not exactly f->max.
  */
 static int read_array(const struct field *f, const json_t *o, void *s, struct eddis_error *err)
 {

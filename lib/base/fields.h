@@ -181,8 +181,9 @@ int fields_fill(const struct fields *t, const json_t *o, void *s, struct eddis_e
 int fields_parse(const struct fields *t, const char *text, size_t n, const char *what, void *ret,
                  struct eddis_error *err);
 
-/* Do so with a new struct, for the caller to free with fields_delete, and write it to *ret, which
- * is a pointer to such a struct.
+/* Parse n bytes of JSON into a new struct, for the caller to free with fields_delete, and write its
+ * address to *ret, which is a pointer to such a struct.  err names the text as `what`.  Return 0 or
+ * a negative errno; *ret is written only on success.
  */
 int fields_parse_new(const struct fields *t, const char *text, size_t n, const char *what,
                      void *ret, struct eddis_error *err);

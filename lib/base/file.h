@@ -14,8 +14,9 @@
 int file_open_regular(const char *path, size_t max, off_t *ret_size, struct eddis_error *err);
 
 /* Read a regular file of at most max bytes into *ret, which the caller frees.  A 0 byte follows the
- * text and is not counted in *ret_n, which may be NULL.  -EFBIG: longer than max; -EISDIR: a
- * folder; -EINVAL: another kind than a regular file; -ENOENT.
+ * text and is not counted in *ret_n, which may be NULL.  Return 0 or a negative errno, and then
+ * nothing is to be freed; -EFBIG: longer than max; -EISDIR: a folder; -EINVAL: another kind than a
+ * regular file; -ENOENT.
  */
 int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct eddis_error *err);
 
@@ -26,14 +27,15 @@ int file_read(const char *path, size_t max, char **ret, size_t *ret_n, struct ed
 int file_read_trusted(const char *path, size_t max, struct eddis_error *warning, char **ret,
                       size_t *ret_n, struct eddis_error *err);
 
-/* Read fd to its end, at most max bytes; `name` is for errors.  Blocks.  The result is as for
- * file_read.
+/* Read fd to its end, at most max bytes; `name` is for errors.  Blocks.  Return 0 or a negative
+ * errno, with *ret and *ret_n, as file_read does.
  */
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err);
 
 /* Replace the file by these n bytes: write a new file beside it, sync and rename it.  A reader sees
- * the old file or the new one, never a part.
+ * the old file or the new one, never a part.  Return 0 or a negative errno; after a failure the old
+ * file is unchanged and the new one removed.
  */
 int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
                       struct eddis_error *err);
@@ -53,13 +55,14 @@ const char *file_room_advice(int code);
  */
 int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
 
-/* Append n bytes to the file, or nothing if that fails; create it with this mode if missing.  For a
- * single writer.
+/* Append n bytes to the file; create it with this mode if missing.  For a single writer.  Return 0
+ * or a negative errno; the file is then cut to its length before.
  */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);
 
 /* Write `line` at the end of the file.  If the line cannot be appended because the disk is full,
- * overwrite the file's last bytes with it.
+ * overwrite the file's last bytes with it.  Return 0, or the failure of file_append if neither is
+ * possible.
  */
 int file_mark_end(const char *path, const char *line, struct eddis_error *err);
 
@@ -69,13 +72,19 @@ int file_mark_end(const char *path, const char *line, struct eddis_error *err);
  */
 char *file_cache_dir(void);
 
-/* Write these n bytes to a new file, mode 0600.  -EEXIST: there is such a file or link. */
+/* Write these n bytes to a new file, mode 0600.  Return 0 or a negative errno; after a failed write
+ * a part of the file remains.  -EEXIST: there is such a file or link.
+ */
 int file_write_new(const char *path, const void *data, size_t n, struct eddis_error *err);
 
-/* Write all n bytes to fd; continue after short writes and interrupts.  Blocks. */
+/* Write all n bytes to fd; continue after short writes and interrupts.  Blocks.  Return 0 or a
+ * negative errno; a part of the bytes may then have been written.
+ */
 int file_write_all(int fd, const void *data, size_t n, struct eddis_error *err);
 
-/* Create the folder and its missing parents with this mode.  Existing folders stay as they are. */
+/* Create the folder and its missing parents with this mode.  Existing folders stay as they are.
+ * Return 0 or a negative errno; folders created before a failure remain.
+ */
 int file_mkdirs(const char *path, mode_t mode, struct eddis_error *err);
 
 /* Return the length of the longest leading part of the path that exists; strlen(path) if all of it
@@ -88,13 +97,19 @@ size_t file_there(const char *path);
  */
 void file_rmdirs(const char *path, size_t kept);
 
-/* Remove a folder and everything in it, without following links.  A missing folder is success. */
+/* Remove a folder and everything in it, without following links.  Return 0, also if there is no
+ * such folder, or a negative errno; a part may then have been removed.
+ */
 int file_remove_tree(const char *path, struct eddis_error *err);
 
-/* Remove everything in a folder, without following links, and keep the folder, which must exist. */
+/* Remove everything in a folder, without following links, and keep the folder, which must exist.
+ * Return 0 or a negative errno; a part may then have been removed.
+ */
 int file_remove_inside(const char *path, struct eddis_error *err);
 
-/* fsync a folder, so that a rename in it survives a power failure. */
+/* fsync a folder, so that a rename in it survives a power failure.  Return 0, also if the file
+ * system cannot sync folders, or a negative errno.
+ */
 int file_sync_dir(const char *path, struct eddis_error *err);
 
 /* Return "<dir>/<fmt...>" for the caller to free; NULL without memory. */

@@ -111,7 +111,7 @@ static void run_one(struct file_thread *t, struct file_task *k)
 }
 
 /* Run the file thread, for pthread_create: run the waiting tasks in order until file_thread_stop,
- * then free the state.
+ * then free the state.  Return NULL.
  */
 static void *run(void *arg)
 {

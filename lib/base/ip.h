@@ -34,19 +34,23 @@ bool ip_of_socket(const struct sockaddr *a, struct ip *ret);
 /* Write address and port as the socket address for bind or connect.  Return its size in bytes. */
 socklen_t ip_to_socket(const struct ip *a, int port, struct sockaddr_storage *ret);
 
-/* Format an address in its shortest form.  Return ret. */
+/* Format an address in its shortest form.  Return ret, the caller's, never NULL. */
 const char *ip_text(const struct ip *a, char ret[static IP_CHARS]);
 
 /* Format the network of this prefix length that contains the address, as "10.1.0.0/24".  Return
- * ret.
+ * ret, the caller's, never NULL.
  */
 const char *ip_network_text(const struct ip *a, int bits, char ret[static IP_NETWORK_CHARS]);
 
 /* Check whether the address is an IPv4 one. */
 bool ip_is_v4(const struct ip *a);
-int ip_bits(const struct ip *a); /* address length in bits: 32 or 128 */
 
-/* Compare two addresses as memcmp does; IPv4 addresses sort together. */
+/* Return the length of the address's own form in bits: 32 for IPv4, 128 for IPv6. */
+int ip_bits(const struct ip *a);
+
+/* Compare two addresses; return a number < 0, 0 or > 0 as memcmp does.  IPv4 addresses sort
+ * together.
+ */
 int ip_compare(const struct ip *a, const struct ip *b);
 
 /* Return the address with all but its first `bits` bits cleared. */
@@ -55,9 +59,14 @@ struct ip ip_masked(const struct ip *a, int bits);
 /* Check whether both addresses are of one family and in one network of this prefix length. */
 bool ip_same_network(const struct ip *a, const struct ip *b, int bits);
 
-bool ip_is_loopback(const struct ip *a);    /* 127.x.y.z, ::1 */
-bool ip_is_unspecified(const struct ip *a); /* 0.0.0.0, :: */
-bool ip_is_link_local(const struct ip *a);  /* 169.254.x.y, fe80::/10: valid on one link only */
+/* Check whether the address is a loopback one: 127.x.y.z or ::1. */
+bool ip_is_loopback(const struct ip *a);
+
+/* Check whether the address is the unspecified one: 0.0.0.0 or ::. */
+bool ip_is_unspecified(const struct ip *a);
+
+/* Check whether the address is valid on one link only: 169.254.x.y or fe80::/10. */
+bool ip_is_link_local(const struct ip *a);
 
 /* Check whether the address can belong to a single machine: not multicast, broadcast, reserved or
  * unspecified.

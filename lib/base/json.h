@@ -30,12 +30,15 @@ static inline void cleanup_json_(json_t **j)
 
 #define cleanup_json __attribute__((cleanup(cleanup_json_)))
 
-/* Parse n bytes of text; errors call it `what` ("plan.json", "report of agent 3").  Return a new
- * reference in *ret.  -EINVAL: not JSON, a duplicate key, or nested too deep.
+/* Parse n bytes of text; errors call it `what` ("plan.json", "report of agent 3").  Store a new
+ * reference in *ret.  Return 0 or a negative errno.  -EINVAL: not JSON, a duplicate key, or nested
+ * too deep.
  */
 int json_parse(const char *text, size_t n, const char *what, json_t **ret, struct eddis_error *err);
 
-/* Read and parse a file of at most JSON_MAX_BYTES.  Return a new reference in *ret. */
+/* Read and parse a file of at most JSON_MAX_BYTES.  Store a new reference in *ret.  Return 0 or a
+ * negative errno.
+ */
 int json_read_file(const char *path, json_t **ret, struct eddis_error *err);
 
 /* Overwrite the text of the string member `key` of object o, a secret of which jansson keeps a
@@ -49,41 +52,43 @@ void json_wipe(const json_t *o, const char *key);
 char *json_text(const json_t *j, bool indented);
 
 /* Replace the file atomically by the indented text and a newline, mode 0600.  The text, which may
- * hold a secret, is overwritten before it is freed.
+ * hold a secret, is overwritten before it is freed.  Return 0 or a negative errno; the old file is
+ * then unchanged.
  */
 int json_write_file(const char *path, const json_t *j, struct eddis_error *err);
 
-/* Read member `key` of object o, a whole number from min to max, into *ret.  -EINVAL: missing, of
- * another type, or out of range; *ret is unchanged, and err names the member.  This holds for all
- * functions json_want_*.
+/* Read member `key` of object o, a whole number from min to max, into *ret.  Return 0 or -EINVAL:
+ * missing, of another type, or out of range; *ret is unchanged, and err names the member.  This
+ * holds for all functions json_want_*.
  */
 int json_want_int(const json_t *o, const char *key, int64_t min, int64_t max, int64_t *ret,
                   struct eddis_error *err);
 
-/* Read member `key` of object o, a number from min to max, into *ret.  -EINVAL: as of
+/* Read member `key` of object o, a number from min to max, into *ret.  Return 0 or -EINVAL as
  * json_want_int.
  */
 int json_want_number(const json_t *o, const char *key, double min, double max, double *ret,
                      struct eddis_error *err);
 
-/* Read the boolean member `key` of object o into *ret.  -EINVAL: as of json_want_int. */
+/* Read the boolean member `key` of object o into *ret.  Return 0 or -EINVAL as json_want_int. */
 int json_want_bool(const json_t *o, const char *key, bool *ret, struct eddis_error *err);
 
-/* Borrow the string member `key` of object o, which has no 0 byte inside.  -EINVAL: as of
- * json_want_int.
+/* Borrow from o its string member `key`, which has no 0 byte inside, in *ret.  Return 0 or -EINVAL
+ * as json_want_int.
  */
 int json_want_string(const json_t *o, const char *key, const char **ret, struct eddis_error *err);
 
-/* Borrow the array member `key` of object o, of at most max_items.  -EINVAL: as of json_want_int.
+/* Borrow from o its array member `key`, of at most max_items, in *ret.  Return 0 or -EINVAL as
+ * json_want_int.
  */
 int json_want_array(const json_t *o, const char *key, size_t max_items, json_t **ret,
                     struct eddis_error *err);
 
-/* Borrow the object member `key` of object o.  -EINVAL: as of json_want_int. */
+/* Borrow from o its object member `key` in *ret.  Return 0 or -EINVAL as json_want_int. */
 int json_want_object(const json_t *o, const char *key, json_t **ret, struct eddis_error *err);
 
-/* Copy the string member `key` of object o into ret [size].  -EINVAL: missing, not a string, or too
- * long.
+/* Copy the string member `key` of object o into ret [size].  Return 0 or -EINVAL: missing, not a
+ * string, or too long; ret is then unchanged.
  */
 int json_copy_string(const json_t *o, const char *key, char *ret, size_t size,
                      struct eddis_error *err);

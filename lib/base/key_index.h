@@ -19,11 +19,13 @@ struct key_index {
 /* Return the position in the array of the indexed row that has this key; -1: no row has it. */
 int key_index_find(const struct key_index *x, const void *rows, const char *key);
 
-/* Add to the index the row that follows the indexed rows.  -ENOMEM: the index is unchanged. */
+/* Add to the index the row that follows the indexed rows.  Return 0 or -ENOMEM; the index is then
+ * unchanged.
+ */
 int key_index_add(struct key_index *x, const void *rows);
 
-/* Add to the index the n rows that follow the indexed rows.  -ENOMEM: some of the n may have been
- * added.
+/* Add to the index the n rows that follow the indexed rows.  Return 0 or -ENOMEM; some of the n may
+ * then have been added.
  */
 int key_index_add_all(struct key_index *x, const void *rows, int n);
 

@@ -40,7 +40,7 @@ static bool is_there(pid_t pid, int64_t start)
 
 /* Poll the process w every PERIOD_MS until it has ended or the pipe's read end is closed.  If the
  * process has ended, write a byte to the pipe.  Close the write end and free w.  For
- * pthread_create.
+ * pthread_create: return NULL.
  */
 static void *watch(void *ctx)
 {

@@ -25,7 +25,7 @@ struct proctree_process {
 };
 
 /* List all processes, in no order.  Return the number of processes, and in *ret an array that the
- * caller frees.
+ * caller frees.  Return a negative errno on failure.
  */
 int proctree_all(struct proctree_process **ret, struct eddis_error *err);
 
@@ -36,7 +36,8 @@ int proctree_all(struct proctree_process **ret, struct eddis_error *err);
 int proctree_send(const struct proctree_process *p, int sig);
 
 /* List the descendants of root without root itself, parents before children.  Return the number of
- * descendants, and in *ret an array that the caller frees; NULL if there are none.
+ * descendants, and in *ret an array that the caller frees; NULL if there are none.  Return a
+ * negative errno on failure.
  */
 int proctree_list(pid_t root, struct proctree_process **ret, struct eddis_error *err);
 
@@ -82,8 +83,8 @@ int64_t proctree_switches(pid_t pid);
 int proctree_signal(pid_t root, int sig, pid_t except, struct eddis_error *err);
 
 /* Send SIGKILL to every descendant of this process and reap its children, repeatedly, until none is
- * left or the deadline has passed.  The caller must be a subreaper.  Blocks.  -ETIMEDOUT: err names
- * a descendant that is still there.
+ * left or the deadline has passed.  The caller must be a subreaper.  Blocks.  Return 0 when none is
+ * left, or a negative errno.  -ETIMEDOUT: err names a descendant that is still there.
  */
 int proctree_kill_all(int64_t deadline_ns, struct eddis_error *err);
 

@@ -18,17 +18,19 @@
 void program_outlive_file_limit(void);
 
 /* Write the absolute path of an eddis program ("eddis-agent", "eddis-keeper", ...) to ret [size].
- * -ENOENT: it is not installed beside this program.
+ * Return 0 or a negative errno; -ENOENT: the program is not installed beside this program.
  */
 int program_path(const char *name, char *ret, size_t size, struct eddis_error *err);
 
-/* Write the folder of this program's own file to ret [size]. */
+/* Write the folder of this program's own file to ret [size].  Return 0 or a negative errno;
+ * -ENAMETOOLONG: ret is too small, its content is undefined.
+ */
 int program_folder(char *ret, size_t size, struct eddis_error *err);
 
 /* Check that a command's program exists: found as execvp would in `folder` with this PATH, or in
  * the folder `beside` ("": none).  A script's interpreter must exist, too.  If the name has a
  * slash, path may be NULL (PATH is unknown); then an interpreter that is looked up in PATH is not
- * checked.  -ENOENT, -EACCES, or -ENOEXEC (lines that end in CRLF); err has a remedy.
+ * checked.  Return 0, -ENOENT, -EACCES, or -ENOEXEC (lines that end in CRLF); err has a remedy.
  */
 int program_check(const char *name, const char *folder, const char *path, const char *beside,
                   struct eddis_error *err);

@@ -31,7 +31,7 @@ double random_unit(uint64_t *state);
  */
 double random_normal(uint64_t *state);
 
-/* Mix two numbers into one seed, so that (seed, epoch) and (seed, epoch + 1) give unrelated
+/* Return a seed mixed from two numbers, so that (seed, epoch) and (seed, epoch + 1) give unrelated
  * streams.
  */
 uint64_t random_mix(uint64_t a, uint64_t b);

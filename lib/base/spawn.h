@@ -55,7 +55,7 @@ struct spawn_rung {
 int spawn_stop(pid_t pid, const struct spawn_rung *rungs, size_t n, int *ret_status,
                struct eddis_error *err);
 
-/* Convert a status of waitpid to a shell's exit code: the code, or 128 + signal. */
+/* Return a shell's exit code for a status of waitpid: the code, or 128 + signal. */
 int spawn_exit_code(int status);
 
 #endif

@@ -33,7 +33,7 @@ void strbuf_add_bytes(struct strbuf *b, const void *p, size_t n);
 /* Append text in single quotes, as one word of a shell: sh, csh and fish read them alike. */
 void strbuf_add_quoted(struct strbuf *b, const char *s);
 
-/* Append formatted text. */
+/* Append formatted text.  Without memory set b->failed. */
 void strbuf_addf(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Append formatted text with the arguments ap. */

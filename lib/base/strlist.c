@@ -35,7 +35,7 @@ void strlist_add_all(struct strlist *l, char *const *items)
         strlist_addf(l, "%s", *items);
 }
 
-/* Order strings by strcmp, for qsort. */
+/* Order strings by strcmp, for qsort: return a number < 0, 0 or > 0. */
 static int compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);

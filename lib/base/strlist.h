@@ -17,7 +17,7 @@ struct strlist {
     bool failed;
 };
 
-/* Append a formatted string. */
+/* Append a formatted string.  Without memory set l->failed and leave the list unchanged. */
 void strlist_addf(struct strlist *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Append copies of all strings of a NULL-ended list; NULL: none. */

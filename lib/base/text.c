@@ -73,7 +73,7 @@ const char *text_nearest(const char *word, const char *const *names, size_t n)
 }
 
 /* Parse the unit of time (ms, s, m, h, d) at *s, store its length in ns in *ret and advance *s
- * beyond it.  -EINVAL: there is no unit at *s.
+ * beyond it.  Return 0 or -EINVAL: there is no unit at *s.
  */
 static int unit_ns(const char **s, int64_t *ret)
 {
@@ -97,7 +97,9 @@ static int unit_ns(const char **s, int64_t *ret)
     return -EINVAL;
 }
 
-/* Add value * unit, in ns, to *total.  -ERANGE: the sum does not fit; *total is unchanged. */
+/* Add value * unit, in ns, to *total.  Return 0 or -ERANGE: the sum does not fit; *total is
+ * unchanged.
+ */
 static int add_part(double value, int64_t unit, int64_t *total)
 {
     double ns = value * (double)unit;
@@ -108,8 +110,8 @@ static int add_part(double value, int64_t unit, int64_t *total)
     return 0;
 }
 
-/* Parse a duration "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it, and store its ns in *ret.
- * -EINVAL: s has another form; -ERANGE: the duration does not fit.
+/* Parse a duration "[D-]HH:MM:SS" or "MM:SS", as Slurm writes it, and store its ns in *ret.  Return
+ * 0; -EINVAL: s has another form; -ERANGE: the duration does not fit.
  */
 static int parse_clock(const char *s, int64_t *ret)
 {
@@ -178,7 +180,9 @@ bad:
     return eddis_fail(err, -EINVAL, "'%s' is not a duration; write 250ms, 10s, 5m, 2h or 7d", s);
 }
 
-/* Parse a number from 0 to most at *s and move *s behind it; -1: there is none, or it is larger. */
+/* Parse a number from 0 to most at *s and move *s behind it.  Return the number; -1: there is none,
+ * or it is larger.
+ */
 static int read_index(const char **s, int most)
 {
     int n = 0;
@@ -271,7 +275,7 @@ void text_add_clean(struct strbuf *b, const char *fmt, ...)
 }
 
 /* Return the position after the string of an OSC, DCS, SOS, PM or APC sequence, which ends with BEL
- * or ST.
+ * or ST.  An incomplete sequence ends at the end of s.
  */
 static const char *skip_string(const char *s)
 {
@@ -286,7 +290,9 @@ static const char *skip_string(const char *s)
     return s;
 }
 
-/* Return the position after a CSI sequence whose parameters begin at s. */
+/* Return the position after a CSI sequence whose parameters begin at s.  An incomplete sequence
+ * ends at its first invalid character or the end of s.
+ */
 static const char *skip_csi(const char *s)
 {
     while (*s >= 0x20 && *s < 0x40)
@@ -294,7 +300,9 @@ static const char *skip_csi(const char *s)
     return *s >= 0x40 && *s < 0x7f ? s + 1 : s;
 }
 
-/* Return the position after the escape sequence whose ESC is directly before s. */
+/* Return the position after the escape sequence whose ESC is directly before s.  An incomplete
+ * sequence ends at its first invalid character or the end of s.
+ */
 static const char *skip_escape(const char *s)
 {
     if (*s == '[')

@@ -15,8 +15,8 @@
  */
 const char *text_nearest(const char *word, const char *const *names, size_t n);
 
-/* Parse a duration "250ms", "10s", "5m", "2h", "7d", "1m30s" or "12:00:00" into ns; "none" gives
- * CLOCK_NEVER.  -EINVAL: not a duration; -ERANGE: does not fit.
+/* Parse a duration "250ms", "10s", "5m", "2h", "7d", "1m30s" or "12:00:00" into ns in *ret; "none"
+ * gives CLOCK_NEVER.  Return 0; -EINVAL: not a duration; -ERANGE: does not fit.
  */
 int text_duration_ns(const char *s, int64_t *ret, struct eddis_error *err);
 
@@ -31,7 +31,9 @@ bool text_range(const char **s, int most, int *ret_first, int *ret_last);
  */
 void text_strip_control(char *s);
 
-/* Append formatted text without control characters, as text_strip_control leaves it. */
+/* Append formatted text without control characters, as text_strip_control leaves it.  Without
+ * memory set b->failed.
+ */
 void text_add_clean(struct strbuf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Make foreign text fit to display, in place: remove terminal sequences (colours, movements,
@@ -55,7 +57,8 @@ bool text_is_hex(const char *s, size_t n);
  */
 const char *text_signal(int sig);
 
-/* Write n, rounded, as "22 400" with digits in groups of three; size is at least 32.  Return ret.
+/* Write n, rounded, as "22 400" with digits in groups of three; size is at least 32.  Return ret,
+ * never NULL.
  */
 char *text_grouped(double n, char *ret, size_t size);
 

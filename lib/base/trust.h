@@ -48,7 +48,7 @@ bool trust_is_open(const struct stat *st);
 int trust_stat(const struct stat *st, const char *path, struct eddis_error *warning,
                struct eddis_error *err);
 
-/* Check an open file or folder as trust_stat does, without its parents. */
+/* Check an open file or folder as trust_stat does, without its parents.  Return the same. */
 int trust_fd(int fd, const char *path, struct eddis_error *warning, struct eddis_error *err);
 
 /* Check that an open file is regular, owned by this user, and not readable or writable by others.
@@ -62,12 +62,15 @@ int trust_private(int fd, const char *path, struct eddis_error *err);
  */
 int trust_holder(const char *dir, struct eddis_error *warning, struct eddis_error *err);
 
-/* Check an open file itself, then the folder of `path` and its parents.  That folder must not
- * belong to another user (-EPERM); a parent may, with a warning (1).
+/* Check an open file itself, then the folder of `path` and its parents.  Return 0; 1 with *warning;
+ * -EPERM; or another negative errno.  That folder must not belong to another user (-EPERM); a
+ * parent may, with a warning (1).
  */
 int trust_file(int fd, const char *path, struct eddis_error *warning, struct eddis_error *err);
 
-/* Check the file or folder at a path as trust_stat does, then its parents as trust_holder does. */
+/* Check the file or folder at a path as trust_stat does, then its parents as trust_holder does.
+ * Return 0; 1 with *warning; or a negative errno, -EPERM: not trusted.
+ */
 int trust_path(const char *path, struct eddis_error *warning, struct eddis_error *err);
 
 #endif

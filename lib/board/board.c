@@ -83,8 +83,9 @@ bool board_area_is_valid(const struct board_area *a)
            checks_are_valid(&a->checks, a->n_ranks) && sync_options_are_valid(&a->options);
 }
 
-/* Make a board without a mapping, with a copy of this setup and its arrays.  Without arrays all
- * ranks are of one group and one node.
+/* Make in *ret a board without a mapping, with a copy of this setup and its arrays.  Without arrays
+ * all ranks are of one group and one node.  Return 0 or -ENOMEM; the caller frees *ret by
+ * board_close.
  */
 static int board_new(const struct board_area *setup, struct board **ret, struct eddis_error *err)
 {
@@ -109,7 +110,9 @@ static int board_new(const struct board_area *setup, struct board **ret, struct 
     return 0;
 }
 
-/* Map the whole file and store the mapping in b. */
+/* Map the whole file for reading and writing, and store the mapping in b, which owns it.  Return 0
+ * or a negative errno.
+ */
 static int map_file(struct board *b, int fd, const char *path, struct eddis_error *err)
 {
     size_t size = file_bytes(&b->setup, b->setup.n_local);
@@ -185,7 +188,9 @@ fail:
     return rc;
 }
 
-/* Copy a page to *ret in a consistent state.  -EAGAIN: its writer was busy in all tries. */
+/* Copy a page to *ret in a consistent state.  Return 0 or -EAGAIN: its writer was busy in all
+ * tries; *ret is then undefined.
+ */
 static int copy_page(const struct board *b, int local_rank, struct board_page *ret)
 {
     struct board_page *page = page_of(b, local_rank);
@@ -291,7 +296,8 @@ static int damaged(const char *path, struct eddis_error *err)
 }
 
 /* Read the area from the file to *ret and check it, before anything is mapped, so that no size is
- * trusted.
+ * trusted.  Return 0 or a negative errno, and then *ret is undefined; -EPROTO: not a board, of
+ * another layout, or damaged.
  */
 static int read_area(int fd, const char *path, struct board_area *ret, struct eddis_error *err)
 {
@@ -313,7 +319,9 @@ static int read_area(int fd, const char *path, struct board_area *ret, struct ed
     return 0;
 }
 
-/* Read the area and the ranks' groups and nodes into a new board. */
+/* Read the area and the ranks' groups and nodes into a new board *ret, without a mapping, which the
+ * caller frees by board_close.  Return 0 or a negative errno; -EPROTO: see read_area.
+ */
 static int read_setup(int fd, const char *path, struct board **ret, struct eddis_error *err)
 {
     cleanup_free struct board_area *area = malloc(sizeof *area);

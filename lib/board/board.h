@@ -21,24 +21,32 @@ struct board; /* a mapping */
 
 /* Make the file (it must not exist) for n_local workers, and map it; board_close frees *ret.  All
  * of *setup but magic, version, sequence and plan_version is copied into the area.  setup->group
- * NULL: all ranks are in one group; setup->node_of NULL: all are on one node.
+ * NULL: all ranks are in one group; setup->node_of NULL: all are on one node.  Return 0 or a
+ * negative errno, and then remove what was made; -EINVAL: invalid setup; -EEXIST: there is such a
+ * file, which stays.
  */
 int board_create(const char *path, const struct board_area *setup, struct board **ret,
                  struct eddis_error *err);
 
 /* Publish a plan.  Its version is one more than that of the plan before; the first is 1, or 0 while
- * the mode is open.  plan->piece NULL: all 0.  -EBUSY: BOARD_PLANS - 1 versions are not yet in
- * force on some local worker.  If a page's plan_since is set, its plan_version is in force on that
- * worker; otherwise the plan of the last step in its ring is.
+ * the mode is open.  plan->piece NULL: all 0.  Return 0 or a negative errno, and then nothing is
+ * published; -EBUSY: BOARD_PLANS - 1 versions are not yet in force on some local worker.  If a
+ * page's plan_since is set, its plan_version is in force on that worker; otherwise the plan of the
+ * last step in its ring is.
  */
 int board_publish(struct board *b, const struct board_plan *plan, struct eddis_error *err);
 
-/* Publish plan 1 after plan 0, with mode, algorithm, options and group of *settled. */
+/* Publish plan 1 after plan 0, with mode, algorithm, options and group of *settled.  Return 0 or a
+ * negative errno, and then nothing is published; -EINVAL: not plan 1 after plan 0, or invalid
+ * values.
+ */
 int board_settle(struct board *b, const struct board_area *settled, const struct board_plan *plan,
                  struct eddis_error *err);
 
-/* Copy a worker's page to *ret.  Never block: -EAGAIN if the page was being written in each of a
- * hundred tries, -ENODATA before the worker has mapped the page, -EPROTO if its content is invalid.
+/* Copy a worker's page to *ret.  Never block.  Return 0 or a negative errno, and then *ret is
+ * unchanged: -EAGAIN if the page was being written in each of a hundred tries, -ENODATA before the
+ * worker has mapped the page, -EPROTO if its content is invalid, -EINVAL if there is no such local
+ * rank.
  */
 int board_read(const struct board *b, int local_rank, struct board_page *ret,
                struct eddis_error *err);
@@ -54,14 +62,15 @@ bool board_all_mapped(const struct board *b);
 /* ---- for a worker ---- */
 
 /* Map the file and initialize the page of this local rank, which then belongs to the caller.
- * board_close frees *ret.  -EPROTO: the file is not a progress board, or of another version of
- * eddis; -EBUSY: the page belongs to another living process.
+ * board_close frees *ret.  Return 0 or a negative errno.  -EPROTO: the file is not a progress
+ * board, or of another version of eddis; -EBUSY: the page belongs to another living process.
  */
 int board_open(const char *path, int local_rank, struct board **ret, struct eddis_error *err);
 
 /* Map the file, for a process that finds a worker's steps in the worker's output and writes them to
  * its page.  pid is the worker's process and is stored in the page.  That process may take the page
- * over at any time by board_open.  -EBUSY: it has done so already.
+ * over at any time by board_open.  board_close frees *ret.  Return 0 or a negative errno; -EBUSY:
+ * that process has done so already.
  */
 int board_open_output(const char *path, int local_rank, pid_t pid, struct board **ret,
                       struct eddis_error *err);
@@ -109,16 +118,18 @@ const struct board_page *board_own(const struct board *b);
 const struct board_area *board_setup(const struct board *b);
 
 /* Update mode, algorithm, options and groups of the set-up from the board, once there is a plan 1.
- * -EAGAIN: the agent was writing in each of a hundred tries; -EPROTO: the values are invalid.
+ * Return 0 or a negative errno, and then the set-up is unchanged.  -EAGAIN: the agent was writing
+ * in each of a hundred tries; -EPROTO: the values are invalid.
  */
 int board_take_mode(struct board *b, struct eddis_error *err);
 
 /* Return the newest plan version; a single load. */
 int64_t board_newest(const struct board *b);
 
-/* Copy plan `version`.  ret->batch and ret->piece (may be NULL) are the caller's, [n_ranks], and
- * are written in any case.  -ESTALE: the version is no longer kept; -ENOENT: it is not published
- * yet; -EAGAIN: the agent was writing in each of a hundred tries.
+/* Copy plan `version` to *ret.  ret->batch and ret->piece (may be NULL) are the caller's,
+ * [n_ranks]; a failure may leave other numbers in them.  Return 0 or a negative errno.  -ESTALE:
+ * the version is no longer kept; -ENOENT: it is not published yet; -EAGAIN: the agent was writing
+ * in each of a hundred tries.
  */
 int board_plan_get(const struct board *b, int64_t version, struct board_plan *ret,
                    struct eddis_error *err);

@@ -54,8 +54,8 @@ static void store_pieces(struct board_slot *slot, const int64_t *piece, size_t n
         seqlock_store(pieces_of(slot, n) + i, piece ? &piece[i] : &any, sizeof any);
 }
 
-/* Check that the plan may be published now.  -EINVAL: its version is not the next one; -EBUSY: a
- * local worker does not work under any of the last BOARD_PLANS - 1 versions yet.
+/* Check that the plan may be published now.  Return 0; -EINVAL: its version is not the next one;
+ * -EBUSY: a local worker does not work under any of the last BOARD_PLANS - 1 versions yet.
  */
 static int check_version(const struct board *b, const struct board_plan *plan,
                          struct eddis_error *err)
@@ -149,8 +149,8 @@ int64_t board_batch(const struct board *b, int64_t version, int local_rank)
     return slot->version == version ? batch[b->setup.first_rank + local_rank] : 0;
 }
 
-/* Copy mode and other members to *ret, and the groups, in a consistent state.  -EAGAIN: the agent
- * was writing in all tries.
+/* Copy mode and other members to *ret, and the ranks' groups to groups [n_ranks], in a consistent
+ * state.  Return 0 or -EAGAIN: the agent was writing in all tries.
  */
 static int copy_mode(const struct board *b, struct board_area *ret, int32_t *groups)
 {

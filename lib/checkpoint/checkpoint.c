@@ -126,8 +126,8 @@ const char *checkpoint_folder(const struct checkpoint *c)
     return c->folder;
 }
 
-/* Create a file in the folder with these bytes and sync it to disk.  After a failure the file is
- * removed.
+/* Create a file in the folder with these bytes and sync it to disk.  Return 0 or a negative errno;
+ * the file is then removed.  -EEXIST: there is a file of this name, which stays.
  */
 static int write_file(const char *folder, const char *name, const void *data, size_t n,
                       struct eddis_error *err)
@@ -203,8 +203,8 @@ int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct
 }
 
 /* Check that every listed file exists with its length (-ENOENT, -EINVAL if not).  Every other file
- * in the folder was written by the program itself: sum it, sync it and add it to the list.
- * -EINVAL: such a file has a name that cannot be used.
+ * in the folder was written by the program itself: sum it, sync it and add it to the list.  Return
+ * 0 or a negative errno; -EINVAL also: such a file has a name that cannot be used.
  */
 static int take_stock(struct checkpoint *c, struct eddis_error *err)
 {
@@ -250,7 +250,8 @@ static int take_stock(struct checkpoint *c, struct eddis_error *err)
 }
 
 /* Rename the part to its final name.  If there is an earlier checkpoint of the step, replace and
- * remove it.
+ * remove it.  Return 0 or a negative errno; the part then remains, and the earlier checkpoint may
+ * be gone.
  */
 static int rename_whole(const struct checkpoint *c, struct eddis_error *err)
 {
@@ -294,7 +295,9 @@ static int explain(const struct checkpoint *c, int rc, struct eddis_error *err)
     return rc;
 }
 
-/* Complete the part: write the manifest, sync the folder, check the fence and rename the part. */
+/* Complete the part: write the manifest, sync the folder, check the fence and rename the part.
+ * Return 0 or a negative errno, and then the part remains; -ESTALE, -ENOENT: see fence_check.
+ */
 static int make_whole(struct checkpoint *c, struct eddis_error *err)
 {
     cleanup_free char *text = manifest_text(&c->m);

@@ -53,13 +53,15 @@ struct checkpoint_meta {
 /* ---- writing ---- */
 
 /* Create "<dir>/step-<step>.g<generation>.part", on rank 0 alone; remove what an earlier attempt
- * left there.  *ret is freed by commit or abandon.  -ESTALE, -ENOENT: as fence_check.
+ * left there.  *ret is freed by commit or abandon.  Return 0 or a negative errno; -ESTALE, -ENOENT:
+ * as fence_check.
  */
 int checkpoint_begin(const char *dir, int64_t step, const struct fence *f, struct checkpoint **ret,
                      struct eddis_error *err);
 
-/* Open, on another rank, the ".part" folder that rank 0 of this generation has created.  -ENOENT:
- * this node does not see the folder.
+/* Open, on another rank, the ".part" folder that rank 0 of this generation has created.  *ret is
+ * freed by commit or abandon.  Return 0 or a negative errno; -ENOENT: this node does not see the
+ * folder.
  */
 int checkpoint_join(const char *dir, int64_t step, int generation, struct checkpoint **ret,
                     struct eddis_error *err);
@@ -67,9 +69,9 @@ int checkpoint_join(const char *dir, int64_t step, int generation, struct checkp
 /* Borrow the path of the folder; valid until the checkpoint is freed. */
 const char *checkpoint_folder(const struct checkpoint *c);
 
-/* Write n bytes as "rank-<rank>.<name>", sync them and add them to the list.  Blocks.  -EINVAL:
- * invalid name; -EEXIST: this name was put before.  After a failed write, such as -ENOSPC, the file
- * is removed again.
+/* Write n bytes as "rank-<rank>.<name>", sync them and add them to the list.  Blocks.  Return 0 or
+ * a negative errno; -EINVAL: invalid name; -EEXIST: this name was put before; -ENOENT: the folder
+ * was removed.  After a failed write, such as -ENOSPC, file and list are as before.
  */
 int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void *data, size_t n,
                    struct eddis_error *err);
@@ -82,14 +84,17 @@ bool checkpoint_is_own(const char *name);
  */
 char *checkpoint_list(const struct checkpoint *c);
 
-/* Add another rank's list, n bytes, on rank 0.  -EINVAL: the list is damaged. */
+/* Add another rank's list, n bytes, on rank 0.  Return 0 or a negative errno; -EINVAL: the list is
+ * damaged, nothing is added.
+ */
 int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err);
 
-/* Complete the checkpoint, on rank 0 alone; takes c.  Files in the folder that are in no list are
- * read, summed and synced (-EINVAL: one has the name of a library's entry).  Then write the
- * manifest, rename the folder, and remove old checkpoints: of whole ones up to this step the `keep`
- * newest stay, with keep <= 0 all.  An earlier checkpoint of the same step is replaced.  After a
- * failure nothing of it is left.  -ESTALE: a later generation writes here, see fence.h.
+/* Complete the checkpoint, on rank 0 alone, and free c in any case.  Files in the folder that are
+ * in no list are read, summed and synced (-EINVAL: one has the name of a library's entry).  Then
+ * write the manifest, rename the folder, and remove old checkpoints: of whole ones up to this step
+ * the `keep` newest stay, with keep <= 0 all.  An earlier checkpoint of the same step is replaced.
+ * Return 0 or a negative errno, after which nothing of it is left, unless only the last sync of its
+ * parent folder failed; -ESTALE: a later generation writes here, see fence.h.
  */
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err);
@@ -115,7 +120,8 @@ bool checkpoint_is_foreign(const char *path);
 
 /* Open a checkpoint for reading; checkpoint_close frees *ret.  Every file's size is compared; with
  * `sums` also every checksum.  checkpoint_get compares the checksum of what it reads in any case.
- * -ENOENT: there is no folder at path; -EBADMSG: the checkpoint is not whole, err has the reason.
+ * Return 0 or a negative errno; -ENOENT: there is no folder at path; -EBADMSG: the checkpoint is
+ * not whole, err has the reason.
  */
 int checkpoint_open(const char *path, bool sums, struct checkpoint **ret, struct eddis_error *err);
 
@@ -134,8 +140,9 @@ const struct checkpoint_meta *checkpoint_meta(const struct checkpoint *c);
 /* Return the bytes that this rank has put under this name, or -ENOENT. */
 int64_t checkpoint_size(const struct checkpoint *c, int rank, const char *name);
 
-/* Read what this rank has put under this name to data [n].  -ENOENT: the rank has put nothing under
- * it; -EMSGSIZE: the length is not n; -EBADMSG: the file has changed since it was opened.
+/* Read what this rank has put under this name to data [n].  Return 0 or a negative errno, and then
+ * data is undefined; -ENOENT: the rank has put nothing under it; -EMSGSIZE: the length is not n;
+ * -EBADMSG: the file has changed since it was opened.
  */
 int checkpoint_get(const struct checkpoint *c, int rank, const char *name, void *data, size_t n,
                    struct eddis_error *err);

@@ -40,8 +40,9 @@ bool checkpoint_name_parse(const char *text, struct checkpoint_name *ret);
  */
 bool checkpoint_file_name(int rank, const char *name, char *ret);
 
-/* Compute size and checksum of a regular file in a folder.  sync: also sync it to disk.  -EPERM:
- * other users may write to it.
+/* Store name, size and checksum of a regular file in a folder in *ret.  sync: also sync it to disk.
+ * Return 0 or a negative errno; -EPERM: other users may write to the file; -EINVAL: it is not a
+ * regular one.
  */
 int checkpoint_sum(const char *folder, const char *name, bool sync, struct manifest_file *ret,
                    struct eddis_error *err);

@@ -164,7 +164,8 @@ static bool last_name(const char *path, char *ret)
 }
 
 /* Check that the folder is not a part, and that the step in its name, if there is one, is the
- * manifest's.  -EBADMSG if not; -ENAMETOOLONG: the name is too long.
+ * manifest's.  Return 0; -EBADMSG if not; -ENAMETOOLONG: the path has no name, or one that is too
+ * long.
  */
 static int check_name(const char *folder, const struct manifest *m, struct eddis_error *err)
 {

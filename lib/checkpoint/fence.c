@@ -52,7 +52,9 @@ static int fence_read(const char *dir, struct fence *ret, struct eddis_error *er
     return 0;
 }
 
-/* Write f as the fence of folder dir, atomically. */
+/* Write f as the fence of folder dir, atomically.  Return 0 or a negative errno, and then the old
+ * fence is unchanged.
+ */
 static int fence_write(const char *dir, const struct fence *f, struct eddis_error *err)
 {
     cleanup_free char *path = file_join(dir, ".generation");

@@ -28,14 +28,16 @@ struct fence {
 };
 
 /* Become the only writer of dir, which is created if missing, and remove the parts that other
- * generations left there.  job "" counts as "-".  -ESTALE: a later generation of the job is the
- * writer.  After any other failure the parts of other generations may be gone all the same.
+ * generations left there.  job "" counts as "-".  Return 0 with the fence in *ret, or a negative
+ * errno; -ESTALE: a later generation of the job is the writer.  After any other failure the parts
+ * of other generations may be gone all the same.
  */
 int fence_open(const char *dir, const char *job, int generation, struct fence *ret,
                struct eddis_error *err);
 
-/* Check that this process is still the writer of dir.  -ESTALE: err names the new writer; -ENOENT:
- * dir was removed or emptied.
+/* Check that this process is still the writer of dir.  Write the fence again if a process of an
+ * older generation has overwritten it.  Return 0 or a negative errno; -ESTALE: err names the new
+ * writer; -ENOENT: dir was removed or emptied.
  */
 int fence_check(const char *dir, const struct fence *f, struct eddis_error *err);
 

@@ -46,11 +46,11 @@ void manifest_fini(struct manifest *m);
  */
 bool manifest_is_name(const char *name);
 
-/* Append a file.  -EINVAL: there are too many. */
+/* Append a file.  Return 0, -EINVAL: there are too many, or -ENOMEM; m is then unchanged. */
 int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t crc,
                  struct eddis_error *err);
 
-/* Sort the files by name.  -EEXIST: err has a name that occurs twice. */
+/* Sort the files by name.  Return 0 or -EEXIST: err has a name that occurs twice. */
 int manifest_sort(struct manifest *m, struct eddis_error *err);
 
 /* Borrow the file of this name from a sorted manifest; NULL: none. */
@@ -63,11 +63,13 @@ char *manifest_text(const struct manifest *m);
 char *manifest_list_text(const struct manifest *m);
 
 /* Parse the output of manifest_text; *ret is sorted, and the caller calls manifest_fini on it.
- * -EBADMSG: the text is anything else.
+ * Return 0 or a negative errno, and then *ret is unchanged; -EBADMSG: the text is anything else.
  */
 int manifest_parse(const char *text, size_t n, struct manifest *ret, struct eddis_error *err);
 
-/* Append the files in the output of manifest_list_text.  -EINVAL: the text is anything else. */
+/* Append the files in the output of manifest_list_text.  Return 0 or a negative errno, and then m
+ * is unchanged; -EINVAL: the text is anything else.
+ */
 int manifest_parse_list(const char *text, size_t n, struct manifest *m, struct eddis_error *err);
 
 #endif

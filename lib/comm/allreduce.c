@@ -12,8 +12,8 @@ static const struct allreduce_kind *const kinds[] = { &allreduce_direct,  &allre
                                                       &allreduce_halving, &allreduce_ring,
                                                       &allreduce_shared,  &allreduce_hosts };
 
-/* Return the kind of all-reduce for this many bytes, chosen by values that all ranks know, so that
- * all choose the same kind.
+/* Return the name, a constant, of the kind of all-reduce for this many bytes, chosen by values that
+ * all ranks know, so that all choose the same kind.
  */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes)
 {

@@ -6,7 +6,9 @@
 
 #include <assert.h>
 
-/* Make in *ret the all-reduce of a piece of n elements; the last piece (`tail`) has the trailer. */
+/* Make in *ret the all-reduce of a piece of n elements; the last piece (`tail`) has the trailer.
+ * Return 0 or a failure of allreduce_new.
+ */
 static int stage_make(struct between_stage *s, size_t n, bool tail, struct collective **ret,
                       struct eddis_error *err)
 {

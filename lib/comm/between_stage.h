@@ -44,7 +44,9 @@ struct between_stage {
     struct collective *last; /* collective for the last piece */
 };
 
-/* Make the collectives.  -ENOMEM. */
+/* Make the collectives of s.  Return 0, -ENOMEM or another failure of allreduce_new; the caller
+ * calls between_stage_fini in either case.
+ */
 int between_stage_init(struct between_stage *s, const struct between_stage_options *o,
                        struct eddis_error *err);
 

@@ -77,7 +77,10 @@ struct allreduce {
 /* Return the size limits that hold in this place. */
 struct comm_limits comm_limits(const struct comm_place *p);
 
-/* Make an all-reduce of the kind that allreduce_choose names. */
+/* Make in *ret an all-reduce of the kind that allreduce_choose names; the caller frees it by
+ * collective_free.  Return 0 or a negative errno; -EINVAL: unknown type or rule, or a->wire does
+ * not suit them.
+ */
 int allreduce_new(const struct comm_place *p, const struct allreduce *a, struct collective **ret,
                   struct eddis_error *err);
 
@@ -94,34 +97,42 @@ const void *allreduce_result(const struct collective *c);
 /* Return the size of the data with its trailer, in bytes, in the type in which it travels. */
 size_t allreduce_message_bytes(const struct allreduce *a);
 
-/* Return the kind that allreduce_new uses for this many bytes of messages.  "shared" on one node,
- * "hosts" on several, if the members of a node share memory; else "direct", "tree", "halving" or
- * "ring".
+/* Borrow the constant name of the kind of all-reduce that allreduce_new uses for this many bytes of
+ * messages.  "shared" on one node, "hosts" on several, if the members of a node share memory; else
+ * "direct", "tree", "halving" or "ring".
  */
 const char *allreduce_choose(const struct comm_place *p, size_t bytes);
 
-/* Make an all-reduce of a given kind, for tests and measurements.  -EINVAL: no such kind. */
+/* Make in *ret an all-reduce of a given kind, for tests and measurements; the caller frees it by
+ * collective_free.  Return 0 or a negative errno; -EINVAL: no such kind, or as allreduce_new.
+ */
 int allreduce_new_kind(const char *kind, const struct comm_place *p, const struct allreduce *a,
                        struct collective **ret, struct eddis_error *err);
 
-/* Make a broadcast of `bytes` bytes of data from member `root` to all, by a binomial tree. */
+/* Make in *ret a broadcast of `bytes` bytes of data from member `root` to all, by a binomial tree;
+ * the caller frees *ret by collective_free.  Return 0, -ENOMEM, or -EINVAL: root is no member.
+ */
 int broadcast_new(const struct comm_place *p, void *data, size_t bytes, int root,
                   struct collective **ret, struct eddis_error *err);
 
-/* Make a broadcast from the first rank, through the results of the node's shared memory, and in
- * pieces between nodes.  Once the broadcast is started, earlier results must not be read.  Use
- * broadcast_new if there is no such memory, or no room in it.
+/* Make in *ret a broadcast of data [bytes] from the first rank, through the results of the node's
+ * shared memory, and in pieces between nodes.  Once the broadcast is started, earlier results must
+ * not be read.  Use broadcast_new instead if there is no such memory, or no room in it.  Return 0
+ * or -ENOMEM.  The caller frees *ret by collective_free.
  */
 int broadcast_shared_new(const struct comm_place *p, void *data, size_t bytes,
                          struct collective **ret, struct eddis_error *err);
 
-/* Make a collective that copies `in` [bytes] of each rank to `out` [n_ranks * bytes] of all, in
- * order of ranks.  in must not overlap out.
+/* Make in *ret a collective that copies `in` [bytes] of each rank to `out` [n_ranks * bytes] of
+ * all, in order of ranks.  in must not overlap out.  Return 0 or -ENOMEM.  The caller frees *ret by
+ * collective_free.
  */
 int allgather_new(const struct comm_place *p, const void *in, void *out, size_t bytes,
                   struct collective **ret, struct eddis_error *err);
 
-/* Make a barrier, which is over once every rank has started it. */
+/* Make in *ret a barrier, which is over once every rank has started it.  Return 0 or -ENOMEM.  The
+ * caller frees *ret by collective_free.
+ */
 int barrier_new(const struct comm_place *p, struct collective **ret, struct eddis_error *err);
 
 /* Start the collective, for the first time or after it was over.  tag, below COMM_TAGS, must differ
@@ -147,7 +158,8 @@ int collective_waits_for(const struct collective *c);
 /* Store a pointer for the caller. */
 void collective_set_user(struct collective *c, void *user);
 
-/* Return the pointer stored by collective_set_user. */
+/* Return the pointer stored by collective_set_user.  It stays the user's; NULL if none was stored.
+ */
 void *collective_user(const struct collective *c);
 
 /* Free c, which must have no operation under way.  Accept NULL. */

@@ -33,7 +33,7 @@ struct collective {
 };
 
 /* Make a zeroed instance of `bytes` bytes, 64-byte aligned; the caller frees *ret by
- * collective_free.
+ * collective_free.  Return 0 or -ENOMEM.
  */
 int collective_make(const struct collective_ops *ops, size_t bytes, const struct comm_place *p,
                     struct collective **ret, struct eddis_error *err);

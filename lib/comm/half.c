@@ -43,9 +43,9 @@ enum {
 
 /* ---- float16, without processor instructions ---- */
 
-/* Convert one float16 to float32.  Shift the exponent into place and correct its two special
- * values: the largest means infinity or NaN; 0 means multiples of 2^-24, computed as (2^-14 +
- * multiple) - 2^-14.
+/* Return a float16 as float32.  Shift the exponent into place and correct its two special values:
+ * the largest means infinity or NaN; 0 means multiples of 2^-24, computed as (2^-14 + multiple) -
+ * 2^-14.
  */
 static float float16_to_float(uint16_t h)
 {
@@ -58,7 +58,7 @@ static float float16_to_float(uint16_t h)
     return bits_float(sign | (e == exponent ? special : e == 0 ? small : normal));
 }
 
-/* Convert one float32 to float16, rounded to nearest, ties to even. */
+/* Return a float32 as float16, rounded to nearest, ties to even. */
 static uint16_t float16_from_float(float f)
 {
     const uint32_t overflow = UINT32_C(143) << 23, tiny = UINT32_C(113) << 23;
@@ -158,7 +158,7 @@ float16s_from_floats_fast(uint16_t *to, const float *from, size_t n)
 
 #define AVX2
 
-/* Other processors: no instructions are used, so the portable loops convert all numbers. */
+/* Return false: on other processors the portable loops convert all numbers. */
 static bool is_fast(void)
 {
     return false;

@@ -24,13 +24,18 @@ void bfloat16s_to_floats(float *to, const uint16_t *from, size_t n);
 /* Convert n float32 numbers to bfloat16, rounded. */
 void bfloat16s_from_floats(uint16_t *to, const float *from, size_t n);
 
-/* Convert float16 to float32 without special processor instructions; for tests and measurements. */
+/* Convert n float16 numbers to float32 without special processor instructions; for tests and
+ * measurements.
+ */
 void float16s_to_floats_portable(float *to, const uint16_t *from, size_t n);
 
-/* Convert float32 to float16 without special processor instructions; for tests and measurements. */
+/* Convert n float32 numbers to float16, rounded, without special processor instructions; for tests
+ * and measurements.
+ */
 void float16s_from_floats_portable(uint16_t *to, const float *from, size_t n);
 
-/* Convert bfloat16 to float32 without special processor instructions; for tests and measurements.
+/* Convert n bfloat16 numbers to float32 without special processor instructions; for tests and
+ * measurements.
  */
 void bfloat16s_to_floats_portable(float *to, const uint16_t *from, size_t n);
 

@@ -59,7 +59,7 @@ struct mpi_end {
 
 static const struct transport_ops mpi_ops; /* at the end */
 
-/* Return t, which must be an endpoint over MPI, as its own struct. */
+/* Return t, which must be an endpoint over MPI, cast to its own struct; t still owns it. */
 static struct mpi_end *mpi_end(struct transport *t)
 {
     return (struct mpi_end *)t;
@@ -122,7 +122,9 @@ static void mpi_slot_put(struct mpi_end *e, int s)
     e->first_free = s;
 }
 
-/* Start a send or receive, in chunks of at most MPI_CHUNK_BYTES; transport_post. */
+/* Start a send or receive, in chunks of at most MPI_CHUNK_BYTES; transport_post.  Return 0, -ENOMEM
+ * or -EIO; some chunks may then be under way.
+ */
 static int mpi_post(struct transport *t, const struct comm_op *op, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -206,7 +208,9 @@ static int mpi_chunk_done(struct mpi_slot *slot, const MPI_Status *s, struct edd
                : transport_fail_length(&slot->op, slot->got, err);
 }
 
-/* Test the requests and store completed operations in ret, at most max; transport_poll. */
+/* Test the requests and store completed operations in ret, at most max, without blocking.  Return
+ * their number, -EIO, or -EMSGSIZE: a message has another length; transport_poll.
+ */
 static int mpi_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err)
 {
     struct mpi_end *e = mpi_end(t);
@@ -312,7 +316,8 @@ static void mpi_leave(struct mpi_end *e, bool orderly)
 }
 
 /* Close an endpoint and free it, with its root if it owns that.  A root that started MPI also
- * finalises MPI, if orderly and no message is under way.
+ * finalises MPI, if orderly and no message is under way.  Return 0, or -EIO if MPI_Finalize fails;
+ * the endpoint is freed in any case.
  */
 static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
 {
@@ -337,7 +342,9 @@ static int mpi_close(struct transport *t, bool orderly, struct eddis_error *err)
     return rc == MPI_SUCCESS ? rc2 : eddis_fail(err, -EIO, "MPI_Finalize failed with code %d", rc);
 }
 
-/* Start MPI with MPI_THREAD_MULTIPLE, unless the program has, and check that level. */
+/* Start MPI with MPI_THREAD_MULTIPLE, unless the program has, and check that level.  Return 0 or a
+ * negative errno; -ENODEV: MPI has ended, cannot start, or has a lower level.
+ */
 static int mpi_start(struct mpi_end *e, struct eddis_error *err)
 {
     int there = 0, over = 0, level = 0, rc;
@@ -402,7 +409,7 @@ int transport_mpi_start(struct transport **ret, struct eddis_error *err)
 }
 
 /* Set root->near to the number of ranks on this rank's host, and make root->wakeup if there is only
- * this one.  Collective; blocks.
+ * this one.  Collective; blocks.  Return 0, -ENODEV or a failure of wakeup_new.
  */
 static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
 {
@@ -417,8 +424,8 @@ static int mpi_find_near(struct mpi_end *root, struct eddis_error *err)
     return root->near == 1 ? wakeup_new(&root->base.wakeup, err) : 0;
 }
 
-/* Begin to open the next channel, unless all are open.  This must not block, as other endpoints'
- * operations would stop meanwhile.
+/* Begin to open the next channel, unless all are open.  Return 0 or -ENODEV.  This must not block,
+ * as other endpoints' operations would stop meanwhile.
  */
 static int mpi_begin_channel(struct mpi_end *e, struct eddis_error *err)
 {
@@ -430,7 +437,9 @@ static int mpi_begin_channel(struct mpi_end *e, struct eddis_error *err)
     return rc == MPI_SUCCESS ? 0 : mpi_fail(err, -ENODEV, "MPI_Comm_idup", rc);
 }
 
-/* Begin to open a worker's endpoint; transport_derive. */
+/* Begin to open a worker's endpoint *ret, which mpi_close frees; transport_derive.  Return 0 or a
+ * negative errno.
+ */
 static int mpi_derive(struct transport *t, struct transport **ret, struct eddis_error *err)
 {
     struct mpi_end *root = mpi_end(t), *e = mpi_new(err);

@@ -24,7 +24,7 @@ struct node_groups {
 };
 
 /* Group the members of p by nodes; node_of [n_ranks] is any number that identifies each member's
- * node.  The caller frees *ret by node_groups_free.  -ENOMEM.
+ * node.  The caller frees *ret by node_groups_free.  Return 0 or -ENOMEM.
  */
 int node_groups_new(const struct comm_place *p, const int *node_of, struct node_groups **ret,
                     struct eddis_error *err);

@@ -58,8 +58,8 @@ struct node_stage {
                        * yet */
 };
 
-/* Cut the data into pieces, take their slots and map this rank's shares.  -EINVAL: private memory
- * without a pool; -ENOSPC: no slots left.
+/* Cut the data into pieces, take their slots and map this rank's shares.  Return 0; -EINVAL:
+ * private memory without a pool; -ENOSPC: no slots left.  After a failure s holds no slots.
  */
 int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
                     struct eddis_error *err);

@@ -67,12 +67,12 @@ size_t reduction_message(const struct reduction *r, const struct comm_part *p);
 void reduction_write(const struct reduction *r, const struct comm_part *p, void *room);
 
 /* Return the memory from which to send p: p's own memory; or, if p travels in half precision,
- * `room`, to which this function writes the converted message.
+ * `room`, to which this function writes the converted message.  The caller owns both.
  */
 void *reduction_send(const struct reduction *r, const struct comm_part *p, void *room);
 
 /* Return the memory in which to receive p: p's own memory, or `room` if p travels in half
- * precision.  After the receive pass this memory to reduction_take.
+ * precision.  The caller owns both.  After the receive pass this memory to reduction_take.
  */
 void *reduction_receive(const struct reduction *r, const struct comm_part *p, void *room);
 

@@ -19,7 +19,7 @@ enum {
     SHM_IDLE_POLLS = 512, /* polls between two checks whether a rank is still there */
 };
 
-/* Round n up to a multiple of `to`. */
+/* Return n rounded up to a multiple of `to`. */
 static size_t round_up(size_t n, size_t to)
 {
     return (n + to - 1) / to * to;
@@ -34,8 +34,8 @@ static size_t shm_piece_bytes(int n_ranks)
     return piece > SHM_PIECE_MIN_BYTES ? piece : SHM_PIECE_MIN_BYTES;
 }
 
-/* Set m->at, the layout of the memory, from its size; arena_bytes is rounded up to pages.  -ENOMEM:
- * it is too large for this machine.
+/* Set m->at, the layout of the memory, from its size; arena_bytes is rounded up to pages.  Return 0
+ * or -ENOMEM: the memory is too large for this machine; m is then unchanged.
  */
 static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
 {
@@ -63,7 +63,7 @@ static int shm_lay_out(struct comm_shm *m, struct eddis_error *err)
 }
 
 /* Make in *ret a rank's struct comm_shm with the layout; the shared memory is not made or opened
- * yet.
+ * yet.  Return 0 or -ENOMEM; comm_shm_close frees *ret.
  */
 static int shm_new(int rank, int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
                    struct eddis_error *err)
@@ -94,9 +94,9 @@ static struct shm_member *shm_member(const struct comm_shm *m, int rank)
     return (struct shm_member *)(m->map + m->at.members) + rank;
 }
 
-/* Lock the byte of the file that shows that this rank is there.  The lock belongs to the process.
- * A lock of the open file would survive in any forked child, such as a data loader.  Then a killed
- * rank would seem alive as long as the child.
+/* Lock the byte of the file that shows that this rank is there.  Return 0 or a negative errno.  The
+ * lock belongs to the process.  A lock of the open file would survive in any forked child, such as
+ * a data loader.  Then a killed rank would seem alive as long as the child.
  */
 static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 {
@@ -108,7 +108,7 @@ static int shm_lock(const struct comm_shm *m, struct eddis_error *err)
 }
 
 /* Allocate `bytes` bytes of the file from `at` on now: a later shortage would be a signal instead
- * of an error.
+ * of an error.  Return 0 or a negative errno.
  */
 static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct eddis_error *err)
 {
@@ -121,7 +121,7 @@ static int shm_reserve(const struct comm_shm *m, size_t at, size_t bytes, struct
 }
 
 /* Lock this rank's byte, allocate its arena (on the first rank also all but the other arenas), and
- * map the memory.
+ * map the memory.  Return 0 or a negative errno; comm_shm_close then undoes what was done.
  */
 static int shm_map(struct comm_shm *m, struct eddis_error *err)
 {

@@ -38,14 +38,15 @@ struct comm_shm_size {
 };
 
 /* Make a collective that creates memory shared by all members of p, which must be on one node.
- * When the collective is over, take the memory by comm_shm_take.
+ * When the collective is over, take the memory by comm_shm_take.  The caller frees *ret by
+ * collective_free.  Return 0 or -ENOMEM.
  */
 int comm_shm_share(const struct comm_place *p, const struct comm_shm_size *size,
                    struct collective **ret, struct eddis_error *err);
 
-/* Take ownership of the memory made by comm_shm_share; the caller still frees the collective.  If
- * any member has failed, fail on all members with that failure, -ENOMEM, -ENOSPC, -EACCES, ..., and
- * its text.
+/* Take ownership of the memory made by comm_shm_share; comm_shm_close frees *ret.  Return 0; the
+ * caller still frees the collective.  If any member has failed, fail on all members with that
+ * failure, -ENOMEM, -ENOSPC, -EACCES, ..., and its text.
  */
 int comm_shm_take(struct collective *share, struct comm_shm **ret, struct eddis_error *err);
 

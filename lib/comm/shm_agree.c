@@ -31,7 +31,7 @@ struct agreement {
 
 static const struct collective_ops agree_ops;
 
-/* Return c, which must be an agreement, as its own struct. */
+/* Return c, which must be an agreement, cast to its own struct; c still owns it. */
 static struct agreement *agreement(struct collective *c)
 {
     assert(c->ops == &agree_ops);

@@ -127,14 +127,18 @@ int shm_waits_for(const struct comm_shm *m, struct shm_slot *s, uint64_t use);
  */
 int shm_idle(struct comm_shm *m, int rank);
 
-/* Make the memory, on the first rank; the caller frees *ret by comm_shm_close. */
+/* Make the memory, on the first rank, and this rank's description of it in *ret; the caller frees
+ * *ret by comm_shm_close.  Return 0 or a negative errno, as -ENOMEM or -ENOSPC: too little memory.
+ */
 int shm_make(int n_ranks, const struct comm_shm_size *size, struct comm_shm **ret,
              struct eddis_error *err);
 
-/* Describe the memory in ret, for shm_attach on the other ranks. */
+/* Describe the memory in ret, for shm_attach on the other ranks.  Return 0 or a negative errno. */
 int shm_describe(const struct comm_shm *m, struct shm_region_mark *ret, struct eddis_error *err);
 
 /* Open the first rank's memory for this rank; shm_describe of the first rank has filled in `mark`.
+ * The caller frees *ret by comm_shm_close.  Return 0 or a negative errno; -ESTALE: the ranks do not
+ * see the same processes.
  */
 int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
                const struct comm_shm_size *size, struct comm_shm **ret, struct eddis_error *err);

@@ -54,10 +54,14 @@ struct transport {
     struct transport_quiet quiet;
 };
 
-/* Start every operation of the send queue and clear the queue. */
+/* Start every operation of the send queue and clear the queue.  Return 0 or a negative errno; the
+ * operations before the failed one are then under way, and the queue is not cleared.
+ */
 int transport_post(struct transport *t, struct outbox *out, struct eddis_error *err);
 
-/* Store completed operations in ret, at most max.  Return their number.  Never block. */
+/* Store completed operations in ret, at most max.  Return their number or a negative errno.  Never
+ * block.
+ */
 int transport_poll(struct transport *t, struct comm_op *ret, int max, struct eddis_error *err);
 
 /* Cancel every receive after a failure, so that its memory is not written any more; other
@@ -107,32 +111,36 @@ void transport_moved(struct transport *t);
 void transport_abort(struct transport *t, int code);
 
 /* Close the endpoint and free t.  orderly: all ranks close it, after a barrier; false: do not wait
- * for anybody.  Accept NULL.
+ * for anybody.  Accept NULL.  Return 0 or a negative errno; t is freed in any case.
  */
 int transport_close(struct transport *t, bool orderly, struct eddis_error *err);
 
 /* Begin to open another endpoint of the same ranks; its messages never match t's.  It must be
  * closed before t, and its polls make t progress.  Collective: call in the same order on all ranks.
- * Only the first call blocks.  -ENOTSUP: this kind has only one endpoint.
+ * Only the first call blocks.  The endpoint *ret can be used once transport_ready says so.  Return
+ * 0 or a negative errno; -ENOTSUP: this kind has only one endpoint.
  */
 int transport_derive(struct transport *t, struct transport **ret, struct eddis_error *err);
 
-/* Return 1 if a derived endpoint can be used, 0 if the caller must ask again, or a failure. */
+/* Return 1 if a derived endpoint can be used, 0 if the caller must ask again, or a negative errno.
+ */
 int transport_ready(struct transport *t, struct eddis_error *err);
 
 /* Open MPI itself (mpi.c): start it with threads, unless the program has, and end it in
  * transport_close if it was started here.  It carries no messages; endpoints are derived from it.
- * -ENODEV: MPI cannot be used; err gives MPI's own message.
+ * Return 0 or a negative errno; transport_close frees *ret.  -ENODEV: MPI cannot be used; err gives
+ * MPI's own message.
  */
 int transport_mpi_start(struct transport **ret, struct eddis_error *err);
 
 /* Open an endpoint over MPI with a root of its own, which transport_close of the endpoint closes
- * too.  Collective.  Fails like transport_mpi_start.
+ * too.  Collective.  Return 0 or a negative errno; -ENODEV as transport_mpi_start.
  */
 int transport_mpi_open(struct transport **ret, struct eddis_error *err);
 
 /* Open an endpoint on MPI_COMM_WORLD itself.  This sends nothing, so it works even if two ranks
- * cannot reach each other.  All its channels share their tags.
+ * cannot reach each other.  All its channels share their tags.  Return 0 or a negative errno;
+ * transport_close frees *ret.
  */
 int transport_mpi_open_world(struct transport **ret, struct eddis_error *err);
 

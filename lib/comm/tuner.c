@@ -363,7 +363,7 @@ static void fit_cost(const struct tuner *t, const struct tuner_result *r, struct
     ret->latency_s = fmax(least, seconds[1] - bytes / ret->bytes_per_s);
 }
 
-/* Write a size like "64 KB" to ret [n] and return ret. */
+/* Write a size like "64 KB" to ret [n] and return ret, never NULL. */
 static const char *size_text(size_t bytes, char *ret, size_t n)
 {
     const size_t mb = (size_t)1 << 20;

@@ -17,7 +17,9 @@
 
 struct wakeup; /* the watched sockets of one process */
 
-/* Begin to watch; the caller frees *ret by wakeup_free.  -EMFILE, -ENOMEM. */
+/* Begin to watch; the caller frees *ret by wakeup_free.  Return 0 or a negative errno: -EMFILE,
+ * -ENOMEM.
+ */
 int wakeup_new(struct wakeup **ret, struct eddis_error *err);
 
 /* Stop watching and free w.  Accept NULL. */

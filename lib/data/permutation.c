@@ -9,7 +9,8 @@
  */
 enum { MIN_BITS = 6 };
 
-/* Mix the bits of x by splitmix64's finaliser: every bit of the result depends on every bit of x.
+/* Return the bits of x mixed by splitmix64's finaliser: every bit of the result depends on every
+ * bit of x.
  */
 static uint64_t scramble(uint64_t x)
 {

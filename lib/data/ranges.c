@@ -65,7 +65,8 @@ void ranges_close(struct ranges *r)
     free(r);
 }
 
-/* Append a step to the queue and note it in r->last.  -ENOMEM. */
+/* Append a step to the queue and note it in r->last.  Return 0 or -ENOMEM, and then change nothing.
+ */
 static int queue_push(struct ranges *r, const struct piece *p, struct eddis_error *err)
 {
     if (!array_grow(&r->queue, &r->room, r->n, sizeof *r->queue))
@@ -75,7 +76,8 @@ static int queue_push(struct ranges *r, const struct piece *p, struct eddis_erro
 }
 
 /* Queue the steps of the positions x, one step for each epoch, without those shorter than
- * min_count; passed: samples of the job before x.
+ * min_count; passed: samples of the job before x.  Return 0 or -ENOMEM, and then only the first
+ * steps are queued.
  */
 static int queue_positions(struct ranges *r, struct range x, int64_t passed,
                            struct eddis_error *err)

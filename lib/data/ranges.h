@@ -58,7 +58,8 @@ void ranges_close(struct ranges *r);
 
 /* Queue the steps of the range that was taken by adding `count` to the counter when its value was
  * `counter`.  That may be several steps, or none if all are too short.  If the counter is past the
- * end, record that nothing is left, for ranges_exhausted.  A count of 0 does nothing.
+ * end, record that nothing is left, for ranges_exhausted.  A count of 0 does nothing.  Return 0 or
+ * -ENOMEM.
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
 

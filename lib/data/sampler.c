@@ -84,8 +84,8 @@ int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct 
     return 0;
 }
 
-/* Check the batch sizes of all ranks and store their sum in *ret.  -EINVAL: one is negative or too
- * large, or the sum is 0.
+/* Check the batch sizes of all ranks and store their sum in *ret.  Return 0 or -EINVAL: one is
+ * negative or too large, or the sum is 0.
  */
 static int sum_of(const struct sampler *s, const int64_t *batch, int64_t *ret,
                   struct eddis_error *err)
@@ -252,7 +252,7 @@ static void split_narrow(struct split *p, int64_t least, int64_t (*order)[2])
 }
 
 /* Replace the batch sizes in p by the ranks' numbers of samples; if possible each is 0 or at least
- * `least`.  -ENOMEM.
+ * `least`.  Return 0 or -ENOMEM.
  */
 static int split_make(struct split *p, int64_t least, struct eddis_error *err)
 {

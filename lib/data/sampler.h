@@ -50,25 +50,27 @@ struct sampler_options {
     int64_t min_count; /* m, the least number of samples of a rank; 0: any number */
 };
 
-/* Make a sampler without a plan; the caller frees *ret by sampler_close.  -EINVAL: the options are
- * out of range.
+/* Make a sampler without a plan; the caller frees *ret by sampler_close.  Return 0, -EINVAL: the
+ * options are out of range, or -ENOMEM.
  */
 int sampler_open(const struct sampler_options *o, struct sampler **ret, struct eddis_error *err);
 
 /* Free s.  Accept NULL. */
 void sampler_close(struct sampler *s);
 
-/* Check that these numbers of samples and epochs are possible; -EINVAL if not. */
+/* Check that these numbers of samples and epochs are in range.  Return 0 or -EINVAL. */
 int sampler_check_data(int64_t samples, int64_t epochs, struct eddis_error *err);
 
-/* Set N and the number of epochs, if they were not known yet.  -EINVAL: they are out of range. */
+/* Set N and the number of epochs, if they were not known yet.  Return 0 or -EINVAL: they are out of
+ * range, and s is unchanged.
+ */
 int sampler_set_data(struct sampler *s, int64_t samples, int64_t epochs, struct eddis_error *err);
 
 /* Add a plan: batch sizes batch [n_ranks], each at least 0, in force from from_step on.  The first
  * plan must apply from step 0 and fixes B.  A later plan must have the same sum and a higher
- * version; it replaces a plan in force from the same step.  -EINVAL: wrong sum, sign or version;
- * -ESTALE: from_step was asked for already, or is before the newest plan's.  On failure nothing
- * changes.
+ * version; it replaces a plan in force from the same step.  Return 0 or a negative errno.  -EINVAL:
+ * wrong sum, sign or version; -ESTALE: from_step was asked for already, or is before the newest
+ * plan's.  On failure nothing changes.
  */
 int sampler_add_plan(struct sampler *s, int64_t version, int64_t from_step, const int64_t *batch,
                      struct eddis_error *err);
@@ -92,12 +94,15 @@ struct sampler_step {
 };
 
 /* Store this rank's samples of a step in ret, and raise sampler_asked.  Return 1, or 0 after the
- * last epoch, with *ret unchanged.  -EINVAL: there is no plan or no N yet, or step < 0; -ESTALE:
- * the step was forgotten (sampler_forget).
+ * last epoch, with *ret unchanged.  After a failure *ret is unchanged.  -EINVAL: there is no plan
+ * or no N yet, or step < 0; -ESTALE: the step was forgotten (sampler_forget).
  */
 int sampler_ask(struct sampler *s, int64_t step, struct sampler_step *ret, struct eddis_error *err);
 
-/* Store the samples of any rank in ret, like sampler_ask, but without raising sampler_asked. */
+/* Store the samples of any rank in a step in *ret, but do not raise sampler_asked.  Return 1, 0
+ * after the last epoch, or a negative errno as sampler_ask; -EINVAL also: no such rank.  *ret is
+ * written only with 1.
+ */
 int sampler_look(const struct sampler *s, int64_t step, int rank, struct sampler_step *ret,
                  struct eddis_error *err);
 
@@ -109,12 +114,13 @@ struct sampler_group {
 
 /* Split n samples among the group, which contains this rank, in proportion to the batch sizes of
  * the step's plan.  Store this rank's samples in ret, with positions from 0.  Raise sampler_asked.
+ * Return 0, or the failure of sampler_counts and change nothing.
  */
 int sampler_share(struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                   struct sampler_step *ret, struct eddis_error *err);
 
 /* Write each member's number of samples, if n samples are split as sampler_share splits them, to
- * ret [n_members].  -ESTALE: the step was forgotten, or there is no plan.
+ * ret [n_members].  Return 0, -ENOMEM, or -ESTALE: the step was forgotten, or there is no plan.
  */
 int sampler_counts(const struct sampler *s, const struct sampler_group *g, int64_t step, int64_t n,
                    int64_t *ret, struct eddis_error *err);

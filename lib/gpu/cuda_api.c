@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-/* Load libcuda and store its functions in *a.  -ENOENT: libcuda is not installed; -ENOTSUP: it
- * lacks a required function.
+/* Load libcuda and store its functions in *a.  Return 0; -ENOENT: libcuda is not installed;
+ * -ENOTSUP: it lacks a required function.
  */
 static int load_symbols(struct cuda_api *a, struct eddis_error *err)
 {

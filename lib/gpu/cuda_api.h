@@ -41,8 +41,9 @@ struct cuda_api {
     CUresult (*stream_wait)(CUstream s);
 };
 
-/* Load the driver and initialise it.  Blocks.  -ENOENT: the driver is not installed; -ENODEV: no
- * GPU; -ENOTSUP: the driver is too old.
+/* Load the driver, initialise it, and store its functions in *ret.  Blocks.  Return 0 or a negative
+ * errno, and then *ret is unchanged; -ENOENT: the driver is not installed; -ENODEV: no GPU;
+ * -ENOTSUP: the driver is too old.
  */
 int cuda_load(struct cuda_api *ret, struct eddis_error *err);
 

@@ -33,8 +33,8 @@ struct blas {
     void *handle;
 };
 
-/* Load the cuBLAS library of this name, store its functions in *b and create a handle.  -ENOENT: it
- * cannot be loaded; -ENOTSUP: it lacks a function; -EIO: it does not start.
+/* Load the cuBLAS library of this name, store its functions in *b and create a handle.  Return 0;
+ * -ENOENT: it cannot be loaded; -ENOTSUP: it lacks a function; -EIO: it does not start.
  */
 static int load_one(const char *name, struct blas *b, struct eddis_error *err)
 {
@@ -135,9 +135,9 @@ static bool try_pythons(struct search *s, int major)
     return is;
 }
 
-/* Load the newest installed cuBLAS, 11 to 13, of a CUDA version that this driver can run; one for a
- * later CUDA could be loaded, but would fail.  -ENOENT: none is installed; otherwise the failure of
- * the first library found, if none can be loaded.
+/* Load into *b the newest installed cuBLAS, 11 to 13, of a CUDA version that this driver can run;
+ * one for a later CUDA could be loaded, but would fail.  Return 0; -ENOENT: none is installed;
+ * otherwise the failure of the first library found, if none can be loaded.
  */
 static int load_blas(int driver_version, struct blas *b, struct eddis_error *err)
 {
@@ -225,7 +225,8 @@ static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
 }
 
 /* Time products for 0.4 s and store the largest rate in *ret, in operations per second.  Double the
- * matrices' size, up to most x most, while a product takes less than 10 ms.
+ * matrices' size, up to most x most, while a product takes less than 10 ms.  Return 0 or a negative
+ * errno, and then *ret is unchanged.
  */
 static int best_rate(const struct product *p, int most, double *ret, struct eddis_error *err)
 {

@@ -34,9 +34,10 @@ struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason *
 /* Check whether this build supports GPUs. */
 bool gpu_built(void);
 
-/* List at most max GPUs.  Blocks, for seconds on machines with many.  -ENOENT: no driver is
- * installed; -ENODEV: no GPU; -ENOTSUP: the driver is too old, or this build is without CUDA and
- * the machine has an NVIDIA driver; -EIO: an error of the driver.
+/* Store the descriptions of at most max GPUs in ret [max] and their number in *ret_n.  Blocks, for
+ * seconds on machines with many.  Return 0, with *ret_n > 0, or a negative errno: -ENOENT: no
+ * driver is installed; -ENODEV: no GPU; -ENOTSUP: the driver is too old, or this build is without
+ * CUDA and the machine has an NVIDIA driver; -EIO: an error of the driver.
  */
 int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err);
 

@@ -90,8 +90,8 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
 /* The direction of a copy; INSIDE: within the memory of the device. */
 enum direction { TO_DEVICE, FROM_DEVICE, INSIDE };
 
-/* Start one copy in this direction on the stream, without waiting; x is device memory of
- * SWEEP_BYTES.
+/* Start one copy in this direction on the stream, without waiting, and return CUDA's status; x is
+ * device memory of SWEEP_BYTES.
  */
 static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x)
 {
@@ -104,6 +104,7 @@ static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x
 
 /* Measure copies in this direction and store the largest rate of COPY_ROUNDS measurements in *ret,
  * in bytes per second.  Of a copy within the device, bytes read and bytes written both count.
+ * Return 0 or a negative errno, and then *ret is unchanged.
  */
 static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x, double *ret,
                      struct eddis_error *err)
@@ -129,8 +130,8 @@ static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x
     return 0;
 }
 
-/* Measure copies in all three directions and store their rates in f.  After a failure the rates not
- * measured are unchanged.
+/* Measure copies in all three directions and store their rates in f.  Return 0 or a negative errno;
+ * after a failure the rates not measured are unchanged.
  */
 static int copy_rates(const struct cuda_place *p, struct gpu_metrics *f, struct eddis_error *err)
 {

@@ -14,10 +14,10 @@
  */
 int host_name_check(const char *host, struct eddis_error *err);
 
-/* Check a host's numeric address (host_address_check), or the name of a user to log in as
- * (host_user_check).  Return 0 or -EINVAL.
- */
+/* Check a host's numeric address, IPv4 or IPv6.  Return 0 or -EINVAL. */
 int host_address_check(const char *address, struct eddis_error *err);
+
+/* Check the name of a user to log in as on a host.  Return 0 or -EINVAL. */
 int host_user_check(const char *user, struct eddis_error *err);
 
 #endif

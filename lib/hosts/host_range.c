@@ -43,8 +43,8 @@ static int shape(struct eddis_error *err, const char *what)
     return eddis_fail(err, -EINVAL, "%s; write a range like v100-[1-4,7]", what);
 }
 
-/* Split a pattern of n bytes at its brackets into *p.  -EINVAL: brackets do not match, there are
- * too many, or the name would be too long.
+/* Split a pattern of n bytes at its brackets into *p.  Return 0 or -EINVAL: brackets do not match,
+ * there are too many, or the name would be too long.
  */
 static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err)
 {
@@ -91,7 +91,7 @@ static bool read_number(const char **s, const char *end, long *ret, int *digits)
 }
 
 /* Read the next number or range of a choice at *s into *ret, and advance *s to the comma after it
- * or to `end`.  -EINVAL: there is no valid number or range.
+ * or to `end`.  Return 0 or -EINVAL: there is no valid number or range.
  */
 static int read_span(const char **s, const char *end, struct span *ret, struct eddis_error *err)
 {

@@ -138,8 +138,8 @@ static bool take_host(const char *place, char ret[static CLIENT_BASE])
 }
 
 /* Append an address like "https://10.1.0.7:41233" to the client's addresses.  Its scheme must be
- * https if the client has a pin, else http.  -EINVAL: it has another form; -EPERM: plain HTTP to an
- * address that is not loopback.
+ * https if the client has a pin, else http.  Return 0 or a negative errno; -EINVAL: it has another
+ * form; -EPERM: plain HTTP to an address that is not loopback.
  */
 static int take_base(struct http_client *c, const char *base, struct eddis_error *err)
 {

@@ -43,8 +43,8 @@ struct http_client_options {
     struct http_tcp tcp; /* when to abort a silent connection */
 };
 
-/* Make a client.  -EINVAL: an address is malformed; -EPERM: plain HTTP to an address that is not
- * loopback.
+/* Make a client; the caller frees *ret by http_client_close.  Return 0 or a negative errno;
+ * -EINVAL: an address is malformed; -EPERM: plain HTTP to an address that is not loopback.
  */
 int http_client_open(const struct http_client_options *o, struct http_client **ret,
                      struct eddis_error *err);
@@ -56,7 +56,7 @@ typedef void (*http_done_fn)(void *ctx, int status, const char *body, size_t bod
                              const struct eddis_error *err);
 
 /* Start a request: a GET if json is NULL, else a POST of json.  `done` is called exactly once, also
- * if the client is closed (status 0).
+ * if the client is closed (status 0).  Return 0, or -ENOMEM, and then `done` is not called.
  */
 int http_client_start(struct http_client *c, const char *path, const char *json, int64_t timeout_ns,
                       http_done_fn done, void *ctx, struct eddis_error *err);

@@ -26,7 +26,9 @@ struct connections_options {
     bool local;
 };
 
-/* Make an empty set of connections and start its thread. */
+/* Make an empty set of connections and start its thread.  The caller frees *ret by
+ * connections_close.  Return 0 or a negative errno.
+ */
 int connections_open(const struct connections_options *o, struct connections **ret,
                      struct eddis_error *err);
 
@@ -38,7 +40,9 @@ void connections_close(struct connections *s);
  * many connections are unauthenticated, shut one of them down, perhaps this one.
  */
 struct guest *connections_begin(struct connections *s, int fd, const struct sockaddr *peer);
-void connections_end(struct connections *s, struct guest *g); /* remove and free; accepts NULL */
+
+/* Remove connection g from the set and free g; its socket stays open.  Accept NULL for g. */
+void connections_end(struct connections *s, struct guest *g);
 
 /* Check whether g is a connection of this user, or of root, to a Unix socket. */
 bool connections_is_local(const struct guest *g);

@@ -82,6 +82,7 @@ static int64_t sweep(struct deadlines *d, int64_t now_ns)
 }
 
 /* Run the thread of the deadlines, for pthread_create: call sweep at each deadline until d->stop.
+ * Return NULL always.
  */
 static void *deadlines_thread(void *arg)
 {

@@ -17,7 +17,9 @@
 struct deadlines;
 struct deadline; /* deadline of one socket */
 
-/* Start the thread. */
+/* Start a thread that watches the deadlines of sockets, none at first; the caller frees *ret by
+ * deadlines_stop.  Return 0 or a negative errno, and then no thread is left.
+ */
 int deadlines_start(struct deadlines **ret, struct eddis_error *err);
 
 /* Stop the thread and free all deadlines.  Accepts NULL. */

@@ -18,7 +18,9 @@ enum { HTTP_PIN_CHARS = 52 }; /* "sha256//" and 44 characters of base64 */
 
 struct http_key;
 
-/* Generate a key and its certificate. */
+/* Generate a key and its certificate.  The caller frees *ret by http_key_free.  Return 0, -ENOMEM
+ * or -EIO.
+ */
 int http_key_new(struct http_key **ret, struct eddis_error *err);
 
 /* Borrow the pin until http_key_free: "sha256//...", as libcurl expects it. */

@@ -270,7 +270,9 @@ static int check_headers(struct http_server *s, struct MHD_Connection *c, const 
     return path_is_plain(path) ? 0 : MHD_HTTP_BAD_REQUEST;
 }
 
-/* Reject a request with this status of check_headers and a JSON text with the reason. */
+/* Reject a request with this status of check_headers and a JSON text with the reason.  Return the
+ * result for libmicrohttpd, MHD_NO on failure.
+ */
 static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
 {
     switch (status) {
@@ -366,7 +368,7 @@ static bool wait_for_refusal(struct http_server *s, struct MHD_Connection *c)
 
 /* Process the next part of a request: its headers in the first call, then parts of its body, at its
  * end the call of the handler, and later the reply.  libmicrohttpd's MHD_AccessHandlerCallback, on
- * the server's threads; *state is the exchange.
+ * the server's threads; *state is the exchange.  Return MHD_YES, or MHD_NO to close the connection.
  */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const char *url,
                                   const char *method, const char *http, const char *data,
@@ -454,9 +456,9 @@ static void take_limits(struct http_server *s, const struct http_server_options 
         s->unauthenticated_ns = s->deadline_ns;
 }
 
-/* Convert the address of the options to a socket address with port 0 in *ret.  -EINVAL: it is no
- * address, or the unspecified one; -EPERM: not a loopback address, and there is no key; -ENOTSUP:
- * libmicrohttpd lacks TLS or IPv6.
+/* Convert the address of the options to a socket address with port 0 in *ret.  Return 0; -EINVAL:
+ * it is no address, or the unspecified one; -EPERM: not a loopback address, and there is no key;
+ * -ENOTSUP: libmicrohttpd lacks TLS or IPv6.
  */
 static int take_address(const struct http_server_options *o, struct sockaddr_storage *ret,
                         struct eddis_error *err)

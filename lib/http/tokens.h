@@ -17,14 +17,18 @@ enum { HTTP_TOKEN_CHARS = 64 };
 
 struct http_tokens;
 
-/* Draw tokens for the numbers 0 .. n - 1. */
+/* Draw tokens for the numbers 0 .. n - 1; the caller frees *ret by http_tokens_free.  Return 0 or a
+ * negative errno.
+ */
 int http_tokens_new(int n, struct http_tokens **ret, struct eddis_error *err);
 
 /* Write the token of number `who` and a 0 to ret; the caller wipes it.  Any thread may call this.
  */
 void http_tokens_text(struct http_tokens *t, int who, char ret[HTTP_TOKEN_CHARS + 1]);
 
-/* Draw a new token for number `who`; the old one becomes invalid.  Any thread may call this. */
+/* Draw a new token for number `who`; the old one becomes invalid.  Any thread may call this.
+ * Return 0 or a negative errno, and then the old token stays valid.
+ */
 int http_tokens_renew(struct http_tokens *t, int who, struct eddis_error *err);
 
 /* Return the number of the given token; -1: it is invalid.  Any thread may call this. */

@@ -83,7 +83,8 @@ static char *name_of_folder(const char *folder)
 }
 
 /* Make a job whose keys have their defaults, without a command, and store it in *ret, for job_free.
- * `file` may be NULL.  -EINVAL: the folder is not an absolute path in UTF-8.
+ * `file` may be NULL.  Return 0 or a negative errno; -EINVAL: the folder is not an absolute path in
+ * UTF-8.
  */
 static int job_new(const char *file, const char *folder, struct job **ret, struct eddis_error *err)
 {
@@ -195,7 +196,8 @@ static void keep_defaults(struct job *job, const char *text, size_t n)
 }
 
 /* Parse text [n] into a new job, as job_parse does, and store it in *ret.  If `all` is not NULL,
- * continue after errors and collect them there.
+ * continue after errors and collect them there.  The caller frees *ret.  Return 0 or a negative
+ * errno.
  */
 static int parse(const char *text, size_t n, const char *name, const char *folder,
                  struct job_mistakes *all, struct job **ret, struct eddis_error *err)
@@ -229,7 +231,7 @@ int job_parse(const char *text, size_t n, const char *name, const char *folder, 
 }
 
 /* Parse text [n], read from the file at `path`, as parse does; relative paths in it are relative to
- * the file's folder.
+ * the file's folder.  Return 0 or a negative errno.
  */
 static int parse_file(const char *path, const char *text, size_t n, struct job_mistakes *all,
                       struct job **ret, struct eddis_error *err)
@@ -343,7 +345,8 @@ static int no_such_key(const struct job_reader *r, const char *key, struct eddis
 
 /* Set a key of the job to `value`, from this flag, and derive defaults again.  A quoted value is
  * one scalar, never YAML.  If the key replaces another one (nodes, hostfile), the origin of the
- * other becomes the default.  -EINVAL: the key is unknown, not implemented, or the value is wrong.
+ * other becomes the default.  Return 0 or a negative errno, and then the job is unchanged; -EINVAL:
+ * the key is unknown, not implemented, or the value is wrong.
  */
 static int set(struct job *job, const char *key, const struct job_node *value, const char *flag,
                struct eddis_error *err)

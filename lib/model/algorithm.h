@@ -14,7 +14,7 @@
 
 enum sync_mode { SYNC_MODE_SYNC, SYNC_MODE_ASYNC, SYNC_MODE_HYBRID, SYNC_MODES };
 
-/* Return the name of a mode: "sync", "async" or "hybrid". */
+/* Return the name of a mode: "sync", "async" or "hybrid", a constant. */
 const char *sync_mode_name(enum sync_mode mode);
 
 /* Properties of an algorithm on which other code depends */

@@ -15,7 +15,9 @@ extern const struct fields choice_table;
 /* Return the settings as JSON text on one line, for the caller to free; NULL without memory. */
 char *choice_text(const struct comm_choice *c);
 
-/* Parse the output of choice_text.  -EINVAL: it is malformed; *ret is then unchanged. */
+/* Parse the output of choice_text.  Return 0 or a negative errno, -EINVAL: it is malformed; *ret is
+ * then unchanged.
+ */
 int choice_parse(const char *text, size_t n, struct comm_choice *ret, struct eddis_error *err);
 
 #endif

@@ -66,8 +66,8 @@ char *network_text(const struct network *n)
 
 /* ---- reading ---- */
 
-/* Read one link from object o into *ret.  -EINVAL: a member is wrong, or the link's two nodes are
- * equal or not nodes of n.
+/* Read one link from object o into *ret.  Return 0 or -EINVAL: a member is wrong, or the link's two
+ * nodes are equal or not nodes of n.
  */
 static int read_link(const json_t *o, const struct network *n, struct network_link *ret,
                      struct eddis_error *err)
@@ -81,7 +81,8 @@ static int read_link(const json_t *o, const struct network *n, struct network_li
     return ret->from != ret->to ? 0 : eddis_fail(err, -EINVAL, "a link from a node to itself");
 }
 
-/* Read the list "links" of object o into a new array of n.  After a failure network_free frees it.
+/* Read the list "links" of object o into a new array of n.  Return 0, -EINVAL or -ENOMEM;
+ * network_free frees the array in any case.
  */
 static int read_links(const json_t *o, struct network *n, struct eddis_error *err)
 {
@@ -103,7 +104,8 @@ static int read_links(const json_t *o, struct network *n, struct eddis_error *er
 }
 
 /* Read the list "hosts" of object o into a new array of n.  The list is empty, which leaves n->host
- * NULL, or has one name for each node; otherwise -EINVAL.  After a failure network_free frees it.
+ * NULL, or has one name for each node.  Return 0, -EINVAL or -ENOMEM; network_free frees the array
+ * in any case.
  */
 static int read_hosts(const json_t *o, struct network *n, struct eddis_error *err)
 {

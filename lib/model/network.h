@@ -37,7 +37,9 @@ struct network {
 /* Return JSON text on one line, for the caller to free; NULL without memory. */
 char *network_text(const struct network *n);
 
-/* Parse the output of network_text; `what` names the source in errors. network_free frees *ret. */
+/* Parse the output of network_text; `what` names the source in errors.  Return 0, and network_free
+ * frees *ret, or a negative errno, -EINVAL: malformed.
+ */
 int network_parse(const char *text, size_t size, const char *what, struct network **ret,
                   struct eddis_error *err);
 
@@ -46,11 +48,12 @@ const struct network_link *network_slowest(const struct network *n);
 
 /* Estimate what a node's network interface carries.  *ret_bytes_per_s is the lowest of all nodes'
  * median bandwidths, each over the links of a node.  So a slow node counts, but a single disturbed
- * measurement does not.  *ret_latency_s is the median latency of all links.  -ENODATA: no links;
- * -ENOMEM.
+ * measurement does not.  *ret_latency_s is the median latency of all links.  Return 0, -ENODATA: no
+ * links, or -ENOMEM.
  */
 int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s);
 
-void network_free(struct network *n); /* accepts NULL */
+/* Free a network.  Accept NULL. */
+void network_free(struct network *n);
 
 #endif

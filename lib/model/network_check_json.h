@@ -14,7 +14,9 @@ extern const struct fields network_checks_table;
 /* Return the result as JSON text on one line, for the caller to free; NULL without memory. */
 char *network_check_text(const struct network_check *c);
 
-/* Parse the output of network_check_text.  -EINVAL: it is malformed; *ret is then unchanged. */
+/* Parse the output of network_check_text.  Return 0 or a negative errno, -EINVAL: it is malformed;
+ * *ret is then unchanged.
+ */
 int network_check_parse(const char *text, size_t n, struct network_check *ret,
                         struct eddis_error *err);
 

@@ -97,13 +97,14 @@ struct plan {
     int n_workers;
 };
 
-/* Return the name of a source: "probe", "guessed", "given", "learnt" or "measured". */
+/* Return the name of a source: "probe", "guessed", "given", "learnt" or "measured", a constant. */
 const char *time_source_name(enum time_source s);
 
 /* Return an empty plan for these numbers of nodes and workers; NULL without memory, or if a number
  * is negative.
  */
 struct plan *plan_new(int n_nodes, int n_workers);
+
 /* Free a plan.  Accepts NULL. */
 void plan_free(struct plan *p);
 
@@ -116,12 +117,15 @@ struct plan *plan_copy(const struct plan *p);
 char *plan_text(const struct plan *p);
 
 /* Parse a plan and check it: batches add up, ranks are in order, nodes exist.  `what` names the
- * source in errors; plan_free frees *ret.  -EINVAL: the text is no valid plan.
+ * source in errors; plan_free frees *ret.  Return 0 or a negative errno, and then *ret is
+ * unchanged; -EINVAL: the text is no valid plan.
  */
 int plan_parse(const char *text, size_t n, const char *what, struct plan **ret,
                struct eddis_error *err);
 
-/* Read a plan from a file as plan_parse does. */
+/* Read a plan from a file as plan_parse does.  Return as plan_parse and file_read do; plan_free
+ * frees *ret.
+ */
 int plan_read(const char *path, struct plan **ret, struct eddis_error *err);
 
 #endif

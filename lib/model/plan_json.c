@@ -191,8 +191,8 @@ static int only_known(const json_t *o, const struct fields *table, size_t n,
     return 0;
 }
 
-/* Set the worker's weight to batch / global_batch, exactly.  -EINVAL: the weight that was read
- * differs from it by more than rounding, or sample_s is 0.
+/* Set the worker's weight to batch / global_batch, exactly.  Return 0 or -EINVAL: the weight that
+ * was read differs from it by more than rounding, or sample_s is 0.
  */
 static int set_weight(const struct plan *p, struct plan_worker *w, struct eddis_error *err)
 {

@@ -88,7 +88,8 @@ static inline struct device device_unmeasured(enum device_kind kind, int index, 
 char *profile_text(const struct node_profile *p);
 
 /* Parse the output of profile_text; `what` names the source in errors.  It may come from another
- * machine, so the range of every number is checked.
+ * machine, so the range of every number is checked.  Return 0 or a negative errno, -EINVAL:
+ * malformed; *ret is then unchanged.
  */
 int profile_parse(const char *text, size_t n, const char *what, struct node_profile *ret,
                   struct eddis_error *err);
@@ -99,6 +100,9 @@ int profile_count(const struct node_profile *p, enum device_kind kind);
 /* Check whether this load on so many hardware threads makes measurements too low. */
 bool profile_is_busy(double load, int threads);
 
-const char *device_kind_name(enum device_kind kind); /* "cpu", "cuda", "emulated" */
+/* Return the name of a kind of device, a constant: "cpu", "cuda" or "emulated"; "unknown": another
+ * value.
+ */
+const char *device_kind_name(enum device_kind kind);
 
 #endif

@@ -188,8 +188,8 @@ static const char *get(const struct variables *v, const char *name)
 }
 
 /* Append the nodes that the variable named by `nodes` followed by `end` lists, with task counts
- * from the variable named by `counts` followed by `end`.  -EINVAL: the first variable is not set or
- * malformed; -ENOMEM.
+ * from the variable named by `counts` followed by `end`.  Return 0 or a negative errno, and then
+ * some nodes may have been appended; -EINVAL: the first variable is not set or malformed.
  */
 static int read_nodes(const struct variables *v, struct list *l, const char *nodes,
                       const char *counts, const char *end, struct eddis_error *err)
@@ -212,7 +212,9 @@ static int read_nodes(const struct variables *v, struct list *l, const char *nod
     return 0;
 }
 
-/* Copy the job number in the variable `name` to ret.  -EINVAL: it is not set or not a number. */
+/* Copy the job number in the variable `name` to ret.  Return 0 or -EINVAL: it is not set or not a
+ * number.
+ */
 static int read_number(const struct variables *v, const char *name, char ret[SLURM_ID],
                        struct eddis_error *err)
 {

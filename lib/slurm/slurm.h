@@ -36,7 +36,7 @@ struct slurm_allocation {
 /* Callback: return the value of a variable; NULL: unset. */
 typedef const char *slurm_variable_fn(void *ctx, const char *name);
 
-/* Return a variable of this process's environment. */
+/* Return a variable of this process's environment, borrowed; NULL: not set. */
 slurm_variable_fn slurm_variable_own;
 
 /* Read the allocation from the variables.  Return 1 and the allocation, for slurm_allocation_free;

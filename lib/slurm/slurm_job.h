@@ -75,7 +75,7 @@ bool slurm_job_has_ended(const struct slurm_job *j);
 int slurm_job_code(const struct slurm_job *j);
 
 /* Write to ret [size] why a job waits, "its nodes are busy (Resources), to start at about ...";
- * return ret.
+ * return ret, never NULL.
  */
 const char *slurm_job_why(const struct slurm_job *j, char *ret, size_t size);
 

@@ -44,7 +44,9 @@ int buffer_init(struct shared_buffer *s, const struct memory_shape *shape, int n
     return memory_lock_init(&s->lock);
 }
 
-/* Return the address of an element, whose number counts from the first element stored here. */
+/* Return the address in shared memory, never NULL, of an element, whose number counts from the
+ * first element stored here.
+ */
 static char *buffer_data(const struct memory_buffer *b, size_t element)
 {
     const struct shared_buffer *s = b->shared;

@@ -72,8 +72,8 @@ static int root_lock(struct shared_root *r)
     return rc ? -EAGAIN : 0;
 }
 
-/* Map the directory of the file fd and store a new struct memory in *ret, which owns fd.  -ENOMEM:
- * fd is closed.
+/* Map the directory of the file fd and store a new struct memory in *ret, which owns fd.  Return 0
+ * or -ENOMEM: fd is closed.
  */
 static int memory_map_root(int fd, struct memory **ret, struct eddis_error *err)
 {
@@ -233,8 +233,8 @@ void memory_sweep(struct memory *m)
 /* ---- making and freeing ---- */
 
 /* Reserve a directory entry, and c->bytes bytes at the file's end, for a new buffer; store both in
- * *c.  -EAGAIN, with err unchanged: the lock is taken; -ENOSPC: no entry is free.  Other errors:
- * the file cannot be enlarged.
+ * *c.  Return 0; -EAGAIN, with err unchanged: the lock is taken; -ENOSPC: no entry is free.  Other
+ * errors: the file cannot be enlarged.
  */
 static int memory_reserve(struct memory *m, struct memory_creation *c, struct eddis_error *err)
 {
@@ -308,8 +308,8 @@ int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shap
 }
 
 /* Reserve the directory entry of a buffer that is to be freed, so that no process finds the buffer
- * any more, and store entry, offset and size in *c.  -EAGAIN: the lock is taken; -ENOENT: no buffer
- * has this id.
+ * any more, and store entry, offset and size in *c.  Return 0; -EAGAIN: the lock is taken; -ENOENT:
+ * no buffer has this id.
  */
 static int memory_hide(struct memory *m, uint64_t id, struct memory_creation *c)
 {

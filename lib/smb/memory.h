@@ -53,8 +53,8 @@ int memory_make(int n_ranks, struct memory **ret, struct eddis_error *err);
  */
 void memory_where(const struct memory *m, int64_t *ret_pid, int64_t *ret_fd);
 
-/* Open the memory that memory_where describes in another process.  -EPROTO: the descriptor is of
- * another kind of file.
+/* Open the memory that memory_where describes in another process.  The caller frees *ret by
+ * memory_close.  Return 0 or a negative errno; -EPROTO: the descriptor is of another kind of file.
  */
 int memory_open(int64_t pid, int64_t fd, struct memory **ret, struct eddis_error *err);
 
@@ -69,8 +69,9 @@ struct memory_creation {
     size_t offset, bytes, ready;
 };
 
-/* Make a buffer of zeros with `users` users.  -EAGAIN: call again with the same *c, since memory is
- * allocated in several turns; -ENOSPC, -ENOMEM: no memory.
+/* Make a buffer of zeros with `users` users.  Return 0: the buffer exists; -EAGAIN: call again with
+ * the same *c, since memory is allocated in several turns; -ENOSPC, -ENOMEM: no memory, and nothing
+ * is left of the buffer.
  */
 int memory_create(struct memory *m, uint64_t id, const struct memory_shape *shape, int users,
                   struct memory_creation *c, struct eddis_error *err);
@@ -83,19 +84,21 @@ struct memory_buffer *memory_find(struct memory *m, uint64_t id, int *ret_rc);
 /* Unmap the buffers that other processes have freed. */
 void memory_sweep(struct memory *m);
 
-/* Free a buffer, whatever its number of users.  -EAGAIN: call again with the same *c, since memory
- * is freed in several turns.
+/* Free a buffer, whatever its number of users.  Return 0: it is freed; -ENOENT: no buffer has this
+ * id; -EAGAIN: call again with the same *c, since memory is freed in several turns.
  */
 int memory_free(struct memory *m, uint64_t id, struct memory_creation *c);
 
 /* Borrow a buffer's type and size. */
 const struct memory_shape *memory_shape(const struct memory_buffer *b);
 
-/* Count one more user.  -ENOENT: the last user has left meanwhile; -EAGAIN: a lock is taken. */
+/* Count one more user.  Return 0; -ENOENT: the last user has left meanwhile; -EAGAIN: a lock is
+ * taken.
+ */
 int memory_attach(struct memory *m, struct memory_buffer *b);
 
-/* Count one user less.  *ret_last: that was the last user, and nobody can attach any more.
- * -EAGAIN: the lock is taken.
+/* Count one user less.  *ret_last: that was the last user, and nobody can attach any more.  Return
+ * 0 or -EAGAIN: the lock is taken.
  */
 int memory_detach(struct memory_buffer *b, bool *ret_last);
 
@@ -103,21 +106,21 @@ int memory_detach(struct memory_buffer *b, bool *ret_last);
  */
 void memory_read(const struct memory_buffer *b, size_t at, size_t n, void *ret);
 
-/* Copy n elements to at .. at + n - 1 of the whole buffer, which must be stored here.  -EAGAIN: the
- * lock is taken.
+/* Copy n elements of `from` to at .. at + n - 1 of the whole buffer, which must be stored here.
+ * Return 0, or -EAGAIN: another process holds the lock, nothing was copied.
  */
 int memory_write(struct memory_buffer *b, size_t at, size_t n, const void *from);
 
 /* Add `add` to the int64 element `at`, which must be stored here; *ret_before is the element's
- * value before.  -EAGAIN: the lock is taken.
+ * value before.  Return 0, or -EAGAIN: another process holds the lock, nothing was changed.
  */
 int memory_fetch_add(struct memory_buffer *b, size_t at, int64_t add, int64_t *ret_before);
 
 /* Return the number of notices that the buffer has got so far. */
 uint64_t memory_version(const struct memory_buffer *b);
 
-/* Add one notice to the buffer; *ret_version: the number of its notices now.  -EAGAIN: the lock is
- * taken.
+/* Add one notice to the buffer; *ret_version: the number of its notices now.  Return 0, or -EAGAIN:
+ * another process holds the lock, nothing was changed.
  */
 int memory_notify(struct memory_buffer *b, uint64_t *ret_version);
 
@@ -130,8 +133,8 @@ struct memory_sum {
 
 /* Add the whole buffer `source`, of the same shape, to b, after the sums queued earlier.  rank: the
  * requesting rank, which has one sum into b at a time.  notify: also add a notice to b.  *budget:
- * bytes that may still be added in this turn.  -EAGAIN: not done yet, call again with the same
- * *sum; -ENOENT: buffer `source` is gone.
+ * bytes that may still be added in this turn.  Return 0: it is added; -EAGAIN: not done yet, call
+ * again with the same *sum; -ENOENT: buffer `source` is gone.
  */
 int memory_accumulate(struct memory *m, struct memory_buffer *b, uint64_t source, int rank,
                       bool notify, int64_t now_ns, struct memory_sum *sum, size_t *budget);

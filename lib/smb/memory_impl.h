@@ -56,7 +56,9 @@ int memory_lock_init(pthread_mutex_t *lock);
  */
 int buffer_init(struct shared_buffer *s, const struct memory_shape *shape, int n_ranks, int users);
 
-/* Count one more user, as memory_attach, without checking whether the buffer is being freed. */
+/* Count one more user, as memory_attach, without checking whether the buffer is being freed.
+ * Return 0; -ENOENT: the last user has left; -EAGAIN: the lock is taken.
+ */
 int buffer_attach(struct memory_buffer *b);
 
 /* Return the bytes that a buffer needs in the file. */

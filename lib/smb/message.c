@@ -69,7 +69,7 @@ void message_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct 
                                        .member = rank });
 }
 
-/* Free a message that was sent; the `done` function of messages of message_send. */
+/* Free a message that was sent and return 0; the `done` function of messages of message_send. */
 static int message_sent(struct smb *b, struct message *m, struct outbox *out,
                         struct eddis_error *err)
 {

@@ -43,11 +43,13 @@ void message_free(struct smb *b, struct message *m);
 void message_post(struct smb *b, enum comm_kind kind, int rank, int tag, struct message *m,
                   size_t bytes, struct outbox *out);
 
-/* Send a copy of `what`.  -ENOMEM. */
+/* Begin to send a copy of `what`.  Return 0 or -ENOMEM. */
 int message_send(struct smb *b, int rank, int tag, const void *what, size_t bytes,
                  struct outbox *out, struct eddis_error *err);
 
-/* Take the message off the list and call its `done`, when its operation is complete. */
+/* Take the message off the list and call its `done`, when its operation is complete.  Return the
+ * result of `done`.
+ */
 int message_done(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err);
 
 /* Check whether any message is under way. */

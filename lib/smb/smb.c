@@ -16,6 +16,7 @@ static bool smb_serves(const struct smb *b)
 
 /* Open this node's memory, which message m of the server describes, and set b->near to whether that
  * succeeded.  Send the server WORK_HELLO with the same information.  The `done` function of m.
+ * Return 0 or -ENOMEM.
  */
 static int near_told(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
@@ -30,7 +31,7 @@ static int near_told(struct smb *b, struct message *m, struct outbox *out, struc
 }
 
 /* Begin to use the box.  On a server, start to receive orders.  On another rank of a server's node,
- * post the receive of the message that describes the node's memory.
+ * post the receive of the message that describes the node's memory.  Return 0 or -ENOMEM.
  */
 static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
@@ -51,7 +52,7 @@ static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
 }
 
 /* Choose the servers, the first ranks of the first nodes, and set server, n_servers, own and same
- * of b.  -EINVAL: the number of servers is negative or more than the number of nodes.
+ * of b.  Return 0 or -EINVAL: the number of servers is negative or more than the number of nodes.
  */
 static int smb_choose_servers(struct smb *b, const struct smb_options *o, struct eddis_error *err)
 {
@@ -132,7 +133,9 @@ int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct 
     return smb_result(message_done(b, op->owner, out, err), out, err);
 }
 
-/* Send WORK_BYE, this rank's last order, to all servers whose memory this rank has not mapped. */
+/* Send WORK_BYE, this rank's last order, to all servers whose memory this rank has not mapped.
+ * Return 0 or -ENOMEM.
+ */
 static int smb_say_goodbye(struct smb *b, struct outbox *out, struct eddis_error *err)
 {
     struct work_order bye = { .kind = WORK_BYE, .rank = b->place.rank };

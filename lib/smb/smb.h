@@ -80,22 +80,25 @@ struct smb_request {
     struct smb_request *next; /* list of the requests that smb_take_done will return */
 };
 
-/* Open this rank's part.  If this fails on a server, the caller must notify the other ranks. */
+/* Open this rank's part; smb_close frees *ret.  Return 0 or a negative errno.  If this fails on a
+ * server, the caller must notify the other ranks.  -EINVAL: impossible number of servers.
+ */
 int smb_open(const struct smb_options *o, struct smb **ret, struct eddis_error *err);
 
-/* Start a request.  Return 1 if it is done already (smb_take_done does not return it then), else 0.
- * r->rc is the request's result.  A failure of this function, smb_receive or smb_poll is the end of
- * the box.
+/* Start a request.  Return 1 if it is done already (smb_take_done does not return it then), else 0,
+ * or a negative errno.  r->rc is the request's result.  A failure of this function, smb_receive or
+ * smb_poll is the end of the box.
  */
 int smb_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
               struct eddis_error *err);
 
-/* Handle the completion of an operation of this box. */
+/* Handle the completion of an operation of this box.  Return 0 or a negative errno, see smb_start.
+ */
 int smb_receive(struct smb *b, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                 struct eddis_error *err);
 
 /* Continue what does not wait for messages: opening, shared memory, deadlines, and orders that may
- * now be sent.  Return 1 if there was progress, else 0.
+ * now be sent.  Return 1 if there was progress, else 0, or a failure, see smb_start.
  */
 int smb_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 

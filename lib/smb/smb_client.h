@@ -61,7 +61,7 @@ int smb_orders_explain(struct smb_op *op);
 void smb_orders_fini(struct smb *b);
 
 /* Continue an order; set p->over when it is done.  *budget: bytes that may still be moved in this
- * turn.
+ * turn.  Return 0 or a failure of the box; that of the order itself is stored in p.
  */
 int smb_moves_turn(struct smb *b, struct smb_part *p, int64_t now_ns, size_t *budget,
                    struct outbox *out, struct eddis_error *err);

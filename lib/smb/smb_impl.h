@@ -92,7 +92,9 @@ struct smb {
 int smb_client_start(struct smb *b, struct smb_request *r, int64_t now_ns, struct outbox *out,
                      struct eddis_error *err);
 
-/* Continue all requests of this rank.  Return 1 if there was progress, else 0. */
+/* Continue all requests of this rank.  Return 1 if there was progress, else 0, or a failure of the
+ * box.
+ */
 int smb_client_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
 /* Return the rank of the server that a request waits for; -1: none, or it waits for notices. */
@@ -107,11 +109,11 @@ bool smb_client_awaits_memory(const struct smb *b);
 void smb_client_fini(struct smb *b);
 
 /* Start the server of a stripe: listen for orders and send the ranks of this node the place of its
- * memory.  (smb_server.c)
+ * memory.  Return 0 or -ENOMEM.  (smb_server.c)
  */
 int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err);
 
-/* Continue all tasks.  Return 1 if there was progress, else 0. */
+/* Continue all tasks.  Return 1 if there was progress, else 0, or a failure of the box. */
 int smb_server_poll(struct smb *b, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
 /* Check whether a task waits for this node's memory or its next turn. */

@@ -22,6 +22,7 @@ static char *part_data(const struct smb_part *p, size_t at)
 
 /* Count a chunk that was sent or received, and free message m.  If it was received and the request
  * has not timed out, first copy its elements to the request's data.  The `done` function of m.
+ * Return 0.
  */
 static int piece_done(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
@@ -93,7 +94,9 @@ static int part_answered(struct smb *b, struct message *m, struct outbox *out,
                       b->server[stripe], result.seq);
 }
 
-/* Send the part's order to its server, and post the receive of one more answer of that server. */
+/* Send the part's order to its server, and post the receive of one more answer of that server.
+ * Return 0 or -ENOMEM.
+ */
 static int part_send(struct smb *b, struct smb_part *p, struct outbox *out, struct eddis_error *err)
 {
     struct message *m = message_new(b, sizeof(struct work_result));

@@ -13,7 +13,7 @@ static const char *const names[] = {
     [SMB_WAIT] = "wait",       [SMB_FETCH_ADD] = "count",   [SMB_DETACH] = "detachment",
 };
 
-/* Return the name of a buffer's element type, for messages. */
+/* Return the name of a buffer's element type, a constant, for messages. */
 static const char *type_name(enum comm_type type)
 {
     return type == COMM_FLOAT32 ? "float32" : type == COMM_FLOAT64 ? "float64" : "int64";
@@ -61,7 +61,7 @@ static struct smb_user *user_find(const struct smb *b, smb_key key)
 }
 
 /* Record that this rank is attached once to the operation's buffer, of this type and length.
- * -ENOMEM.
+ * Return 0 or -ENOMEM.
  */
 static int user_add(struct smb *b, struct smb_op *op, enum comm_type type, size_t n)
 {

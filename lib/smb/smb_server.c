@@ -52,7 +52,7 @@ static void smb_server_cancel(struct smb *b, int client, uint32_t seq)
 
 /* Handle the order in message m: make a task of it, or handle a hello, goodbye or cancellation.
  * Unless it is the client's last order, post the receive of its next one.  The `done` function of
- * m.
+ * m.  Return 0 or -ENOMEM.
  */
 static int smb_server_order(struct smb *b, struct message *m, struct outbox *out,
                             struct eddis_error *err)
@@ -118,7 +118,7 @@ int smb_server_start(struct smb *b, struct outbox *out, struct eddis_error *err)
 
 /* ---- chunks ---- */
 
-/* Count a chunk that was sent, and free message m; the `done` function of m. */
+/* Count a chunk that was sent, and free message m; the `done` function of m.  Return 0. */
 static int piece_sent(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct task *t = m->who;
@@ -127,7 +127,9 @@ static int piece_sent(struct smb *b, struct message *m, struct outbox *out, stru
     return 0;
 }
 
-/* Add a received chunk to the list of those that task_write writes; the `done` function of m. */
+/* Add a received chunk to the list of those that task_write writes, and return 0; the `done`
+ * function of m.
+ */
 static int piece_arrived(struct smb *b, struct message *m, struct outbox *out,
                          struct eddis_error *err)
 {

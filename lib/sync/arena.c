@@ -16,7 +16,7 @@ enum {
     TAIL = (sizeof(struct sync_trailer) + ALIGN - 1) / ALIGN * ALIGN,
 };
 
-/* Round bytes up to a multiple of ALIGN. */
+/* Return bytes rounded up to a multiple of ALIGN. */
 static size_t align(size_t bytes)
 {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;

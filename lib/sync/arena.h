@@ -37,11 +37,14 @@ struct arena {
     struct bucket_item *item; /* [n_slots] the slots as items of bucket.h, in arena order */
 };
 
-/* Allocate n_slots slots; the caller then fills in n, type and set of each. */
+/* Allocate n_slots slots; the caller then fills in n, type and set of each.  Return 0 or -ENOMEM;
+ * the caller calls arena_fini in either case.
+ */
 int arena_init(struct arena *a, int n_slots, struct eddis_error *err);
 
 /* Compute every slot's offset and get the arena's memory, zeroed.  If the ranks of the node share
  * memory for arenas, use it, so that other ranks read results in place; otherwise allocate memory.
+ * Return 0 or -ENOMEM.
  */
 int arena_place(struct arena *a, const struct comm_place *place, struct eddis_error *err);
 

@@ -32,7 +32,7 @@ struct arena_layout;
 enum { ARENA_LAYOUT_MAX_ITEMS = 2048 };
 
 /* Make a measurement of n_items gradients for the ranks of p; the caller frees *ret by
- * arena_layout_free.
+ * arena_layout_free.  Return 0 or -ENOMEM.
  */
 int arena_layout_new(const struct comm_place *p, int n_items, struct arena_layout **ret,
                      struct eddis_error *err);

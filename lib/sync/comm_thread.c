@@ -57,6 +57,7 @@ static void thread_opened(struct comm_hub *h, int rc, const struct eddis_error *
 
 /* Run the communication thread of a hub, for pthread_create: open the transport, make turns, close
  * the transport.  All in one thread, because MPI must be ended by the thread that initialised it.
+ * Results are in the hub: open_err, close_rc, close_err; return NULL.
  */
 static void *thread_main(void *arg)
 {
@@ -100,7 +101,8 @@ static void hub_free(struct comm_hub *h)
 }
 
 /* Start the hub's thread and wait until the thread has opened the transport.  The thread blocks all
- * signals: they are for the program's threads.  After a failure no thread is left.
+ * signals: they are for the program's threads.  Return 0 or a negative errno, that of opening or
+ * creating the thread; after a failure no thread is left.
  */
 static int hub_start(struct comm_hub *h, struct eddis_error *err)
 {

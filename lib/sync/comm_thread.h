@@ -30,7 +30,8 @@ struct comm_thread; /* one worker's end (endpoint) of a hub */
 typedef int (*comm_thread_open_fn)(void *arg, struct transport **ret, struct eddis_error *err);
 
 /* Start a thread, which opens a transport by open(arg) and later closes it.  Block until the
- * transport is open.  open NULL: one rank, neither thread nor transport.
+ * transport is open.  open NULL: one rank, neither thread nor transport.  The caller frees *ret by
+ * comm_hub_close.  Return 0 or a negative errno, also that of open.
  */
 int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
                   struct eddis_error *err);
@@ -40,17 +41,20 @@ int comm_hub_open(comm_thread_open_fn open, void *arg, struct comm_hub **ret,
  */
 bool comm_hub_lasts(const struct comm_hub *h);
 
-/* End the thread and free h, which must have no ends.  orderly: see transport_close. */
+/* End the thread and free h, which must have no ends.  orderly: see transport_close.  Return 0 or a
+ * negative errno of closing the transport; h is freed in either case.
+ */
 int comm_hub_close(struct comm_hub *h, bool orderly, struct eddis_error *err);
 
 /* Open one more end of hub h; its transport is derived from the hub's transport.  Collective: call
  * it in the same order on all ranks.  Block until the new end can be used; the other ends of h
- * continue meanwhile.
+ * continue meanwhile.  The caller frees *ret by comm_thread_close.  Return 0 or a negative errno.
  */
 int comm_thread_join(struct comm_hub *h, struct comm_thread **ret, struct eddis_error *err);
 
 /* Open a hub and its only end, which uses the hub's transport.  open and arg: see comm_hub_open;
- * NULL: one rank.
+ * NULL: one rank.  The caller frees *ret by comm_thread_close.  Return 0 or a negative errno, as
+ * comm_hub_open.
  */
 int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **ret,
                      struct eddis_error *err);
@@ -59,8 +63,8 @@ int comm_thread_open(comm_thread_open_fn open, void *arg, struct comm_thread **r
 struct comm_place comm_thread_place(const struct comm_thread *t);
 
 /* Set the engine before the first command that needs one; borrow it until comm_thread_close.  Block
- * until no turn of the communication thread is under way.  After a failure call
- * comm_thread_drop_engine.
+ * until no turn of the communication thread is under way.  Return 0 or -ENOMEM.  After a failure
+ * call comm_thread_drop_engine.
  */
 int comm_thread_set_engine(struct comm_thread *t, struct engine *e, struct eddis_error *err);
 
@@ -109,8 +113,9 @@ struct comm_wait {
     struct comm_wait *next; /* used by the communication thread */
 };
 
-/* Wait until the event in w has happened.  -ETIMEDOUT: deadline_ns has passed, w names the missing
- * rank, and the wait may be repeated.  Any other failure is permanent.
+/* Wait until the event in w has happened.  Return 0 or a negative errno; -ETIMEDOUT: deadline_ns
+ * has passed, w names the missing rank, and the wait may be repeated.  Any other failure is
+ * permanent.
  */
 int comm_thread_wait(struct comm_thread *t, struct comm_wait *w, int64_t deadline_ns,
                      struct eddis_error *err);
@@ -146,7 +151,8 @@ void comm_thread_give_up(struct comm_thread *t, const char *why);
 void comm_thread_abort(struct comm_thread *t, int code);
 
 /* Close the end and free t; if comm_thread_open has opened it, also close its hub.  orderly: see
- * transport_close; nothing may be under way then.  Accept NULL.
+ * transport_close; nothing may be under way then.  Accept NULL.  Return 0 or a negative errno of
+ * closing the transport; t is freed in either case.
  */
 int comm_thread_close(struct comm_thread *t, bool orderly, struct eddis_error *err);
 

@@ -474,9 +474,10 @@ static bool is_called(const struct comm_hub *h)
     return h->halts || (h->holder == HOLDER_THREAD && (h->callers || h->stop));
 }
 
-/* Choose how the holder rests: for the shortest duration that any end of the turn asks for, and in
+/* Return how the holder rests: for the shortest duration that any end of the turn asks for, and in
  * the way of the end whose kind is the first in enum order, so that an event of any end is noticed.
- * Store that end's transport in *ret_where.  If no end is in the turn, the kind is REST_NAP.
+ * Store that end's transport, borrowed, in *ret_where; NULL: no end is in the turn.  The kind is
+ * then REST_NAP.
  */
 static struct transport_rest choose_rest(const struct comm_hub *h, int64_t deadline_ns,
                                          struct transport **ret_where)

@@ -24,8 +24,8 @@ static void easgd_close(struct sync *s)
     free(s);
 }
 
-/* Open the algorithm for a worker with a model of its own.  -EINVAL: the place has several ranks,
- * or there are no models to average.
+/* Open the algorithm for a worker with a model of its own.  sync_close frees *ret.  Return 0,
+ * -ENOMEM, or -EINVAL: the place has several ranks, or there are no models to average.
  */
 static int easgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
@@ -54,7 +54,7 @@ static int easgd_begin(struct sync *s, int buffer, int tag, int64_t now_ns, stru
     return 1;
 }
 
-/* Fail with -EPROTO: easgd sends no messages, so none can arrive. */
+/* Return -EPROTO always: easgd sends no messages, so none can arrive. */
 static int easgd_receive(struct sync *s, const struct comm_op *op, int64_t now_ns,
                          struct outbox *out, struct eddis_error *err)
 {

@@ -119,8 +119,8 @@ bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t
 
 /* ---- opening ---- */
 
-/* Add to e the part of element type sync_type[type] and allocate its copy of the centre.  Do
- * nothing if no value has this type in the centre.
+/* Add to e the part of element type sync_type[type] and allocate its copy of the centre.  Return 0
+ * or -ENOMEM.  Do nothing if no value has this type in the centre.
  */
 static int part_open(struct elastic *e, int type, struct eddis_error *err)
 {

@@ -33,7 +33,7 @@
 struct elastic;
 
 /* Open this writer's end of the averaging; the caller frees *ret by elastic_close.  user: stored in
- * each request to the box, so that the algorithm recognises its own requests.
+ * each request to the box, so that the algorithm recognises its own requests.  Return 0 or -ENOMEM.
  */
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err);

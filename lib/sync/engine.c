@@ -80,8 +80,8 @@ static size_t engine_early_bytes(const struct engine *e)
                                          : ENGINE_BUCKET_BYTES;
 }
 
-/* Make the first layout: that of the plan, or else one by bucket size.  -EINVAL: the plan's layout
- * does not fit the parameters.
+/* Make the first layout: that of the plan, or else one by bucket size.  Return 0, -ENOMEM, or
+ * -EINVAL: the plan's layout does not fit the parameters.
  */
 static int engine_lay_out(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
@@ -151,7 +151,9 @@ static int engine_give_buffers(struct engine *e, const struct engine_options *o,
     return rc;
 }
 
-/* Start to measure the layout, if it must be measured and the algorithm can replace its buffers. */
+/* Start to measure the layout, if it must be measured and the algorithm can replace its buffers.
+ * Return 0, also if not, or -ENOMEM.
+ */
 static int engine_open_layout(struct engine *e, const struct engine_options *o,
                               struct eddis_error *err)
 {
@@ -174,7 +176,8 @@ static bool engine_is_half(const struct engine *e, enum sync_wire wire)
 }
 
 /* Set e->weighs, and make the agreement on rounds if several ranks have several sets, or if the
- * ranks' weights must be summed before a round because gradients are or travel as float16.
+ * ranks' weights must be summed before a round because gradients are or travel as float16.  Return
+ * 0 or -ENOMEM.
  */
 static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis_error *err)
 {
@@ -185,7 +188,7 @@ static int engine_open_order(struct engine *e, enum sync_wire wire, struct eddis
 }
 
 /* Lay out the buckets and open the algorithm, the agreement on rounds and the measuring of the
- * layout.
+ * layout.  Return 0 or the first failure; engine_free frees what was opened.
  */
 static int engine_open(struct engine *e, const struct engine_options *o, struct eddis_error *err)
 {
@@ -234,8 +237,8 @@ static int engine_check_sets(const struct engine *e, const struct engine_options
     return 0;
 }
 
-/* Allocate the sets up to the largest set number of a parameter, and the queue of rounds.  -EINVAL:
- * a set has no parameter.
+/* Allocate the sets up to the largest set number of a parameter, and the queue of rounds.  Return
+ * 0, -ENOMEM, or -EINVAL: a set has no parameter.
  */
 static int engine_make_sets(struct engine *e, const struct engine_options *o,
                             struct eddis_error *err)

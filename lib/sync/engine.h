@@ -92,7 +92,10 @@ struct engine_options {
     struct engine_hooks hooks; /* functions may be NULL */
 };
 
-/* Make an engine; the caller frees *ret by engine_free. */
+/* Make an engine; the caller frees *ret by engine_free.  Return 0 or a negative errno; -EINVAL: the
+ * plan's layout does not fit the parameters, or a set has no parameter; -ENOTSUP: no such
+ * algorithm.
+ */
 int engine_new(const struct engine_options *o, struct engine **ret, struct eddis_error *err);
 
 /* Free e.  Accept NULL. */
@@ -173,17 +176,20 @@ struct engine_announcement {
 /* Pack one gradient, at most once in a round.  If the set has no round under way, begin one.  If
  * the ranks' weights are not yet known, keep the announcement and borrow source and factors until
  * the gradient's bucket has left.  Append messages to out, as engine_finish and engine_receive do.
+ * Return 0 or a negative errno.
  */
 int engine_announce(struct engine *e, const struct engine_announcement *a, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);
 
 /* Pack zeros for all gradients of the set that were not announced in this round.  Their results go
- * to the parameters' default destinations, if any.
+ * to the parameters' default destinations, if any.  Return 0 or a negative errno.
  */
 int engine_finish(struct engine *e, int set, int64_t now_ns, struct outbox *out,
                   struct eddis_error *err);
 
-/* Continue after the completed operation op. */
+/* Continue after the completed operation op.  Return 0 or a negative errno; -EPROTO: the ranks'
+ * rounds or layouts differ.
+ */
 int engine_receive(struct engine *e, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                    struct eddis_error *err);
 
@@ -198,7 +204,7 @@ bool engine_polls(const struct engine *e);
 int engine_poll(struct engine *e, int64_t now_ns, struct outbox *out, struct eddis_error *err);
 
 /* Begin an exchange (sync.h) between two steps; the engine chooses the tag.  The exchange is over
- * once engine_exchanges counts it.
+ * once engine_exchanges counts it.  Return 0, or a negative errno: no exchange is then under way.
  */
 int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_ns,
                     struct outbox *out, struct eddis_error *err);

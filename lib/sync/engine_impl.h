@@ -92,7 +92,9 @@ struct engine {
     bool exchanging;
 };
 
-/* Replace the layout by the one that the ranks have agreed on.  No bucket may be under way. */
+/* Replace the layout by the one that the ranks have agreed on.  No bucket may be under way.  Return
+ * 0 or a negative errno; -EPROTO: the layout does not fit this rank's parameters.
+ */
 int engine_take_layout(struct engine *e, struct eddis_error *err);
 
 #endif

@@ -209,7 +209,8 @@ static void round_end(struct engine *e, struct set *s)
 /* Deliver the results of a combined bucket, and end its round if all the round's buckets are
  * combined now.  If the sum of weights in the trailer is not the batch, multiply the results by
  * batch / sum; not if the weights were summed before the round, because the two sums may differ by
- * rounding.  -EPROTO: the ranks' rounds are not the same one, and all its buckets are combined.
+ * rounding.  Return 0 or -EPROTO: the ranks' rounds are not the same one, and all its buckets are
+ * combined.
  */
 static int bucket_unpack(struct engine *e, struct bucket *b, int64_t now_ns,
                          struct eddis_error *err)

@@ -48,7 +48,7 @@ static void hsgd_close(struct sync *s)
 }
 
 /* Allocate the broadcast, the all-reduce of gradients and, on the root, the averaging with the
- * centre.  After a failure hsgd_close frees them.
+ * centre.  Return 0 or a negative errno; hsgd_close frees them also after a failure.
  */
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
@@ -69,7 +69,9 @@ static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_e
     return rc;
 }
 
-/* Open the algorithm for one rank of a group that trains one model.  -EINVAL: o has no models. */
+/* Open the algorithm for one rank of a group that trains one model.  sync_close frees *ret.  Return
+ * 0 or a negative errno; -EINVAL: o has no models.
+ */
 static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct hsgd *h;

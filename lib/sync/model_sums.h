@@ -60,7 +60,9 @@ struct model_sums model_sums_of(int rank, const double sum[MODEL_SUMS]);
 /* Add the reports in `in` to acc.  The order does not matter. */
 void model_sums_combine(struct model_sums *acc, const struct model_sums *in);
 
-/* Compare the models of all combined reports, and find the worker that differs. */
+/* Return what a comparison of the models of all combined reports finds, with the worker that
+ * differs, if any.
+ */
 struct model_finding model_sums_judge(const struct model_sums *s);
 
 #endif

@@ -28,7 +28,9 @@ struct round_name {
     double weight; /* this rank's weight in the round */
 };
 
-/* Make the agreement on rounds for the ranks of p; the caller frees *ret by round_order_free. */
+/* Make the agreement on rounds for the ranks of p; the caller frees *ret by round_order_free.
+ * Return 0 or -ENOMEM.
+ */
 int round_order_new(const struct comm_place *p, struct round_order **ret, struct eddis_error *err);
 
 /* Free o.  Accept NULL. */

@@ -120,8 +120,8 @@ struct sync_setup {
     struct sync_options options;
 };
 
-/* Open the algorithm of this name with `setup`; the caller frees *ret by sync_close.  -ENOTSUP: no
- * algorithm has this name.
+/* Open the algorithm of this name with `setup`; the caller frees *ret by sync_close.  Return 0 or a
+ * negative errno; -ENOTSUP: no algorithm has this name.
  */
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
               struct eddis_error *err);
@@ -129,8 +129,8 @@ int sync_open(const char *name, const struct sync_setup *setup, struct sync **re
 /* Check whether the algorithm's buffers can be replaced after sync_open. */
 bool sync_can_lay_out(const struct sync *s);
 
-/* Replace the algorithm's buffers.  No buffer may be under way.  After a failure only sync_close
- * may follow.
+/* Replace the algorithm's buffers.  No buffer may be under way.  Return 0 or a negative errno,
+ * after which only sync_close may follow.
  */
 int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                  struct eddis_error *err);
@@ -139,13 +139,14 @@ int sync_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers
 void sync_step(struct sync *s);
 
 /* Start to combine a buffer in place.  No other traffic may use `tag` until the buffer is combined.
- * Return 1 if the buffer is already combined, else 0.  After a failure only sync_close may follow.
+ * Return 1 if the buffer is already combined, else 0, or a failure, after which only sync_close may
+ * follow.
  */
 int sync_begin(struct sync *s, int buffer, int tag, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
 
 /* Continue after the completed operation op.  Return the number of the buffer that it completes
- * plus 1, or 0 if it completes none.
+ * plus 1, 0 if it completes none, or a failure.
  */
 int sync_receive(struct sync *s, const struct comm_op *op, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);

@@ -49,8 +49,8 @@ static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type typ
     return r->wire == SYNC_WIRE_FLOAT16 ? COMM_FLOAT16 : COMM_BFLOAT16;
 }
 
-/* Replace all collectives by one all-reduce for each buffer.  After a failure only some exist, and
- * allreduce_close must follow.
+/* Replace all collectives by one all-reduce for each buffer.  Return 0 or a negative errno.  After
+ * a failure only some exist, and allreduce_close must follow.
  */
 static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, int n_buffers,
                              struct eddis_error *err)
@@ -80,7 +80,9 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
     return 0;
 }
 
-/* Open the algorithm with an all-reduce for each buffer. */
+/* Open the algorithm with an all-reduce for each buffer.  sync_close frees *ret.  Return 0 or a
+ * negative errno.
+ */
 static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
 {
     struct reducer *r = calloc(1, sizeof *r);

@@ -28,8 +28,8 @@ static int open_bare(hwloc_topology_t *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Parse a list of cores like "0-3,8" into set.  -EINVAL: it has another form, is empty or without
- * an end.  The characters are checked here, because hwloc is lenient ("3-" has no end).
+/* Parse a list of cores like "0-3,8" into set.  Return 0 or -EINVAL: it has another form, is empty
+ * or without an end.  The characters are checked here, because hwloc is lenient ("3-" has no end).
  */
 static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *err)
 {
@@ -41,8 +41,8 @@ static int parse_list(const char *cpus, hwloc_bitmap_t set, struct eddis_error *
 }
 
 /* Bind this process to those cores of the list `cpus` that it may use; `set` is overwritten.
- * -EINVAL: `cpus` is not a list of cores, or the process may use none of them; else the errno of
- * binding.
+ * Return 0; -EINVAL: `cpus` is not a list of cores, or the process may use none of them; else the
+ * errno of binding.
  */
 static int bind_to(hwloc_topology_t t, const char *cpus, hwloc_bitmap_t set,
                    struct eddis_error *err)

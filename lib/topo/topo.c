@@ -16,7 +16,7 @@ struct topo {
     int n_numa;
 };
 
-/* Borrow the set of cores of NUMA node t->numa[index]. */
+/* Borrow the set of cores of NUMA node t->numa[index].  Valid until topo_close. */
 static hwloc_const_bitmap_t cores_of(const struct topo *t, int index)
 {
     return t->numa[index]->cpuset;

@@ -16,11 +16,12 @@
 struct topo;
 
 /* Read the topology of this machine; with `devices` also its PCI devices, which takes longer.
- * Blocks. topo_close frees *ret.
+ * Blocks. topo_close frees *ret.  Return 0 or a negative errno.
  */
 int topo_open(bool devices, struct topo **ret, struct eddis_error *err);
 
-void topo_close(struct topo *t); /* free the topology; accepts NULL */
+/* Free the topology.  Accept NULL. */
+void topo_close(struct topo *t);
 
 /* Set sockets, cores, threads, n_numa, memory_bytes and cpu_model (if known) of *p, and append one
  * DEVICE_CPU for each NUMA node, with measurements NAN.  If the list of a node's cores is too long
@@ -37,13 +38,13 @@ int topo_cores(const struct topo *t, int index);
 /* Return the total size of the last-level caches of a NUMA node's cores in bytes; 0: unknown. */
 int64_t topo_cache_bytes(const struct topo *t, int index);
 
-/* Write the nearest cores and NUMA node of a PCI device ("0000:17:00.0") to ret.  -ENOENT: hwloc
- * does not see the device.
+/* Write the nearest cores and NUMA node of a PCI device ("0000:17:00.0") to ret.  Return 0 or
+ * -ENOENT: hwloc does not see the device.
  */
 int topo_locate(const struct topo *t, const char *pci, struct device *ret, struct eddis_error *err);
 
-/* Bind this process with all its threads to a list of cores, "0-3,8".  -EINVAL: not a list, or the
- * process may use none of them.
+/* Bind this process with all its threads to a list of cores, "0-3,8".  Return 0 or a negative
+ * errno; -EINVAL: not a list, or the process may use none of them.
  */
 int topo_bind(const char *cpus, struct eddis_error *err);
 

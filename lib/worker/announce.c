@@ -62,7 +62,7 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
     return 0;
 }
 
-/* Return the parameter whose member `command` contains m. */
+/* Return the parameter (never NULL) whose member `command` contains m. */
 static struct parameter *batch_parameter(struct command *m)
 {
     return (struct parameter *)((char *)m - offsetof(struct parameter, command.command));

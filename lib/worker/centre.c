@@ -63,7 +63,7 @@ struct keys {
 };
 
 /* Create the counter, and a centre buffer for each element type that parameters have, in the Soft
- * Memory Box and store their keys in *ret.  Only rank 0 calls this.
+ * Memory Box and store their keys in *ret.  Only rank 0 calls this.  Return 0 or a negative errno.
  */
 static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err)
 {
@@ -81,7 +81,9 @@ static int keys_make(struct centre *m, struct keys *ret, struct eddis_error *err
     return rc;
 }
 
-/* Replace m->value by a new list of the address, size and type of every parameter.  -ENOMEM. */
+/* Replace m->value by a new list of the address, size and type of every parameter.  Return 0, or
+ * -ENOMEM with m->value NULL.
+ */
 static int centre_list_values(struct centre *m, struct eddis_error *err)
 {
     const struct parameters *all = m->parameters;
@@ -97,7 +99,8 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
 }
 
 /* Set m->halves.n to the number of 16-bit elements and allocate m->halves.kept for them.  On ranks
- * that are not their group's root n stays 0: only the root exchanges with the centre.  -ENOMEM.
+ * that are not their group's root n stays 0: only the root exchanges with the centre.  Return 0 or
+ * -ENOMEM.
  */
 static int centre_list_halves(struct centre *m, struct eddis_error *err)
 {
@@ -111,7 +114,9 @@ static int centre_list_halves(struct centre *m, struct eddis_error *err)
     return h->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
 }
 
-/* Free m->value and m->halves and make them anew from the registered parameters.  -ENOMEM. */
+/* Free m->value and m->halves and make them anew from the registered parameters.  Return 0 or
+ * -ENOMEM.
+ */
 static int centre_list(struct centre *m, struct eddis_error *err)
 {
     int rc = centre_list_values(m, err);
@@ -272,8 +277,9 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 
 enum { AT_CHECKPOINT, AT_END };
 
-/* Replace each of m->where by its minimum over all workers, waiting until the deadline.  After
- * -ETIMEDOUT the all-reduce stays in m->say, and the next call continues it.
+/* Replace each of m->where by its minimum over all workers, waiting until the deadline.  Return 0
+ * or a negative errno; after -ETIMEDOUT the all-reduce stays in m->say, and the next call continues
+ * it.
  */
 static int centre_least(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {

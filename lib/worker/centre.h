@@ -54,7 +54,7 @@ struct centre {
 void centre_close(struct centre *m);
 
 /* Create the centre and the shared counter of samples in the Soft Memory Box, and draw the first
- * samples.  Called before the engine exists.  Collective.
+ * samples.  Called before the engine exists.  Collective.  Return 0 or a negative errno.
  */
 int centre_commit(struct centre *m, struct eddis_error *err);
 
@@ -62,7 +62,7 @@ int centre_commit(struct centre *m, struct eddis_error *err);
 struct sync_models centre_setup(struct centre *m);
 
 /* Allocate halves.centre, if there are 16-bit parameters, for the next SYNC_ADOPT to fill in for a
- * checkpoint.  At the end of the job centre_finish allocates it.
+ * checkpoint.  At the end of the job centre_finish allocates it.  Return 0 or -ENOMEM.
  */
 int centre_halves_want(struct centre *m, struct eddis_error *err);
 
@@ -73,32 +73,37 @@ int centre_halves_want(struct centre *m, struct eddis_error *err);
  */
 void centre_halves_give(struct centre *m, float *centre_taken, const float *kept);
 
-/* Set the address of a parameter's value.  -EBUSY: an exchange is under way. */
+/* Set the address of a parameter's value.  Return 0 or -EBUSY: an exchange is under way, the
+ * address is unchanged.
+ */
 int centre_move(struct centre *m, int parameter, void *value, struct eddis_error *err);
 
 /* Check whether an exchange is due before this step, which is not the first. */
 bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period);
 
-/* Exchange with the centre between two steps if it is due, every `period` steps.  -ETIMEDOUT:
- * repeat the call to continue.
+/* Exchange with the centre between two steps if it is due, every `period` steps.  Return 0, also if
+ * it is not due, or a negative errno; -ETIMEDOUT: repeat the call to continue.
  */
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
 
-/* Exchange with the centre now, for a reason other than SYNC_STEP.  -ETIMEDOUT: repeat the call to
- * continue.
+/* Exchange with the centre now, for a reason other than SYNC_STEP.  Return 0 or a negative errno;
+ * -ETIMEDOUT: repeat the call to continue.
  */
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
-/* Wait for an exchange that timed out, so that nothing writes to the parameters any more. */
+/* Wait for an exchange that timed out, so that nothing writes to the parameters any more.  Return
+ * 0, also if there is none, or a negative errno; -ETIMEDOUT: the exchange is still under way.
+ */
 int centre_rest(struct centre *m, struct eddis_error *err);
 
 /* Detach from the centre, so that the next step creates it again from the parameters at that time.
- * Call it between two steps, or at the end.  Collective.
+ * Call it between two steps, or at the end.  Collective.  Return 0 or, on all workers, a negative
+ * errno.
  */
 int centre_go_back(struct centre *m, struct eddis_error *err);
 
-/* Make the first group's parameters the centre, before the first step.  Collective.  -ETIMEDOUT:
- * the next call continues.
+/* Make the first group's parameters the centre, before the first step.  Collective.  Return 0 or a
+ * negative errno; -ETIMEDOUT: the next call continues.
  */
 int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
@@ -111,7 +116,9 @@ int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err
 /* Check whether the start or the end has timed out and must be continued before any other call. */
 bool centre_is_amidst(const struct centre *m);
 
-/* Wait until all workers are at a checkpoint and none is at the end.  Collective. */
+/* Wait until all workers are at a checkpoint and none is at the end.  Collective.  Return 0 or a
+ * negative errno.
+ */
 int centre_meet(struct centre *m, struct eddis_error *err);
 
 /* Return how many checkpoints are due when the job has done this many samples. */

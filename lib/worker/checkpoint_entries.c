@@ -26,7 +26,7 @@ int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpo
 }
 
 /* Check that c is a checkpoint opened for reading, and that the call's other arguments are
- * `complete`: none that is needed is NULL.  -EINVAL if not.
+ * `complete`: none that is needed is NULL.  Return 0 or -EINVAL.
  */
 static int check_call(const struct eddis_checkpoint *c, bool complete, struct eddis_error *err)
 {

@@ -58,7 +58,8 @@ static int64_t step_of_done(const struct centre *m, int64_t done)
 /* ---- writing ---- */
 
 /* Wait until the centre has all increments, copy this worker's parameters to k->local, and replace
- * them by the centre; on rank 0 also request the centre's float32 values.  Collective.
+ * them by the centre; on rank 0 also request the centre's float32 values.  Collective.  Return 0 or
+ * a negative errno.
  */
 static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *k,
                                     struct eddis_error *err)
@@ -82,7 +83,7 @@ static int checkpoint_models_centre(struct centre *m, struct checkpoint_models *
 }
 
 /* Set k->left and k->n_left to the ranges of samples that are left, on rank 0 only.  The shared
- * counter is frozen meanwhile.  Collective.
+ * counter is frozen meanwhile.  Collective.  Return 0 or a negative errno.
  */
 static int checkpoint_models_samples(struct centre *m, struct checkpoint_models *k,
                                      struct eddis_error *err)
@@ -96,7 +97,8 @@ static int checkpoint_models_samples(struct centre *m, struct checkpoint_models 
 }
 
 /* Set k->step from the samples done, which only rank 0 knows, to the same value on all workers.  A
- * worker's own step number does not count the job's steps.  Collective.
+ * worker's own step number does not count the job's steps.  Collective.  Return 0 or a negative
+ * errno.
  */
 static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -106,7 +108,8 @@ static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
 }
 
 /* With several models, wait until all workers are at the checkpoint, then collect the centre
- * (unless the parameters are the centre already) and the samples left.  Collective.
+ * (unless the parameters are the centre already) and the samples left.  Collective.  Return 0 or a
+ * negative errno.
  */
 static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -160,7 +163,8 @@ static size_t group_bytes(const struct centre *m)
 }
 
 /* On rank 0, if some samples of an epoch are dropped, write to the checkpoint how many are used:
- * steps and positions count only these.
+ * steps and positions count only these.  Return 0, also if nothing is written, or the failure of
+ * checkpoint_put.
  */
 static int put_used(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
@@ -172,7 +176,7 @@ static int put_used(const struct centre *m, struct checkpoint *files, struct edd
 }
 
 /* On a group's root, write the group's members, its own model and its float32 copy of 16-bit
- * parameters (if it has any) to the checkpoint.
+ * parameters (if it has any) to the checkpoint.  Return 0 or the failure of checkpoint_put.
  */
 static int put_models(const struct centre *m, const struct checkpoint_models *k,
                       struct checkpoint *files, struct eddis_error *err)
@@ -189,7 +193,7 @@ static int put_models(const struct centre *m, const struct checkpoint_models *k,
 }
 
 /* On rank 0, write the centre's float32 values of 16-bit parameters, if known, to the checkpoint;
- * also at the end, when no group has its own model.
+ * also at the end, when no group has its own model.  Return 0 or the failure of checkpoint_put.
  */
 static int put_centre(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
 {
@@ -266,8 +270,8 @@ static int left_of_step(const struct centre *m, int64_t step, struct range *ret)
 }
 
 /* Convert number [1 + 2 n], the list in a file, to ranges ret [n].  *ret_total: samples of all
- * epochs of the job that wrote the list.  -EBADMSG: the ranges are not in order, or do not fit the
- * total.
+ * epochs of the job that wrote the list.  Return 0 or -EBADMSG: the ranges are not in order, or do
+ * not fit the total.
  */
 static int samples_parse(const int64_t *number, size_t n, struct range *ret, int64_t *ret_total,
                          struct eddis_error *err)
@@ -306,7 +310,8 @@ static size_t samples_fit(struct range *left, size_t n, int64_t before, int64_t 
 }
 
 /* Store the samples that are left in *ret [*ret_n], which the caller frees: those that the
- * checkpoint lists, or else those that follow its step.  -EBADMSG: the list is damaged.
+ * checkpoint lists, or else those that follow its step.  Return 0 or a negative errno, and then
+ * *ret is unchanged; -EBADMSG: the list is damaged.
  */
 static int get_samples(const struct centre *m, const struct checkpoint *files, struct range **ret,
                        size_t *ret_n, struct eddis_error *err)
@@ -425,7 +430,8 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
 
 /* Read from a checkpoint what only this worker's group has: its own model, and the float32 values
  * of the parameters that are 16-bit, those of the center and those of the group's model.  Members
- * of *own that the checkpoint does not hold stay NULL.
+ * of *own that the checkpoint does not hold stay NULL.  Return 0 or a negative errno of reading;
+ * the caller frees the members in either case.
  */
 static int get_own(const struct centre *m, const struct checkpoint *files, struct own_model *own,
                    struct eddis_error *err)
@@ -441,7 +447,7 @@ static int get_own(const struct centre *m, const struct checkpoint *files, struc
 
 /* Set the counts of checkpoints in m after a restore, with so many samples done.  Checkpoints that
  * are due by then count as made, and so do those requested by plans that every worker knows.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, int64_t done,
                              struct eddis_error *err)
@@ -458,7 +464,7 @@ static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, 
 }
 
 /* Detach from the centre and keep *own for the next centre_start.  Takes own->local and own->centre
- * and sets them to NULL; own->kept is copied.  Collective.
+ * and sets them to NULL; own->kept is copied.  Collective.  Return 0 or a negative errno.
  */
 static int models_go_back(struct centre *m, struct plan_switch *plan_switch, struct own_model *own,
                           int64_t done, struct eddis_error *err)

@@ -25,11 +25,12 @@ struct checkpoint_models {
 };
 
 /* Wait until all workers are at a checkpoint, and collect the library's state for it.  Collective.
+ * Return 0 or a negative errno; the caller calls checkpoint_models_release on *ret in either case.
  */
 int checkpoint_models_take(struct centre *m, struct checkpoint_models *ret,
                            struct eddis_error *err);
 
-/* Write the collected state to the files. */
+/* Write the collected state to the files.  Return 0 or the failure of checkpoint_put. */
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err);
 
@@ -37,7 +38,7 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
 void checkpoint_models_release(struct centre *m, struct checkpoint_models *k);
 
 /* Check that steps and positions of a checkpoint refer to the same samples in this job (drop_last,
- * min_count).  -EINVAL if not.
+ * min_count).  Return 0; -EINVAL if not; or the failure of checkpoint_get.
  */
 int checkpoint_models_check(const struct centre *m, const struct checkpoint *files,
                             struct eddis_error *err);
@@ -51,7 +52,8 @@ int checkpoint_models_own(const struct centre *m, const struct checkpoint *files
 
 /* Continue with the samples that the checkpoint has left to do, even if this job is at a later
  * step.  Groups with the same members continue with their own models.  *ret_done: samples of the
- * job done before the checkpoint; 0 if its step implies them.  Collective.
+ * job done before the checkpoint; 0 if its step implies them.  Collective.  Return 0 or a negative
+ * errno; -EINVAL: before eddis_commit.
  */
 int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
                               const struct checkpoint *files, int64_t *ret_done,

@@ -50,8 +50,8 @@ static void save_free(struct eddis_checkpoint *c)
 }
 
 /* Check that a checkpoint may begin or be restored now: no step is under way, and no call of
- * eddis_finish or eddis_step_begin that timed out has to be repeated first.  -EINVAL if not, or if
- * ret is NULL.
+ * eddis_finish or eddis_step_begin that timed out has to be repeated first.  Return 0, or -EINVAL
+ * if not, or if ret is NULL.
  */
 static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, struct eddis_error *err)
 {
@@ -66,8 +66,8 @@ static int save_check(const struct eddis *e, struct eddis_checkpoint **ret, stru
     return rc;
 }
 
-/* Check that the data set is known, since a step number means nothing without it.  -EINVAL if not:
- * a checkpoint cannot be `what`, "written" or "restored".
+/* Check that the data set is known, since a step number means nothing without it.  Return 0, or
+ * -EINVAL if not: a checkpoint cannot be `what`, "written" or "restored".
  */
 static int save_check_data(struct samples *s, const char *what, struct eddis_error *err)
 {
@@ -148,7 +148,8 @@ void checkpoint_save_close(struct checkpoint_save *s)
 }
 
 /* Create the checkpoint's part in a folder, on rank 0, as checkpoint_begin.  Fence the folder
- * before if this process has not fenced it, or if it was removed since.
+ * before if this process has not fenced it, or if it was removed since.  Return 0 or a negative
+ * errno, with *ret, as checkpoint_begin does.
  */
 static int save_begin(struct checkpoint_save *s, const char *folder, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
@@ -187,8 +188,8 @@ static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[P
 }
 
 /* Create the checkpoint's folder on rank 0, then join it on the others; folder NULL: the job's
- * folder.  *ret stays NULL on a worker that passes, except on rank 0.  -ENOENT: there is no folder.
- * Collective, but a failure to join is only this worker's.
+ * folder.  *ret stays NULL on a worker that passes, except on rank 0.  Return 0 or a negative
+ * errno; -ENOENT: there is no folder.  Collective, but a failure to join is only this worker's.
  */
 static int save_files(struct checkpoint_save *s, const char *folder, bool passes, int64_t step,
                       struct checkpoint **ret, struct eddis_error *err)
@@ -293,7 +294,7 @@ int eddis_checkpoint_put(struct eddis_checkpoint *c, const char *name, const voi
 }
 
 /* Add the other workers' lists of files to rank 0's c->files.  A failure that one worker notices by
- * itself, lack of memory, fails on all.  Collective.
+ * itself, lack of memory, fails on all.  Collective.  Return 0 or a negative errno.
  */
 static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 {
@@ -328,7 +329,7 @@ static int save_gather(struct eddis_checkpoint *c, struct eddis_error *err)
 
 /* Complete the checkpoint on rank 0 and close it on the others; frees c->files.  On success note
  * its step in c->e->save.farthest.  Rank 0 also removes later checkpoints that were undone when the
- * job went back, so that no restart resumes from them.
+ * job went back, so that no restart resumes from them.  Return 0 or a negative errno.
  */
 static int save_finish(struct eddis_checkpoint *c, const struct checkpoint_meta *meta, int keep,
                        struct eddis_error *err)
@@ -421,7 +422,9 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 
 /* ---- reading ---- */
 
-/* Check that the checkpoint's data set, batch and seed are those of this job.  -EINVAL if not. */
+/* Check that the checkpoint's data set, batch and seed are those of this job.  Return 0, or -EINVAL
+ * if not.
+ */
 static int restore_check(const struct eddis *e, const struct checkpoint_meta *m,
                          struct eddis_error *err)
 {

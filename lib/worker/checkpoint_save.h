@@ -47,11 +47,12 @@ struct eddis_checkpoint {
 
 /* Take part, during an exit of the process, in a checkpoint that other workers write.  The
  * checkpoint lacks what this program would put into it, so all workers discard it.  Collective.
+ * Return 1: it is discarded; or a negative errno.
  */
 int checkpoint_save_pass(struct eddis *e, struct eddis_error *err);
 
-/* Check that c is a checkpoint opened for reading (whole) or one being written (not whole).
- * -EINVAL: c is NULL, or not of the kind that `whole` says.
+/* Check that c is a checkpoint opened for reading (whole) or one being written (not whole).  Return
+ * 0; -EINVAL: c is NULL, or not of the kind that `whole` says.
  */
 int checkpoint_save_check(const struct eddis_checkpoint *c, bool whole, struct eddis_error *err);
 

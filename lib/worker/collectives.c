@@ -41,8 +41,8 @@ static void request_send(struct collectives *c, enum request_level level, struct
     comm_thread_send(c->waiter.thread, &q->r.command);
 }
 
-/* Allocate an empty request.  NULL without memory: err is set, and `taken`, the collective that the
- * request was for, is freed.
+/* Return a new empty request, which the caller frees.  NULL without memory: err is set, and
+ * `taken`, the collective that the request was for, is freed.
  */
 static struct eddis_request *request_new(struct collective *taken, struct eddis_error *err)
 {
@@ -115,7 +115,7 @@ static bool has_buffer(const struct eddis_collective *k)
     return k->kind != EDDIS_BARRIER;
 }
 
-/* Check kind, scope and buffers of a call.  -EINVAL if not valid. */
+/* Check kind, scope and buffers of a call.  Return 0, or -EINVAL if not valid. */
 static int call_check(const struct eddis_collective *k, struct eddis_error *err)
 {
     if (k->kind < EDDIS_ALLREDUCE || k->kind > EDDIS_BARRIER)
@@ -264,8 +264,9 @@ static bool request_clashes(const struct collectives *c, const struct eddis_requ
 }
 
 /* Look for this very call among the requests that timed out.  If found, store its request in *ret
- * and clear its mark, so that the caller waits for it; otherwise *ret is NULL.  -EBUSY: a different
- * timed-out call still uses the buffer, so both results would be wrong.
+ * and clear its mark, so that the caller waits for it; otherwise *ret is NULL.  Return 0, also if
+ * not found, or -EBUSY: a different timed-out call still uses the buffer, so both results would be
+ * wrong.
  */
 static int request_again(struct collectives *c, const struct eddis_collective *k,
                          struct eddis_request **ret, struct eddis_error *err)
@@ -293,8 +294,8 @@ static int request_again(struct collectives *c, const struct eddis_collective *k
     return 0;
 }
 
-/* Wait for a blocking call's request and free it.  After -ETIMEDOUT keep it and mark it, so that
- * the same call can continue it.
+/* Wait for a blocking call's request and free it.  Return 0 or its failure.  After -ETIMEDOUT keep
+ * it and mark it, so that the same call can continue it.
  */
 static int request_finish(struct collectives *c, struct eddis_request *q, int64_t timeout_ns,
                           struct eddis_error *err)
@@ -313,6 +314,7 @@ static int request_finish(struct collectives *c, struct eddis_request *q, int64_
 
 /* Wait for a request; after a timeout end all communication.  Otherwise the caller could free the
  * buffer, and other ranks would match this rank's next collective with the one that it gave up.
+ * Return 0 or the request's failure, with -ETIMEDOUT.
  */
 int collectives_request_wait(struct collectives *c, struct eddis_request *q,
                              struct eddis_error *err)
@@ -325,7 +327,7 @@ int collectives_request_wait(struct collectives *c, struct eddis_request *q,
     return rc < 0 ? eddis_fail(err, rc, "%s", why.text) : rc;
 }
 
-/* Run a collective of all ranks to its end, as collectives_request_wait. */
+/* Run a collective of all ranks to its end, and return as collectives_request_wait does. */
 static int run(struct collectives *c, const struct eddis_collective *k, struct eddis_error *err)
 {
     struct eddis_request *q;

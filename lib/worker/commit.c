@@ -41,8 +41,8 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     return rc < 0 ? rc : 0;
 }
 
-/* Give the samples the data set of eddis_set_data, unless they have one.  -EINVAL: no sample of an
- * epoch is used.
+/* Give the samples the data set of eddis_set_data, unless they have one.  Return 0 or a negative
+ * errno; -EINVAL: no sample of an epoch is used.
  */
 static int commit_data(struct eddis *e, struct eddis_error *err)
 {
@@ -71,7 +71,7 @@ static const struct comm_choice *commit_choice(const struct eddis *e)
 
 /* Create memory that the ranks of a node share for gradients, unless the plan or the system forbids
  * it, or every worker is its own group.  A failure to share is an error only if a replayed plan
- * wants it.  Collective.
+ * wants it.  Collective.  Return 0, also if nothing is shared, or a negative errno.
  */
 static int commit_share(struct eddis *e, struct eddis_error *err)
 {
@@ -109,7 +109,8 @@ static int commit_nodes(const struct eddis *e)
 }
 
 /* Measure which kinds of all-reduce are best, store them in e->limits and publish the choice; drop
- * the shared memory if messages are faster.  *ret: the network's cost.  Collective.
+ * the shared memory if messages are faster.  *ret: the network's cost.  Collective.  Return 0 or a
+ * negative errno.
  */
 static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
@@ -133,7 +134,7 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
 /* Choose the kinds of all-reduce: by a replayed plan, or else by measurement if the options ask for
  * it; store them in e->limits and let the places refer to them.  Otherwise leave all as it is
  * (choose by size), also if every worker is its own group, since there are no all-reduces then.
- * *ret: the network's cost, if the kinds were chosen.  Collective.
+ * *ret: the network's cost, if the kinds were chosen.  Collective.  Return 0 or a negative errno.
  */
 static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
@@ -205,7 +206,7 @@ static void hook_laid_out(void *arg, const struct bucket_layout *l)
 }
 
 /* Create the engine in *ret from the registered parameters and the choices made; the caller frees
- * it.  Collective only in what engine_new does.
+ * it.  Collective only in what engine_new does.  Return 0 or the failure of engine_new.
  */
 static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct engine **ret,
                          struct eddis_error *err)
@@ -281,7 +282,7 @@ static void commit_show(struct eddis *e)
 #define OPEN_LOOK_NS CLOCK_MS
 
 /* Wait until this node's board has a plan, the driver's answer to commit_show, and store the newest
- * version in *ret_version.  -ETIMEDOUT: there is none within timeouts.launch.
+ * version in *ret_version.  Return 0 or -ETIMEDOUT: there is none within timeouts.launch.
  */
 static int commit_wait_plan(const struct eddis *e, int64_t *ret_version, struct eddis_error *err)
 {
@@ -315,6 +316,7 @@ static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error
 
 /* Choose the mode that was open until now ("auto"): publish the model, wait for the driver's plan
  * and take the newest version that all workers have.  If one worker fails, all fail.  Collective.
+ * Return 0 or the failure.
  */
 static int commit_settle(struct eddis *e, struct eddis_error *err)
 {

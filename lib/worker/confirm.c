@@ -72,7 +72,7 @@ static void pair_init(struct pair *p, const struct confirming *c, int with)
 }
 
 /* Copy data [bytes] from member `second` (0 or 1) of the pair to the other member.  A rank alone
- * runs an empty collective.
+ * runs an empty collective.  Return 0 or a negative errno.
  */
 static int copy(const struct confirming *c, const struct pair *p, void *data, size_t bytes,
                 int second, struct eddis_error *err)
@@ -85,7 +85,8 @@ static int copy(const struct confirming *c, const struct pair *p, void *data, si
 }
 
 /* Send a message of so many bytes from member `second` of the pair to the other, and wait for the
- * answer; *ret_s: seconds between the two, valid on the sender.
+ * answer; *ret_s: seconds between the two, valid on the sender.  Return 0 or the failure of the
+ * communication.
  */
 static int message(const struct confirming *c, const struct pair *p, size_t bytes, int second,
                    double *ret_s, struct eddis_error *err)
@@ -117,7 +118,8 @@ static double better(const struct speed *s, double now)
 }
 
 /* Measure the speed from member `second` of the pair to the other and store it in *s on both.
- * s->was must be set on the sender; the other member gets it.
+ * s->was must be set on the sender; the other member gets it.  Return 0 or the failure of the
+ * communication.
  */
 static int measure(const struct confirming *c, const struct pair *p, int second, struct speed *s,
                    struct eddis_error *err)
@@ -163,7 +165,7 @@ static int row_of(const struct confirming *c, int turn)
 }
 
 /* Measure both directions of this rank's link in this turn, if row_of has one.  Every rank takes
- * part in every turn.  Collective.
+ * part in every turn.  Collective.  Return 0 or the failure of the communication.
  */
 static int take_turn(struct confirming *c, int turn, struct eddis_error *err)
 {
@@ -224,7 +226,7 @@ static struct own own_of(const struct confirming *c)
 
 /* Store in *ret, on all ranks, ends and speeds of the link that changed most: the slowest if
  * `slower`, otherwise the fastest.  `mine`: it is one of this rank's; the lowest such rank fills it
- * in.  Collective.
+ * in.  Collective.  Return 0 or a negative errno.
  */
 static int name_link(const struct confirming *c, const struct own *o, bool slower, bool mine,
                      struct network_check *ret, struct eddis_error *err)
@@ -245,7 +247,7 @@ static int name_link(const struct confirming *c, const struct own *o, bool slowe
 }
 
 /* Combine the results of all ranks into *ret, the same on all; leave it as it is if no rank has a
- * link.  Collective.
+ * link.  Collective.  Return 0 or a negative errno.
  */
 static int sum_up(const struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {
@@ -265,7 +267,7 @@ static int sum_up(const struct confirming *c, struct network_check *ret, struct 
 }
 
 /* Measure all links, in up to PASSES passes, until ret->holds: the network is as expected.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 static int measure_all(struct confirming *c, struct network_check *ret, struct eddis_error *err)
 {

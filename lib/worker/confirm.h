@@ -13,6 +13,7 @@
 
 /* Measure the links that the area (may be NULL) names and compare them with the earlier
  * measurement.  ret->known is 0 if the area names none.  Collective; *ret is the same on all ranks.
+ * Return 0, whatever the result of the comparison, or a negative errno.
  */
 int confirm_network(struct collectives *all, const struct board_area *area,
                     struct network_check *ret, struct eddis_error *err);

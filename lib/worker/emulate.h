@@ -32,8 +32,9 @@ double emulate_step_s(const struct emulation *m, int64_t step, int64_t count);
 /* Begin an emulated step: compute until_ns. */
 void emulate_begin(struct emulation *m, int64_t step, int64_t count, int64_t now_ns);
 
-/* Sleep until the emulated step's compute time is over, at most until deadline_ns (-ETIMEDOUT).
- * Set overrun_ns to the time by which the real work took longer.
+/* Sleep until the emulated step's compute time is over, at most until deadline_ns.  Return 0, also
+ * if nothing is emulated, or -ETIMEDOUT at that deadline.  Once that time is over, set overrun_ns
+ * to the time by which the real work took longer.
  */
 int emulate_wait(struct emulation *m, int64_t step, int64_t deadline_ns, struct eddis_error *err);
 

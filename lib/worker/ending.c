@@ -43,7 +43,8 @@ static bool finish_alone(struct eddis *e)
 }
 
 /* Check that this worker has no step left or wants to end early, and that it is between two steps.
- * -EINVAL: there is a step to do, or one is under way; -ETIMEDOUT: not known until the deadline.
+ * Return 0; -EINVAL: there is a step to do, or one is under way; -ETIMEDOUT: not known until the
+ * deadline.
  */
 static int finish_check(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -85,8 +86,8 @@ static void finish_stop(struct eddis *e)
     samples_stop(&e->samples, e->samples.step - 1);
 }
 
-/* With one model, wait until all workers have ended their steps.  -ETIMEDOUT: the next call
- * continues.
+/* With one model, wait until all workers have ended their steps.  Return 0 or a negative errno;
+ * -ETIMEDOUT: the next call continues.
  */
 static int finish_meet(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -150,20 +151,21 @@ bool ending_may_finish(struct eddis *e)
            samples_has(&e->samples, next, LAST_LOOK_NS, NULL) == 0;
 }
 
-/* Call eddis_wait with the handle arg; a leave_call_fn. */
+/* Call eddis_wait with the handle arg and return its result; a leave_call_fn. */
 static int exit_wait(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     return eddis_wait(arg, timeout_ns, err);
 }
 
-/* Call eddis_finish with the handle arg; a leave_call_fn. */
+/* Call eddis_finish with the handle arg and return its result; a leave_call_fn. */
 static int exit_finish(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {
     return eddis_finish(arg, timeout_ns, err);
 }
 
 /* Complete the step that is under way at an exit: combine zeros for gradients that were not
- * announced, wait for the results without storing them, and end the step.
+ * announced, wait for the results without storing them, and end the step.  Return 0 or a negative
+ * errno.
  */
 static int exit_step(struct eddis *e, struct eddis_error *err)
 {

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 /* Store in *ret the value of the first of these variables (a NULL-terminated list) that is set and
- * not empty; `fallback` if none is.  -EINVAL: the value is not a number from 0 to INT_MAX.
+ * not empty; `fallback` if none is.  Return 0 or -EINVAL: the value is not a number from 0 to
+ * INT_MAX.
  */
 static int environment_number(const char *const *names, int fallback, int *ret,
                               struct eddis_error *err)

@@ -16,7 +16,8 @@ struct environment {
     int slurm;               /* EDDIS_SLURM_PID: process that sends Slurm's signals; -1: none */
 };
 
-/* Read the environment variables; the strings are borrowed.  -EINVAL: a variable is not a number.
+/* Read the environment variables into *ret; the strings are borrowed.  Return 0, or -EINVAL: a
+ * variable is not a number, *ret is unchanged.
  */
 int environment_read(struct environment *ret, struct eddis_error *err);
 

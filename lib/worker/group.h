@@ -18,7 +18,8 @@ struct group {
 };
 
 /* Find the group of this rank (`all`: its place among all ranks).  With several models the board
- * has the groups; area may be NULL in sync mode.  Nothing is sent.
+ * has the groups; area may be NULL in sync mode.  Nothing is sent.  Return 0, -ENOMEM, or -EPROTO:
+ * the plan does not suit its mode; g must be closed in any case.
  */
 int group_open(struct group *g, const struct comm_place *all, const struct board_area *area,
                struct eddis_error *err);

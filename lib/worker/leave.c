@@ -71,7 +71,8 @@ static int leave_part(struct leaving *at, int64_t deadline_ns, struct eddis_erro
 }
 
 /* Do the remaining parts and advance at->part, for at most timeout_ns; a leave_call_fn whose arg is
- * a struct leaving.
+ * a struct leaving.  Return 0: all are done; or the failure of the present part, -ETIMEDOUT: call
+ * again.
  */
 static int leave_parts(void *arg, int64_t timeout_ns, struct eddis_error *err)
 {

@@ -23,7 +23,7 @@ struct leave {
 typedef int (*leave_call_fn)(void *arg, int64_t timeout_ns, struct eddis_error *err);
 
 /* Repeat a call until it ends with anything but -ETIMEDOUT.  `where` names this worker's position
- * in messages, such as "eddis_close".
+ * in messages, such as "eddis_close".  Return the result of the last call.
  */
 int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, void *arg,
                  struct eddis_error *err);
@@ -32,6 +32,7 @@ int leave_repeat(const struct leave *l, const char *where, leave_call_fn call, v
  * worker, which may evaluate or save for hours, so the wait has no deadline.  The board shows for
  * whom the worker waits, and timeouts.hang ends the wait.  Without eddis-run a message goes to
  * standard error every report_ns, and the launcher ends the wait if a worker dies.  Collective.
+ * Return 0 or a failure of the communication.
  */
 int leave_wait(const struct leave *l, struct eddis_error *err);
 

@@ -35,8 +35,8 @@ void models_keep(struct models *m, const double sum[MODEL_SUMS]);
  */
 void models_report(struct models *m, struct model_sums *ret);
 
-/* Judge the sums of all workers after so many steps.  -EPROTO: the models differ, or are not
- * finite.
+/* Judge the sums of all workers after so many steps, and record the result in m->shown.  Return 0
+ * or -EPROTO: the models differ, or are not finite.
  */
 int models_agree(struct models *m, const struct model_sums *all, int64_t steps,
                  struct eddis_error *err);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 /* Set s->nodes: the group's members by node, from the node numbers of all ranks.  The same result
- * on all ranks.  Collective.
+ * on all ranks.  Collective.  Return 0 or a negative errno.
  */
 static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
 {
@@ -25,8 +25,8 @@ static int node_memory_nodes(struct node_memory *s, struct eddis_error *err)
 }
 
 /* Create memory shared with the group's members on this node and store it in s->node; wait for
- * those members.  -ETIMEDOUT: a member is missing; other failures are those of sharing memory or of
- * the communication.
+ * those members.  Return 0; -ETIMEDOUT: a member is missing; other failures are those of sharing
+ * memory or of the communication.
  */
 static int node_memory_share(struct node_memory *s, const struct comm_shm_size *size,
                              struct eddis_error *err)

@@ -33,9 +33,9 @@ struct node_memory_size {
     int n_parameters;
 };
 
-/* Share memory for gradients of this size and set it in s->group.  If that is impossible, s->why
- * has the reason and all ranks use messages, or fail if `must` is set.  Any other failure is one of
- * the communication.  Collective.
+/* Share memory for gradients of this size and set it in s->group.  If sharing is impossible, s->why
+ * has the reason and all ranks use messages, or fail if `must` is set; else return 0.  Any other
+ * failure is one of the communication.  Collective.
  */
 int node_memory_open(struct node_memory *s, const struct node_memory_size *n, bool must,
                      struct eddis_error *err);

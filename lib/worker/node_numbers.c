@@ -32,7 +32,7 @@ static void node_name(struct node_name *ret)
 }
 
 /* Number the nodes without an agent: ret_node_of [n_ranks] gets for each rank the lowest rank with
- * the same node_name.  Collective.
+ * the same node_name.  Collective.  Return 0 or a negative errno.
  */
 static int nodes_find(struct collectives *c, int *ret_node_of, struct eddis_error *err)
 {

@@ -16,7 +16,7 @@ struct node_numbers {
 };
 
 /* Number the nodes as the board does.  If area is NULL, number them by host, boot and process
- * namespace; that is collective.
+ * namespace; that is collective.  Return 0 or a negative errno.
  */
 int node_numbers_open(struct node_numbers *n, struct collectives *all,
                       const struct board_area *area, struct eddis_error *err);

@@ -51,7 +51,7 @@ enum { ROWS = 9 };
 
 /* Find the first row whose value differs between workers, or that of samples if one has 0, and
  * store its index in *ret_row; -1: none.  ret: the least and greatest value of that row.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 static int rows_compare(struct collectives *all, const struct row *row, int64_t ret[2],
                         int *ret_row, struct eddis_error *err)

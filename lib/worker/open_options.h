@@ -7,7 +7,8 @@
 
 #include "collectives.h"
 
-/* Copy the caller's options, of any version of eddis.h, and check them.  -EINVAL: invalid values.
+/* Copy the caller's options, of any version of eddis.h, to *ret and check them.  Return 0 or
+ * -EINVAL: invalid values.
  */
 int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
                       struct eddis_error *err);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Check a parameter of this layer before it is registered, and store its number of elements in
- * *ret_n.  -EINVAL if not valid.
+ * *ret_n.  Return 0, or -EINVAL if not valid.
  */
 static int parameter_check(const struct parameters *all, int layer, const struct eddis_parameter *p,
                            size_t *ret_n, struct eddis_error *err)

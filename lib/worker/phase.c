@@ -157,8 +157,8 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     board_end(b);
 }
 
-/* Store the value in the metric of this name on the progress page, or in a new one.  -ENOSPC: there
- * is no free metric.
+/* Store the value in the metric of this name on the progress page, or in a new one.  Return 0 or
+ * -ENOSPC: there is no free metric.
  */
 static int show_metric(struct board *b, const char *name, double value, struct eddis_error *err)
 {

@@ -122,7 +122,8 @@ int64_t phase_blocked_ns(struct phase *p);
 /* Set the least time that any worker has got from phase_blocked_ns for the same step. */
 void phase_set_exposed(struct phase *p, int64_t exposed_ns);
 
-/* Show a value under a name given by the program.  -EINVAL: invalid name; -ENOSPC: too many names.
+/* Show a value under a name given by the program.  Return 0, also without a board; -EINVAL: invalid
+ * name; -ENOSPC: too many names.
  */
 int phase_show_metric(struct phase *p, const char *name, double value, struct eddis_error *err);
 

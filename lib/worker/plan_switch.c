@@ -80,7 +80,7 @@ void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail)
     models_report(&r->models, &tail->models);
 }
 
-/* Append a copy of event e to r->event.  -ENOMEM. */
+/* Append a copy of event e to r->event.  Return 0 or -ENOMEM. */
 static int plan_switch_add_event(struct plan_switch *r, const struct plan_switch_event *e)
 {
     struct plan_switch_event *bigger;
@@ -143,7 +143,7 @@ static int plan_switch_compare(struct plan_switch *r, const struct model_sums *a
     return rc;
 }
 
-/* If there are several models, check that the plan has a period.  -EPROTO if not. */
+/* If there are several models, check that the plan has a period.  Return 0, or -EPROTO if not. */
 static int plan_switch_check(const struct plan_switch *r, int64_t version, struct eddis_error *err)
 {
     return r->samples->group->several && r->plan[version % BOARD_PLANS].period < 1
@@ -158,7 +158,9 @@ static void plan_switch_stop_at(struct plan_switch *r, int64_t step)
     samples_stop(r->samples, r->stop_at);
 }
 
-/* Give the samples a plan: its batches, and this worker's micro-batch size, from step `from` on. */
+/* Give the samples a plan: its batches, and this worker's micro-batch size, from step `from` on.
+ * Return 0 or the failure of samples_add_plan.
+ */
 static int plan_switch_take(struct plan_switch *r, const struct board_plan *p, int64_t from,
                             struct eddis_error *err)
 {
@@ -406,7 +408,7 @@ int64_t plan_switch_checkpoints(struct plan_switch *r)
 /* ---- the first plan ---- */
 
 /* Add the first plan without eddis-run, and set the global batch: `all` samples a step divided
- * equally among n ranks; the first ranks take the remainder.
+ * equally among n ranks; the first ranks take the remainder.  Return 0 or a negative errno.
  */
 static int plan_switch_equal(struct plan_switch *r, int64_t all, int64_t n, struct eddis_error *err)
 {
@@ -420,7 +422,7 @@ static int plan_switch_equal(struct plan_switch *r, int64_t all, int64_t n, stru
     return samples_add_plan(r->samples, &(struct samples_plan){ r->version, 0, batch, 0 }, err);
 }
 
-/* Allocate the copies of plans for n ranks, r->plan and r->batch.  -ENOMEM. */
+/* Allocate the copies of plans for n ranks, r->plan and r->batch.  Return 0 or -ENOMEM. */
 static int plan_switch_make_room(struct plan_switch *r, size_t n, struct eddis_error *err)
 {
     r->plan = calloc(BOARD_PLANS, sizeof *r->plan);
@@ -435,7 +437,7 @@ static int plan_switch_make_room(struct plan_switch *r, size_t n, struct eddis_e
 }
 
 /* Read the first plan, r->version, from the board and apply it from step 0 on.  Try again while the
- * agent writes.
+ * agent writes.  Return 0 or a negative errno; -EPROTO: the plan does not suit its mode.
  */
 static int plan_switch_first(struct plan_switch *r, int n_ranks, struct eddis_error *err)
 {

@@ -57,16 +57,18 @@ void plan_switch_init(struct plan_switch *r);
 void plan_switch_fini(struct plan_switch *r);
 
 /* Agree among all workers on the version of the first plan, and set r->version; 0: the job's mode
- * is still open.  Collective.
+ * is still open.  Collective.  Return 0 or a negative errno.
  */
 int plan_switch_begin(struct plan_switch *r, struct collectives *all, struct eddis_error *err);
 
 /* Give the first plan to the samples.  Without a board, `batch` samples a step of all ranks (0: 64
- * a rank) are divided equally.
+ * a rank) are divided equally.  Return 0 or a negative errno.
  */
 int plan_switch_open(struct plan_switch *r, int n_ranks, int64_t batch, struct eddis_error *err);
 
-/* Replace the first plan by this version, which all workers have; before the first step. */
+/* Replace the first plan by this version, which all workers have; before the first step.  Return 0
+ * or a negative errno; -EAGAIN: the board cannot be read.
+ */
 int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_error *err);
 
 /* Write this worker's part of a step's trailer to *tail; a hook of the engine. */
@@ -103,7 +105,8 @@ bool plan_switch_sums_due(struct plan_switch *r, int64_t step, bool last);
 void plan_switch_tell_sums(struct plan_switch *r, const double sum[MODEL_SUMS]);
 
 /* Compare the models after the last step, for which no further step's agreement follows.
- * Collective.
+ * Collective.  Return 0, also if models are not compared; -EPROTO: they differ, or are not finite;
+ * or another negative errno.
  */
 int plan_switch_compare_last(struct plan_switch *r, struct collectives *all,
                              struct eddis_error *err);
@@ -121,7 +124,7 @@ unsigned plan_switch_flags(struct plan_switch *r, int64_t step);
 void plan_switch_resume(struct plan_switch *r, int64_t step);
 
 /* Borrow, until plan_switch_fini, a descriptor that becomes readable when the workers agree on a
- * plan.
+ * plan.  Return it or a negative errno.
  */
 int plan_switch_fd(struct plan_switch *r, struct eddis_error *err);
 

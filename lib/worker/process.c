@@ -252,7 +252,7 @@ static void process_at_exit(int status, void *arg)
         end_hub(status == 0);
 }
 
-/* Install the handlers for fork and exit, once. */
+/* Install the handlers for fork and exit, unless they are installed.  Return 0 or -ENOMEM. */
 static int install(struct eddis_error *err)
 {
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&list_lock);
@@ -290,7 +290,9 @@ void process_remove(struct process_worker *w)
 
 /* ---- what workers share ---- */
 
-/* Start MPI as the hub's transport; the open function of comm_hub_open. */
+/* Start MPI as the hub's transport, and return as transport_mpi_start does; the open function of
+ * comm_hub_open.
+ */
 static int start_mpi(void *arg, struct transport **ret, struct eddis_error *err)
 {
     return transport_mpi_start(ret, err);
@@ -306,8 +308,8 @@ static int fail_in_child(struct eddis_error *err)
 }
 
 /* Create share.hub if there is none.  If there is one but no worker used it, remove the note that
- * the last worker has left.  -EPERM: it belongs to the process that forked this one.  With
- * share_lock held.
+ * the last worker has left.  Return 0 or a negative errno; -EPERM: it belongs to the process that
+ * forked this one.  With share_lock held.
  */
 static int hub_take(struct eddis_error *err)
 {
@@ -370,7 +372,9 @@ static bool is_kept(const char *path, int local_rank)
     return share.board && share.board_rank == local_rank && strcmp(share.board_path, path) == 0;
 }
 
-/* Open this page as share.board and close the page kept before.  With share_lock held. */
+/* Open this page as share.board and close the page kept before.  Return 0 or a negative errno, and
+ * then change nothing.  With share_lock held.
+ */
 static int board_keep(const char *path, int local_rank, struct eddis_error *err)
 {
     char *copy = strdup(path);
@@ -392,7 +396,8 @@ static int board_keep(const char *path, int local_rank, struct eddis_error *err)
 }
 
 /* Let share.board be the page of this board and local rank, opening it if necessary, and check that
- * no worker uses it.  -EBUSY: a worker does; -EPERM: in a forked child.  With share_lock held.
+ * no worker uses it.  Return 0 or a negative errno; -EBUSY: a worker does; -EPERM: in a forked
+ * child.  With share_lock held.
  */
 static int board_have(const char *path, int local_rank, struct eddis_error *err)
 {
@@ -405,8 +410,8 @@ static int board_have(const char *path, int local_rank, struct eddis_error *err)
     return is_kept(path, local_rank) ? 0 : board_keep(path, local_rank, err);
 }
 
-/* As board_have, and reset a page that was open already, since an earlier worker has used it.  With
- * share_lock held.
+/* Do and return the same as board_have, and reset a page that was open already, since an earlier
+ * worker has used it.  With share_lock held.
  */
 static int board_take(const char *path, int local_rank, struct eddis_error *err)
 {

@@ -51,7 +51,7 @@ bool process_has_left(const struct process_worker *w);
 
 /* Register a worker.  An exit of the process before process_remove then ends all ranks with its
  * exit status, or with 1 if that is 0, after process_last_words.  If the status is 0 and all open
- * workers can leave in order, they leave instead.
+ * workers can leave in order, they leave instead.  Return 0 or -ENOMEM.
  */
 int process_add(struct process_worker *w, struct eddis_error *err);
 
@@ -66,9 +66,9 @@ void process_may_leave(struct process_worker *w, enum process_leave may);
  */
 void process_last_words(int code);
 
-/* Get a reference to the process's hub, which uses MPI.  The first call creates the hub, and blocks
- * until all ranks have created theirs.  -EPERM: this process was forked by the one that has the
- * hub.
+/* Store in *ret a reference to the process's hub, which uses MPI; give it back by process_hub_put.
+ * The first call creates the hub, and blocks until all ranks have created theirs.  Return 0 or a
+ * negative errno; -EPERM: this process was forked by the one that has the hub.
  */
 int process_hub_take(struct comm_hub **ret, struct eddis_error *err);
 

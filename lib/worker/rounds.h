@@ -18,8 +18,8 @@ int rounds_set(const struct step *s, int number);
 
 /* Wait until the emulated device's time is over, then send the pending announcements, in the order
  * in which their rounds began.  An emulated device has no gradient before that time; if it were
- * sent earlier, communication would be hidden that is not hidden on the real device.  -ETIMEDOUT at
- * deadline_ns.
+ * sent earlier, communication would be hidden that is not hidden on the real device.  Return 0, or
+ * -ETIMEDOUT at deadline_ns: nothing was sent, call again.
  */
 int rounds_release(struct eddis *e, int64_t deadline_ns, struct eddis_error *err);
 

@@ -170,8 +170,8 @@ int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error
     return rc;
 }
 
-/* Check that steps can be answered at all.  -EAGAIN: the mode is open; -EINVAL: no data set, or
- * before eddis_commit.
+/* Check that steps can be answered at all.  Return 0; -EAGAIN: the mode is open; -EINVAL: no data
+ * set, or before eddis_commit.
  */
 static int samples_check(const struct samples *s, struct eddis_error *err)
 {
@@ -189,7 +189,7 @@ static int samples_check(const struct samples *s, struct eddis_error *err)
 }
 
 /* Check that this step is within read_ahead: every worker is sure to know so many steps during the
- * present one.  -ENOBUFS if not.
+ * present one.  Return 0, or -ENOBUFS if not.
  */
 static int samples_too_far(const struct samples *s, int64_t step, struct eddis_error *err)
 {
@@ -332,7 +332,8 @@ void samples_end(struct samples *s)
 }
 
 /* Wait until no request to the shared counter is under way, handling its answer if no other thread
- * waits for that.  -EAGAIN, without a message: one is still under way at the deadline.
+ * waits for that.  Return 0 or a negative errno; -EAGAIN, without a message: one is still under way
+ * at the deadline.
  */
 static int samples_calm(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -515,7 +516,9 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     pthread_cond_broadcast(&s->changed);
 }
 
-/* Continue with the shared counter, reset to 0, from the samples in *rest.  Collective. */
+/* Continue with the shared counter, reset to 0, from the samples in *rest.  Collective.  Return 0
+ * or a negative errno.
+ */
 static int resume_by_counter(struct samples *s, const struct samples_rest *rest,
                              struct eddis_error *err)
 {

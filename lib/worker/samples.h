@@ -82,11 +82,13 @@ struct samples {
 void samples_init(struct samples *s);
 
 /* Create the sampler.  No step is answered before samples_settle and, if the order has no samples,
- * samples_give.
+ * samples_give.  Return 0 or the failure of sampler_open.
  */
 int samples_open(struct samples *s, const struct sampler_options *order, struct eddis_error *err);
 
-/* Set the data set: samples of an epoch and number of epochs (0: unknown). */
+/* Set the data set: samples of an epoch and number of epochs (0: unknown).  Return 0 or -EINVAL:
+ * they are out of range.
+ */
 int samples_give(struct samples *s, int64_t samples, int64_t epochs, struct eddis_error *err);
 
 /* Check whether the data set is known. */
@@ -108,7 +110,9 @@ void samples_close(struct samples *s);
  */
 void samples_fail(void *arg, const struct eddis_error *why);
 
-/* Begin to take samples by counter, with no sample done; key: the shared counter.  Collective. */
+/* Begin to take samples by counter, with no sample done; key: the shared counter.  Collective.
+ * Return 0 or a negative errno.
+ */
 int samples_start(struct samples *s, smb_key key, struct eddis_error *err);
 
 /* ---- steps ---- */
@@ -135,11 +139,13 @@ int samples_has(struct samples *s, int64_t step, int64_t timeout_ns, struct eddi
  */
 int samples_counts(struct samples *s, int64_t step, int64_t *ret, struct eddis_error *err);
 
-/* Note how the program identifies its samples.  -EINVAL: the program has used the other way. */
+/* Note how the program identifies its samples.  Return 0 or -EINVAL: the program has used the other
+ * way.
+ */
 int samples_use(struct samples *s, enum samples_use use, struct eddis_error *err);
 
 /* Take the samples of a later step from the counter while the present one computes, on a group's
- * root.
+ * root; elsewhere do nothing.  Return 0 or a negative errno.
  */
 int samples_ahead(struct samples *s, struct eddis_error *err);
 
@@ -165,8 +171,9 @@ void samples_end(struct samples *s);
  */
 void samples_spread_stop(struct samples *s);
 
-/* Report the stop of samples_spread_stop now, after the steps, unless that is done.  -ETIMEDOUT:
- * the counter has not answered before the deadline; the next call continues.
+/* Report the stop of samples_spread_stop now, after the steps, unless that is done.  Return 0 or a
+ * negative errno; -ETIMEDOUT: the counter has not answered before the deadline; the next call
+ * continues.
  */
 int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
@@ -197,7 +204,7 @@ int samples_add_plan(struct samples *s, const struct samples_plan *p, struct edd
 /* Write the root's next range to the trailer, and whether the counter reports a stop. */
 void samples_report(struct samples *s, struct sync_trailer *tail);
 
-/* Add the range in the combined trailer to this member's ranges. */
+/* Add the range in the combined trailer to this member's ranges.  Return 0 or -ENOMEM. */
 int samples_learn(struct samples *s, const struct sync_trailer *tail, struct eddis_error *err);
 
 /* ---- checkpoints ---- */
@@ -206,6 +213,7 @@ int samples_learn(struct samples *s, const struct sync_trailer *tail, struct edd
 bool samples_listed(struct samples *s);
 
 /* Stop taking samples from the shared counter until samples_thaw, and wait for requests under way.
+ * Return 0 or a negative errno.
  */
 int samples_freeze(struct samples *s, struct eddis_error *err);
 
@@ -230,7 +238,7 @@ struct samples_rest {
 
 /* Continue from the position *rest, whatever the present step is, with the newest plan; waiting
  * readers check again.  Called between two steps.  With several models collective, and rest->left
- * must be set.
+ * must be set.  Return 0 or a negative errno.
  */
 int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err);
 

@@ -100,8 +100,8 @@ static int ask_answered(struct samples *s, struct eddis_error *err)
 }
 
 /* Wait for an answer of the counter and handle it: to a request under way, or else to a new one
- * that adds `add`.  Repeat while the range makes no step.  Releases the lock meanwhile.  -EAGAIN at
- * the deadline: the request stays under way.
+ * that adds `add`.  Repeat while the range makes no step.  Releases the lock meanwhile.  Return 0
+ * or a negative errno; -EAGAIN at the deadline: the request stays under way.
  */
 static int counter_ask(struct samples *s, int64_t add, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -183,7 +183,8 @@ static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step
 }
 
 /* On a group's root, take another range from the shared counter.  The `more` of samples_by_counter:
- * returns 0 if another thread does it, or nobody can now.
+ * return 1; 0 if another thread does it, or nobody can now; or a negative errno, -EAGAIN at the
+ * deadline.
  */
 static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -246,7 +247,7 @@ int samples_counter_ranges(const struct samples *s, const struct samples_rest *r
 }
 
 /* On a group's root, take its first ranges from the shared counter, add them, and store them in ret
- * [ahead]; on other ranks do nothing.
+ * [ahead]; on other ranks do nothing.  Return 0 or a negative errno.
  */
 static int draw_first(struct samples *s, struct range *ret, struct eddis_error *err)
 {
@@ -262,7 +263,7 @@ static int draw_first(struct samples *s, struct range *ret, struct eddis_error *
 }
 
 /* On a member that is not the root, add the root's first ranges.  all [n_ranks, ahead]: what
- * draw_first stored on every rank.
+ * draw_first stored on every rank.  Return 0 or -ENOMEM.
  */
 static int learn_first(struct samples *s, const struct range *all, struct eddis_error *err)
 {

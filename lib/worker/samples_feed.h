@@ -26,15 +26,16 @@ struct samples_feed {
 extern const struct samples_feed samples_by_counter;
 extern const struct samples_feed samples_alike;
 
-/* Create the ranges of the samples not yet done, rest->left [n_left], or of all samples if that is
- * NULL, from rest->step on.
+/* Create in *ret the ranges of the samples not yet done, rest->left [n_left], or of all samples if
+ * that is NULL, from rest->step on.  The caller frees *ret by ranges_close.  Return 0 or a negative
+ * errno.
  */
 int samples_counter_ranges(const struct samples *s, const struct samples_rest *rest,
                            struct ranges **ret, struct eddis_error *err);
 
 /* Send a request to the shared counter, unless one is under way, wait for its answer and add the
- * range in it to s->ranges.  -EAGAIN, without a message: no answer before the deadline; a later
- * answer is kept for the next call.
+ * range in it to s->ranges.  Return 0 or a negative errno; -EAGAIN, without a message: no answer
+ * before the deadline; a later answer is kept for the next call.
  */
 int samples_counter_draw(struct samples *s, int64_t deadline_ns, struct eddis_error *err);
 
@@ -53,7 +54,7 @@ int samples_counter_stop(struct samples *s, int64_t deadline_ns, struct eddis_er
 int samples_counter_ahead(struct samples *s, struct eddis_error *err);
 
 /* Reset the counter to 0 and let all groups take their first ranges.  Called without the lock.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 int samples_counter_begin(struct samples *s, struct eddis_error *err);
 

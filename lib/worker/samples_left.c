@@ -27,7 +27,7 @@ static void snapshot_fini(struct snapshot *x)
 
 /* Store in *ret the samples left at this moment; the caller calls snapshot_fini, also after a
  * failure.  `counted`: position of the shared counter; ignored if each worker counts by itself.
- * -ENOMEM.
+ * Return 0 or -ENOMEM.
  */
 static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *ret,
                          struct eddis_error *err)
@@ -50,7 +50,7 @@ static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *re
 }
 
 /* Store in *ret the position of the shared counter, read from the box on rank 0; 0 on other ranks,
- * and if each worker counts by itself.
+ * and if each worker counts by itself.  Return 0 or a negative errno.
  */
 static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *err)
 {
@@ -65,7 +65,7 @@ static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *er
 
 /* Collect on rank 0, in order in *ret [*ret_n], the ranges that the groups have taken and not done
  * (x->own) and those that nobody has taken (x->rest); the caller frees *ret.  Both are unchanged on
- * other ranks.  Collective; for a moment every rank has all ranges.
+ * other ranks.  Return 0 or a negative errno.  Collective; for a moment every rank has all ranges.
  */
 static int samples_gather(struct samples *s, const struct snapshot *x, struct range **ret,
                           size_t *ret_n, struct eddis_error *err)

@@ -23,8 +23,8 @@ void shared_buffers_init(struct shared_buffers *b)
     pthread_mutex_init(&b->lock, NULL);
 }
 
-/* Create b->box and give it to the communication thread.  The same result on all ranks.
- * Collective.
+/* Create b->box and give it to the communication thread.  Return 0 or a negative errno, the same on
+ * all ranks.  Collective.
  */
 static int shared_buffers_make(struct shared_buffers *b, int n_servers, struct eddis_error *err)
 {
@@ -50,7 +50,9 @@ int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_er
     return b->box ? 0 : shared_buffers_make(b, n_servers, err);
 }
 
-/* Make a request and wait for its result in *r, until r->deadline_ns. */
+/* Make a request and wait for its result in *r, until r->deadline_ns.  Return 0 or a negative
+ * errno, that of the request (see smb_request.rc) or of the communication.
+ */
 static int shared_buffers_ask(struct shared_buffers *b, struct smb_request *r,
                               struct eddis_error *err)
 {
@@ -118,7 +120,9 @@ int eddis_smb_open(struct eddis *e, int servers, struct eddis_error *err)
     return rc < 0 ? rc : shared_buffers_open(&e->box, servers, err);
 }
 
-/* Check that the worker may be used and the box is open.  -EINVAL if not. */
+/* Check that the worker may be used and the box is open.  Return 0; -EINVAL if not; or the failure
+ * of worker_check.
+ */
 static int smb_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -130,7 +134,9 @@ static int smb_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Make a request of the program's and wait for its result in *r, at most timeout_ns. */
+/* Make a request of the program's and wait for its result in *r, at most timeout_ns.  Return 0 or a
+ * negative errno, see eddis_smb.h.
+ */
 static int smb_ask(struct eddis *e, struct smb_request *r, int64_t timeout_ns,
                    struct eddis_error *err)
 {
@@ -250,7 +256,7 @@ int eddis_smb_accumulate(struct eddis *e, uint64_t key, uint64_t source, int64_t
 /* ---- eddis_smb.h: without waiting ---- */
 
 /* Send a copy of the request, without a deadline, and store it in *ret; eddis_smb_request_wait
- * frees it.
+ * frees it.  Return 0 or a negative errno, and then nothing was sent.
  */
 static int smb_begin(struct eddis *e, const struct smb_request *r, struct eddis_smb_request **ret,
                      struct eddis_error *err)

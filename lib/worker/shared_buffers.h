@@ -25,14 +25,20 @@ struct shared_buffers {
 /* Create the lock; shared_buffers_close destroys it. */
 void shared_buffers_init(struct shared_buffers *b);
 
-/* Open the box with n_servers servers (0: one on each node), unless it is open.  Collective. */
+/* Open the box with n_servers servers (0: one on each node), unless it is open.  Collective.
+ * Return 0 or, on all ranks, a negative errno.
+ */
 int shared_buffers_open(struct shared_buffers *b, int n_servers, struct eddis_error *err);
 
-/* Make a request for the library itself, which waits COLLECTIVES_TIMEOUT_NS at most. */
+/* Make a request for the library itself, which waits COLLECTIVES_TIMEOUT_NS at most.  Return 0 or a
+ * negative errno, that of the request or of the communication.
+ */
 int shared_buffers_ask_own(struct shared_buffers *b, struct smb_request *r,
                            struct eddis_error *err);
 
-/* Leave the box in order, if it is open.  Collective.  After -ETIMEDOUT call it again. */
+/* Leave the box in order, if it is open.  Collective.  Return 0, also if it is not open, or a
+ * negative errno; after -ETIMEDOUT call it again.
+ */
 int shared_buffers_leave(struct shared_buffers *b, int64_t deadline_ns, struct eddis_error *err);
 
 /* Close this rank's part of the box, if it is open, free the requests that nobody waited for, and

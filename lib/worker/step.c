@@ -160,9 +160,10 @@ static void step_empty(struct eddis *e)
     e->centre.flagged++;
 }
 
-/* Exchange with the centre before the present step, if due.  After a failure such as -ETIMEDOUT the
- * next call continues the exchange; its time counts from the first call.  Sets step.exchange_ns if
- * there was an exchange, and step.written if it may have changed the parameters.
+/* Exchange with the centre before the present step, if due.  Return 0 or a negative errno.  After a
+ * failure such as -ETIMEDOUT the next call continues the exchange; its time counts from the first
+ * call.  Sets step.exchange_ns if there was an exchange, and step.written if it may have changed
+ * the parameters.
  */
 static int step_exchange(struct eddis *e, struct eddis_error *err)
 {
@@ -183,7 +184,7 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
 }
 
 /* Make the centre before the first step; set step.written if parameters were restored then.
- * Collective.
+ * Collective.  Return 0 or a negative errno; after -ETIMEDOUT the next call continues.
  */
 static int step_start(struct eddis *e, struct eddis_error *err)
 {
@@ -333,7 +334,9 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
     return rc;
 }
 
-/* Check that no member of the report is negative and its work is finite.  -EINVAL if not. */
+/* Check that no member of the report is negative and its work is finite.  Return 0, or -EINVAL if
+ * not.
+ */
 static int check_report(const struct eddis_report *r, struct eddis_error *err)
 {
     if (r->overrun_ns >= 0 && r->compute_ns >= 0 && r->input_ns >= 0 && r->read_ns >= 0 &&

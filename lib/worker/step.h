@@ -68,7 +68,7 @@ struct step {
 struct parameters;
 
 /* Create the state of the sets of these parameters, and let each parameter point to the state of
- * its set.
+ * its set.  Return 0 or a negative errno, and then nothing has changed.
  */
 int step_make_sets(struct step *s, struct parameters *all, struct eddis_error *err);
 

@@ -83,8 +83,8 @@ static void count_locked(struct eddis *e, int64_t count)
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }
 
-/* Check that the number of samples of this step may still be set.  -EINVAL if not.  With
- * announce_lock held.
+/* Check that the number of samples of this step may still be set.  Return 0, or -EINVAL if not.
+ * With announce_lock held.
  */
 static int count_check_locked(const struct step *s, struct eddis_error *err)
 {

@@ -31,8 +31,9 @@ struct measurement {
     size_t arena_bytes;
 };
 
-/* Create an all-reduce of this kind that adds up `bytes` of float32 numbers: of x, or for the kind
- * "shared" of the arena if they fit.
+/* Create in *ret an all-reduce of this kind that adds up `bytes` of float32 numbers: of x, or for
+ * the kind "shared" of the arena if they fit.  The caller frees *ret by collective_free.  Return 0
+ * or a negative errno.
  */
 static int tuning_make(const struct measurement *m, const char *kind, void *x, size_t bytes,
                        struct collective **ret, struct eddis_error *err)
@@ -49,7 +50,7 @@ static int tuning_make(const struct measurement *m, const char *kind, void *x, s
 }
 
 /* Run each of the rung's kinds of all-reduce once, on x [rung->bytes].  If the run of kind k took
- * less than seconds[k], store its time there.  Collective.
+ * less than seconds[k], store its time there.  Collective.  Return 0 or a negative errno.
  */
 static int tuning_kinds(const struct measurement *m, const struct tuner_rung *rung, void *x,
                         double *seconds, struct eddis_error *err)
@@ -76,7 +77,8 @@ static int tuning_kinds(const struct measurement *m, const struct tuner_rung *ru
     return rc;
 }
 
-/* Replace each of x [n] by its maximum over all ranks.  Collective. */
+/* Replace each of x [n] by its maximum over all ranks.  Collective.  Return 0 or a negative errno.
+ */
 static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_type type,
                        struct eddis_error *err)
 {
@@ -85,7 +87,8 @@ static int tuning_most(struct collectives *all, void *x, size_t n, enum comm_typ
 }
 
 /* Time a rung, which is one message size: store for each kind of all-reduce the minimum time in
- * seconds over its runs, and of that the maximum over all ranks.  Collective.
+ * seconds over its runs, and of that the maximum over all ranks.  Collective.  Return 0 or a
+ * negative errno.
  */
 static int tuning_rung(const struct measurement *m, const struct tuner_rung *rung, double *seconds,
                        struct eddis_error *err)
@@ -107,6 +110,7 @@ static int tuning_rung(const struct measurement *m, const struct tuner_rung *run
 
 /* Time all message sizes that an initialized tuner wants to know (its rungs), and store the kinds
  * of all-reduce that it chooses for them in *ret.  Collective: all ranks get the same result.
+ * Return 0 or a negative errno, and then *ret is unchanged.
  */
 static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner_result *ret,
                       struct eddis_error *err)
@@ -127,7 +131,7 @@ static int tuning_run(const struct measurement *m, struct tuner *t, struct tuner
 
 /* Measure the best kinds of all-reduce among the first ranks of the nodes of each group, and store
  * the choice in *ret; n_nodes: the greatest number of nodes of a group.  Other ranks only take part
- * in the collectives of all ranks.  Collective.
+ * in the collectives of all ranks.  Collective.  Return 0 or a negative errno.
  */
 static int tuning_between(const struct measurement *group, int n_nodes, bool hosts,
                           struct tuner_result *ret, struct eddis_error *err)

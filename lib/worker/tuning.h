@@ -19,7 +19,7 @@ struct engine;
 
 /* Measure the cost of all-reduces within the groups, in some tens of ms.  The measurement may use
  * arena_bytes of this rank in the shared memory of its node; 0: none.  *ret is the same on all
- * ranks.  Collective.
+ * ranks.  Collective.  Return 0 or a negative errno.
  */
 int tuning_measure(struct collectives *all, const struct comm_place *group, size_t arena_bytes,
                    struct tuner_result *ret, struct eddis_error *err);

@@ -29,7 +29,8 @@ static const char *wait_layer_name(struct eddis *e, int b)
 }
 
 /* Wait until the gradient `slot` is combined in round number `round` of its set; slot -1: until all
- * of the set are.  -ETIMEDOUT: err names the bucket and the layer or rank that is missing.
+ * of the set are.  Return 0 or a negative errno; -ETIMEDOUT: err names the bucket and the layer or
+ * rank that is missing.
  */
 static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t deadline_ns,
                      struct eddis_error *err)
@@ -51,7 +52,8 @@ static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t 
 }
 
 /* Check that this worker has memory with the combined gradient of a parameter, if any worker
- * announced it.  -EINVAL if not: a worker that continued without it would train a different model.
+ * announced it.  Return 0, or -EINVAL if not: a worker that continued without it would train a
+ * different model.
  */
 static int wait_place(const struct eddis *e, int parameter, struct eddis_error *err)
 {
@@ -95,7 +97,9 @@ static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
     return rc;
 }
 
-/* Check that a step has begun (-EINVAL if not) and that the worker may be used (worker_check). */
+/* Check that the worker may be used and that a step has begun.  Return 0, the failure of
+ * worker_check, or -EINVAL: no step has begun.
+ */
 static int wait_check(const struct eddis *e, struct eddis_error *err)
 {
     int rc = worker_check(e, err);
@@ -125,8 +129,8 @@ static void round_finish(struct eddis *e, int set)
 }
 
 /* Wait until the closed round of a set is combined, check its places (wait_places) and end the
- * round.  After a failure the round stays closed and a later call continues.  The set's next round
- * can begin only after this.
+ * round.  Return 0 or a negative errno; after a failure the round stays closed and a later call
+ * continues.  The set's next round can begin only after this.
  */
 static int wait_round(struct eddis *e, int set, int64_t deadline_ns, struct eddis_error *err)
 {
@@ -166,7 +170,9 @@ static void step_finish(struct eddis *e)
     }
 }
 
-/* Wait for the closed rounds of all sets and end them.  The first failure ends the call. */
+/* Wait for the closed rounds of all sets and end them.  Return 0 or the first failure, which ends
+ * the call.
+ */
 static int wait_step(struct eddis *e, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
@@ -226,8 +232,8 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
 }
 
 /* Check that every parameter of the layer was announced, or that its round is closed or over.
- * -EINVAL if not.  *ret_round: number of that round of its set; another thread may begin the next
- * one at any time.  With announce_lock held.
+ * Return 0, or -EINVAL if not.  *ret_round: number of that round of its set; another thread may
+ * begin the next one at any time.  With announce_lock held.
  */
 static int wait_layer_check(const struct eddis *e, int layer, int64_t *ret_round,
                             struct eddis_error *err)

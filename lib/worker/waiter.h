@@ -18,14 +18,14 @@ struct waiter {
     struct phase *phase;
 };
 
-/* Wait as comm_thread_wait.  After each second of waiting show on the board for which rank this one
- * waits.
+/* Wait, and return, as comm_thread_wait.  After each second of waiting show on the board for which
+ * rank this one waits.
  */
 int waiter_wait(const struct waiter *w, struct comm_wait *what, int64_t deadline_ns,
                 struct eddis_error *err);
 
-/* Wait as waiter_wait does; during training the time counts as waiting.  Outside training, as in a
- * checkpoint, time is not split into computing and waiting.
+/* Wait, and return, as waiter_wait does; during training the time counts as waiting.  Outside
+ * training, as in a checkpoint, time is not split into computing and waiting.
  */
 int waiter_wait_timed(const struct waiter *w, struct comm_wait *what, int64_t deadline_ns,
                       struct eddis_error *err);

@@ -36,7 +36,7 @@ static void worker_set_board(struct eddis *e, struct board *board)
 }
 
 /* With a board, open this worker's page of it, and take the job's seed, emulation and bucket size
- * from it; otherwise use the options.
+ * from it; otherwise use the options.  Return 0 or the failure of board_open or process_board_take.
  */
 static int worker_read_board(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
@@ -69,7 +69,9 @@ static int worker_read_board(struct eddis *e, const struct worker_setup *s, stru
     return 0;
 }
 
-/* Check that MPI and the agent agree on rank and size of the job.  -EPROTO if not. */
+/* Check that MPI and the agent agree on rank and size of the job.  Return 0, also without a board,
+ * or -EPROTO if not.
+ */
 static int worker_check_place(const struct eddis *e, struct eddis_error *err)
 {
     const struct board_area *a = e->area;
@@ -85,7 +87,7 @@ static int worker_check_place(const struct eddis *e, struct eddis_error *err)
 }
 
 /* Connect this worker to a communication thread: its own, or with MPI that of the process.
- * Collective.
+ * Collective.  Return 0 or a negative errno.
  */
 static int worker_join(struct eddis *e, const struct worker_setup *s, struct eddis_error *err)
 {
@@ -125,7 +127,9 @@ static int worker_leave(struct eddis *e, bool at_exit, struct eddis_error *err)
     return rc < 0 ? rc : rc2;
 }
 
-/* Leave the job at an exit of the process; process_worker.leave, in the exiting thread. */
+/* Leave the job at an exit of the process; process_worker.leave, in the exiting thread.  Return the
+ * result of worker_leave.
+ */
 static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
 {
     int rc = worker_leave((struct eddis *)((char *)w - offsetof(struct eddis, process)), true, err);
@@ -140,7 +144,9 @@ static bool may_finish_at_exit(struct process_worker *w)
     return ending_may_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)));
 }
 
-/* End the steps at an exit; process_worker.finish, in the exiting thread. */
+/* End the steps at an exit; process_worker.finish, in the exiting thread.  Return the result of
+ * ending_finish.
+ */
 static int finish_at_exit(struct process_worker *w, struct eddis_error *err)
 {
     return ending_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)), err);
@@ -224,7 +230,9 @@ static void worker_connect(struct eddis *e)
     comm_thread_on_failure(e->comm_thread, samples_fail, &e->samples);
 }
 
-/* Allocate a worker with initialized locks and connected modules; NULL without memory. */
+/* Return a new worker, for worker_free, with initialized locks and connected modules; NULL without
+ * memory.
+ */
 static struct eddis *worker_new(const struct worker_setup *s)
 {
     struct eddis *e = calloc(1, sizeof *e);
@@ -247,8 +255,8 @@ static struct eddis *worker_new(const struct worker_setup *s)
 
 enum { MODE_TRIES = 1000 }; /* tries, one a millisecond, while the agent writes a plan */
 
-/* Update mode and groups in e->area from the board, trying again while the agent writes.  -EAGAIN:
- * the agent has written for MODE_TRIES ms.
+/* Update mode and groups in e->area from the board, trying again while the agent writes.  Return 0
+ * or a negative errno of board_take_mode; -EAGAIN: the agent has written for MODE_TRIES ms.
  */
 static int take_mode(const struct eddis *e, struct eddis_error *err)
 {
@@ -286,7 +294,7 @@ int worker_leave_open(struct eddis *e, struct eddis_error *err)
 }
 
 /* Set e->nodes.  Without eddis-run also take local rank and number of local ranks from it, since
- * the environment may not have them.  Collective without a board.
+ * the environment may not have them.  Collective without a board.  Return 0 or a negative errno.
  */
 static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
 {
@@ -300,7 +308,7 @@ static int worker_find_nodes(struct eddis *e, struct eddis_error *err)
 }
 
 /* Set the first plan's version, the nodes, the group and the source of samples.  If one worker
- * fails, all fail.  Collective.
+ * fails, all fail.  Collective.  Return 0 or the failure.
  */
 static int worker_begin(struct eddis *e, struct eddis_error *err)
 {

@@ -82,7 +82,9 @@ struct worker_setup {
     int local_rank, n_local;
 };
 
-/* Open a worker, as eddis_open does, with this setup.  Collective. */
+/* Open a worker, as eddis_open does, with this setup.  Collective.  Return 0 or a negative errno,
+ * and then nothing is left of the worker.
+ */
 int worker_open(const struct worker_setup *s, const struct eddis_options *options,
                 struct eddis **ret, struct eddis_error *err);
 
@@ -95,10 +97,14 @@ static inline bool worker_is_open(struct eddis *e)
 /* Write the job's length to the page, as far as the data set and the first plan are known. */
 void worker_show_length(const struct eddis *e, struct board_page *p);
 
-/* Set the mode to "auto", with all workers in one group, until eddis_commit. */
+/* Set the mode to "auto", with all workers in one group, until eddis_commit.  Return 0 or a
+ * negative errno.
+ */
 int worker_leave_open(struct eddis *e, struct eddis_error *err);
 
-/* Take the mode, and so the group, from the board. */
+/* Take the mode, and so the group, from the board; without one: "sync".  Return 0 or a negative
+ * errno.
+ */
 int worker_settle(struct eddis *e, struct eddis_error *err);
 
 /* Return the program's description of a step. */
@@ -116,7 +122,7 @@ void step_over(struct eddis *e, bool none_left);
 bool ending_may_finish(struct eddis *e);
 
 /* End the steps at an exit, as eddis_finish does: complete a step that has begun, and take part in
- * checkpoints that others write.
+ * checkpoints that others write.  Return 0 or a negative errno.
  */
 int ending_finish(struct eddis *e, struct eddis_error *err);
 

@@ -66,8 +66,8 @@ static void free_look(struct file_task *t)
     free(k);
 }
 
-/* Allocate a task that searches the job's checkpoint folder and the checkpoint that the job began
- * with.  Return NULL if the job has neither, or without memory.
+/* Return a new task that searches the job's checkpoint folder and the checkpoint that the job began
+ * with; free_look frees it.  NULL: the job has neither, or there is no memory.
  */
 static struct look *look_new(const struct job_run *job)
 {

@@ -55,7 +55,7 @@ static void note_trouble(struct journal *r, const char *name, const struct eddis
     note_missing(r, name);
 }
 
-/* Return the file name of a write operation, borrowed. */
+/* Return the file name of a write operation: a pointer into the record's path, never NULL. */
 static const char *name_of(const struct file_task *k)
 {
     return strrchr(((const struct record *)k)->path, '/') + 1;

@@ -4,8 +4,8 @@
 
 #include <inttypes.h>
 
-/* Read what the cache holds of earlier jobs of the program.  The model is read again until there is
- * one.
+/* Read into *k what the cache holds of earlier jobs of the program.  The model is read at each call
+ * until there is one, the rest only at the first call.
  */
 static void load(struct history *k)
 {

@@ -135,8 +135,8 @@ static void free_call(struct file_task *k)
     free(c);
 }
 
-/* Allocate a cache operation with copies of its arguments.  Return NULL, with an error, if there is
- * no cache folder or no memory.
+/* Allocate a cache operation with copies of its arguments; call() or free_call frees it.  Return
+ * NULL, with err set to -ENOENT, if there is no cache folder or no memory.
  */
 static struct call *make_call(enum job_cache_call what, const struct job_cache_entry *e,
                               const char *text, struct eddis_error *err)
@@ -160,9 +160,10 @@ static struct call *make_call(enum job_cache_call what, const struct job_cache_e
 
 /* ---- calls with a time limit ---- */
 
-/* Queue a cache operation, wait up to PATIENCE_NS for it, and store the text of a load in *ret.
- * Return its result, or -ETIMEDOUT if it continues without us.  If an earlier operation has been
- * blocked for that long, do not wait.
+/* Queue a cache operation, wait up to PATIENCE_NS for it, and store the text of a load in *ret, for
+ * the caller to free.  Return its result, or -ETIMEDOUT if it continues without us.  If an earlier
+ * operation has been blocked for that long, do not wait.  The operation is freed here or, after
+ * -ETIMEDOUT, by the thread.
  */
 static int call(struct file_thread *looks, struct call *c, char **ret, struct eddis_error *err)
 {

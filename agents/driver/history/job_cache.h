@@ -27,7 +27,8 @@ struct job_cache_entry {
 };
 
 /* Load from the cache the JSON object stored for this key at most age_ns ago into *ret, which the
- * caller frees.  Return -ENOENT if there is none.  Blocks for half a second at most.
+ * caller frees. Return 0; -ENOENT: there is none; -ETIMEDOUT: the cache does not answer; or another
+ * negative errno. Blocks for half a second at most.
  */
 int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
                    char **ret);

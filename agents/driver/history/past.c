@@ -112,13 +112,17 @@ static int64_t now_s(void)
     return clock_wall_ns() / CLOCK_S;
 }
 
-/* Return row i of a table of workers' times or memory limits, borrowed. */
+/* Return a pointer to row i of `rows`, a table of workers' times or memory limits, never NULL; i is
+ * not checked.
+ */
 static void *row_at(const struct kind *kind, void *rows, int i)
 {
     return (char *)rows + (size_t)i * kind->row->of->size;
 }
 
-/* Return a pointer to the time of measurement of row i of a table. */
+/* Return a pointer to the time of measurement in row i of `rows`, through which the caller may
+ * change the time; never NULL.
+ */
 static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
 {
     return (int64_t *)((char *)row_at(kind, rows, i) + kind->learnt_at);

@@ -34,7 +34,9 @@ struct log_fetch_write {
 
 struct log_fetch;
 
-/* Make an empty list of logs to fetch into dir, which must exist.  Return NULL without memory. */
+/* Return a new, empty list of logs to fetch into dir, which must exist; the caller frees it with
+ * log_fetch_free. NULL: no memory.
+ */
 struct log_fetch *log_fetch_new(const char *dir);
 
 /* Free the list of logs to fetch, but keep the temporary files. Accepts NULL. */
@@ -87,7 +89,7 @@ bool log_fetch_is_done(const struct log_fetch *f);
 int log_fetch_finish(struct log_fetch *f, char (*host)[256], struct eddis_error *err);
 
 /* To be called after log_fetch_finish: store in *ret the next missing log from position *at on (0
- * at the first call), and advance *at. Return false if no further log is missing.
+ * at the first call), advance *at, and return true. Return false if no further log is missing.
  */
 bool log_fetch_missing(const struct log_fetch *f, int *at, struct log_fetch_log *ret);
 

@@ -278,7 +278,9 @@ static void begin_fetching_from(struct logs *l, int agent)
     order_next(l, agent);
 }
 
-/* Begin to fetch all logs.  Return true if there are any, so that the agents must stay. */
+/* Begin to fetch all logs.  Return true if fetching has begun, so that the agents must stay; false:
+ * there is nothing to fetch.
+ */
 static bool begin_fetching(struct logs *l)
 {
     if (!l->log_fetch || log_fetch_is_done(l->log_fetch)) /* NULL: the job could not begin */
@@ -366,8 +368,8 @@ static void take_end(struct logs *l, int agent, const struct event *e)
         end_fetching(l);
 }
 
-/* Handle a log that was sent to its end, or record that a rank has a log to fetch
- * (subject_ops.on_event).
+/* Handle a log that was sent to its end, or record that a rank has a log to fetch.  Return HEARD:
+ * other modules get the event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {

@@ -488,7 +488,8 @@ static double relative_speed(const struct metrics_worker *w, const struct plan_w
     return (pw->fixed_s * (double)n + pw->sample_s * (double)(to.samples - from.samples)) / own_s;
 }
 
-/* Return the name of a worker's phase, as it appears in the status; "start" for an unknown phase.
+/* Return the name of a worker's phase, as it appears in the status, a string constant; "start" for
+ * an unknown phase.
  */
 static const char *phase_name(int phase)
 {

@@ -130,7 +130,8 @@ void metrics_fini(struct metrics *f);
 void metrics_end_generation(struct metrics *f, int64_t resume_step);
 
 /* Start the metrics of the next generation (the first one: *f is zero) with its plan, which is in
- * force from version real_version on.  The plan is borrowed until metrics_fini.
+ * force from version real_version on. The plan is borrowed until metrics_fini. Return 0, or
+ * -ENOMEM: *f then has no workers, those of the earlier generation are freed too.
  */
 int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_version,
                  struct eddis_error *err);

@@ -10,8 +10,9 @@
 
 /* ---- the list ---- */
 
-/* Return a new entry at the end of the list of plans, borrowed.  If the list is full, remove its
- * second entry: the first plan and the newest plans are kept.
+/* Return a new entry at the end of the list of plans, for the caller to fill in, never NULL; the
+ * list owns it.  If the list is full, remove its second entry: the first plan and the newest plans
+ * are kept.
  */
 static struct metrics_plan *next_place(struct metrics_plans *l)
 {

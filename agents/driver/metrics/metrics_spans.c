@@ -31,8 +31,9 @@ bool metrics_spans_reported(const struct metrics *f)
     return f->printed;
 }
 
-/* Add up the samples of all workers and find the longest of their step times.  Return false if a
- * worker is unknown or no time has passed.
+/* Store in *samples the sum of the samples of all workers between their marks, and in *longest_ns
+ * the longest of their step times.  Return true if every worker is known and time has passed;
+ * otherwise false, and the two values mean nothing.
  */
 static bool add_up(const struct metrics *f, metrics_spans_fn marks, int64_t *samples,
                    int64_t *longest_ns)

@@ -91,7 +91,7 @@ static int add_addresses(const struct job_run *r, int agent, struct network_addr
     return n;
 }
 
-/* Collect the usable nodes and their addresses.  Return 0, -EADDRNOTAVAIL if a node lacks the
+/* Collect the usable nodes and their addresses in *v.  Return 0, -EADDRNOTAVAIL if a node lacks the
  * address that the user has set, or -ENOMEM; view_fini is needed in each case.
  */
 static int view_init(const struct job_run *r, struct view *v, struct eddis_error *err)
@@ -125,8 +125,9 @@ static int view_init(const struct job_run *r, struct view *v, struct eddis_error
     return 0;
 }
 
-/* Find the candidate networks of the nodes, best first, in c->candidates, and report those that
- * were rejected.  Return 0 or a negative error.
+/* Find the candidate networks of the nodes, best first, in c->candidates, in place of earlier ones,
+ * and report those that were rejected.  Return 0 or a negative error; -ENETUNREACH: there is no
+ * candidate.
  */
 static int find(struct network_choice *c, const struct view *v, struct eddis_error *err)
 {
@@ -268,8 +269,8 @@ static void forget(struct network_choice *c)
     network_result_describe(&c->used);
 }
 
-/* Record the ranks' revalidation of a cached network measurement.  Return HEARD_TAKEN for a result
- * that is not wanted or cannot be read.
+/* Record the ranks' revalidation of a cached network measurement in c->used, and return HEARD.
+ * Return HEARD_TAKEN, with nothing recorded, for a result that is not wanted or cannot be read.
  */
 static enum heard take_check(struct network_choice *c, const struct event *e)
 {
@@ -289,7 +290,8 @@ static enum heard take_check(struct network_choice *c, const struct event *e)
     return HEARD;
 }
 
-/* Record a part of the probe's results.  Return true once they are complete and the network works.
+/* Record a part of the probe's results.  Return true once they are complete and the network works;
+ * false: parts are missing, or the probe has failed, which the state machine learns here.
  */
 static bool take_measured(struct network_choice *c, const struct event *e)
 {
@@ -306,8 +308,9 @@ static bool take_measured(struct network_choice *c, const struct event *e)
 
 /* ---- entry points ---- */
 
-/* Handle results of the probe (generation 0) or a revalidation by the ranks; withhold partial and
- * unusable results from other modules (subject_ops.on_event).
+/* Handle results of the probe (generation 0) or a revalidation by the ranks.  Return HEARD for
+ * complete and usable results, HEARD_TAKEN for others, which other modules do not get
+ * (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
@@ -320,8 +323,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return take_measured(c, e) ? HEARD : HEARD_TAKEN;
 }
 
-/* Choose a network, forget it, or store its measurement, as an action requires
- * (subject_ops.on_action).
+/* Choose a network, forget it, or store its measurement, as an action requires.  Return false: the
+ * other modules of the route get the action too (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

@@ -45,8 +45,8 @@ static void describe(const struct network *n, struct run_network *used)
                        n->host[l->to], l->bytes_per_s / 1e6, 1e3 * l->latency_s);
 }
 
-/* Add the nodes' names to the network probe's results, which have only their numbers.  Return 0, or
- * -1 without memory.
+/* Add the nodes' names to the network probe's results, which have only their numbers, as n->host.
+ * Return 0, or -1 without memory; n owns the names in both cases.
  */
 static int name_nodes(const struct job_run *r, struct network *n)
 {

@@ -11,7 +11,9 @@
  */
 bool network_result_take(struct job_run *r, const char *text, struct run_network *used);
 
-/* Return the node of a rank of the probe, borrowed. */
+/* Return the name of the node of a rank of the probe, borrowed from the state; "a node" if there is
+ * no such rank.
+ */
 const char *network_result_node(const struct job_run *r, int rank);
 
 /* Set used->reason from used->measured: "slowest from c01 to c03: 112 MB/s, 0.11 ms"; "" if nothing

@@ -67,7 +67,7 @@ static bool add_route(struct found *f, const struct ip *to)
     return found;
 }
 
-/* Return the name or address by which ssh would reach a node.  Borrowed from h. */
+/* Return the name or address by which ssh would reach a node, borrowed from h, never NULL. */
 static const char *name_of(const struct job_host *h)
 {
     return h->address && strcmp(h->address, "auto") != 0 ? h->address : h->host;

@@ -61,7 +61,7 @@ void check_report(struct job_run *r)
 }
 
 /* In a check, store the text of a node's failure event, unless the event only follows from an
- * earlier failure (subject_ops.on_event).
+ * earlier failure. Return HEARD: other modules get the event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {

@@ -180,6 +180,7 @@ static bool believes_network(const struct launch_orders *l, const struct order *
 }
 
 /* Choose the transfers by which each node revalidates the network measurement, in ret [o->n_nodes].
+ * Return 0, -ENOMEM, or another negative errno if the stored measurement cannot be parsed.
  */
 static int choose_checks(const struct launch_orders *l, const struct order *o,
                          struct network_checks *ret, struct eddis_error *err)
@@ -216,8 +217,8 @@ static bool are_guarded(const struct launch_orders *l, const struct order *o)
     return o->n_nodes > 1;
 }
 
-/* Complete the prepare order for each node of the generation, and queue it for the node's agent.
- * Return 0 or a negative error.
+/* Complete the prepare order *o for each node of the generation, and queue its text for the node's
+ * agent.  Return 0 or a negative error, after which some agents may have the order.
  */
 static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_error *err)
 {
@@ -341,8 +342,8 @@ static void unsettled(const struct launch_orders *l, int agent, const struct eve
 
 /* ---- entry points ---- */
 
-/* Handle a node that did not learn the sync mode, or mpirun's request for a daemon
- * (subject_ops.on_event).
+/* Handle a node that did not learn the sync mode, or mpirun's request for a daemon.  Return HEARD:
+ * other modules get the event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
@@ -372,7 +373,7 @@ static void stop_ranks(struct launch_orders *l, enum stop_ladder ladder)
 }
 
 /* Send the orders of an action to the agents: profile, prepare, check, start, signal, inspect or
- * stop (subject_ops.on_action).
+ * stop.  Return false: the other modules of the route get the action too (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

@@ -38,8 +38,8 @@ static void round_fini(struct round *o)
     strbuf_fini(&o->missed);
 }
 
-/* Collect the lost nodes on which processes may remain.  Return 0 or -ENOMEM; round_fini is needed
- * in both cases.
+/* Collect the lost nodes on which processes may remain in *o, which borrows from r.  Return 0 or
+ * -ENOMEM; round_fini is needed in both cases.
  */
 static int round_init(struct round *o, struct job_run *r, struct eddis_error *err)
 {
@@ -89,7 +89,7 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
 }
 
 /* Return the argument by which `eddis-run --cleanup` finds the job: its id if the folder has that
- * name, otherwise the path.  Borrowed.
+ * name, otherwise the path.  Borrowed from f, never NULL.
  */
 static const char *word_of(const struct job_folder *f)
 {

@@ -60,7 +60,7 @@ int listeners_open(struct listeners *d, const struct listeners_options *o, struc
 int64_t listeners_refused(const struct listeners *d);
 
 /* Write to ret_peer [size] the address of a peer that was rejected and has not been reported to the
- * user, and mark this peer as reported. Return false if there is no such peer.
+ * user, mark this peer as reported, and return true. Return false if there is no such peer.
  */
 bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size);
 

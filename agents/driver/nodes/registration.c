@@ -34,8 +34,9 @@ struct start_words {
     char *input;
 };
 
-/* Make the identity of an agent's next start.  Nodes that are started together share a mark, and
- * their names are part of their identities.  Return 0 or a negative error.
+/* Make the identity of an agent's next start, in r->run->agent[agent].identity.  Nodes that are
+ * started together share a mark, and their names are part of their identities.  Return 0 or a
+ * negative error.
  */
 static int make_identity(struct registration *r, int agent, struct eddis_error *err)
 {
@@ -58,8 +59,8 @@ static int make_identity(struct registration *r, int agent, struct eddis_error *
     return 0;
 }
 
-/* Make the supervisor's arguments and input, which holds a secret and which the caller wipes and
- * frees. first: all nodes are being started together.  Return 0 or a negative error.
+/* Make in *w the supervisor's arguments, and its input, which holds a secret and which the caller
+ * wipes and frees. first: all nodes are being started together.  Return 0 or a negative error.
  */
 static int make_words(struct registration *r, int agent, int64_t deadline_ns, bool first,
                       struct start_words *w, struct eddis_error *err)
@@ -362,7 +363,8 @@ void registration_clean(struct registration *r, int stop)
     state_left_behind(&r->run->state, err.text);
 }
 
-/* Parse and store an agent's profile.  Return 0 or a negative error. */
+/* Parse an agent's profile and store it in r->agent[agent].profile.  Return 0 or a negative error.
+ */
 static int keep_profile(struct job_run *r, int agent, const struct event *e,
                         struct eddis_error *err)
 {
@@ -400,7 +402,10 @@ static void take_refused(struct registration *r, int agent, const struct event *
                      peer, r->run->state.agent[agent].host);
 }
 
-/* Handle a profile, a rejected connection, or an agent that leaves (subject_ops.on_event). */
+/* Handle a profile, a rejected connection, or an agent that leaves.  Return HEARD, so that other
+ * modules get the event too; HEARD_FAILED if a profile cannot be read: *e is then a failure event
+ * (subject_ops.on_event).
+ */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct registration *r = self;
@@ -417,7 +422,8 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
 }
 
 /* Start a node again, order all agents to leave, invalidate the groups' join secrets, or kill what
- * is left (subject_ops.on_action).
+ * is left.  Return false: the other modules of the route get the action too
+ * (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {

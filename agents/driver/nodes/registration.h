@@ -54,8 +54,8 @@ int registration_hello(struct registration *r, const struct request_item *i, int
                        struct eddis_error *err);
 
 /* Take the next event of an agent's start. If the start failed, describe the failure in *ret; if
- * the agent's process has ended, report this to the state machine. Return false if there is no
- * event.
+ * the agent's process has ended, report this to the state machine. Return true, or false if there
+ * is no event.
  */
 bool registration_take_start(struct registration *r, struct registration_start *ret);
 

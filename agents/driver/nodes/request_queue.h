@@ -56,7 +56,9 @@ struct request_item {
 
 struct request_queue;
 
-/* Create an empty queue for requests of n_agents agents in *ret. Return 0 or a negative errno. */
+/* Create an empty queue for requests of n_agents agents in *ret, which the caller frees with
+ * request_queue_close. Return 0 or a negative errno.
+ */
 int request_queue_open(int n_agents, struct request_queue **ret, struct eddis_error *err);
 
 /* Return a descriptor, borrowed, that is readable if requests may have arrived. */

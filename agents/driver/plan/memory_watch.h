@@ -40,7 +40,8 @@ struct memory_watch {
 };
 
 /* Start watching the memory of a generation's workers. p: the plan; node: the profiles of its
- * nodes; history: memory limits from earlier jobs. Return 0 or -ENOMEM.
+ * nodes; history: memory limits from earlier jobs. Return 0 or -ENOMEM; memory_watch_end is needed
+ * in both cases.
  */
 int memory_watch_begin(struct memory_watch *m, const struct plan *p,
                        const struct node_profile *const *node, const struct past_memory *history,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Write "rank 2 (node b)" to ret and return it. */
+/* Write "rank 2 (node b)" to ret, or "rank 2" if the job has no such rank. Return ret. */
 static const char *rank_text(const struct job_run *r, int64_t rank, char *ret, size_t size)
 {
     const struct state *s = &r->state;

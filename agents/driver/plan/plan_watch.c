@@ -79,7 +79,7 @@ enum { REPLANS_TOLD = 5 };
 enum { NETWORKS_TOLD = 6 }; /* changes of the network that the user is shown; later: events only */
 
 /* Write a re-plan's gain, "; predicted to be 1.9 times as fast" or "; predicted to be 4 % faster",
- * to ret and return it; "" if it gains no speed.
+ * to ret [size]; "" if it gains no speed.  Return ret.
  */
 static const char *gain_text(double gain, char *ret, size_t size)
 {

@@ -18,8 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Make the plan of a generation for n nodes, in *ret.  A plan to replay is used again as long as
- * all original nodes are there and no worker ran out of memory.  Return 0 or a negative error.
+/* Make the plan of a generation for n nodes, in *ret, for the caller to free.  A plan to replay is
+ * used again as long as all original nodes are there and no worker ran out of memory.  Set
+ * g->choice_given: whether it has a choice of communication.  Return 0 or a negative error; *ret
+ * may then be the plan to replay, which does not fit the nodes.
  */
 static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
                      struct eddis_error *err)
@@ -72,7 +74,7 @@ static void take_mode(struct planning *g, const struct plan *p)
 }
 
 /* Prepare everything that depends on the new plan: versions, watching, metrics, status and state
- * machine.  Return 0 or a negative error.
+ * machine.  Return 0 or a negative error, after which part of it is prepared.
  */
 static int take_plan(struct planning *g, struct eddis_error *err)
 {
@@ -189,8 +191,8 @@ static void say_restart(struct planning *g, int n_nodes)
     job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
-/* Make the plan for these nodes and show it.  Then prepare its generation, or end the job if only a
- * plan or profile was wanted.  Return 0 or a negative error.
+/* Make the plan for these nodes, in g->published.plans.plan, and show it.  Then prepare its
+ * generation, or end the job if only a plan or profile was wanted.  Return 0 or a negative error.
  */
 static int plan_nodes(struct planning *g, const struct node_profile *nodes, int n,
                       struct eddis_error *err)
@@ -214,7 +216,7 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
 
 /* Make the plan of the next generation and pass it to the state machine, or end the job if that is
  * impossible.  Return false if no node is usable, a profile is unusable, or there is no memory for
- * the profiles.
+ * the profiles; otherwise true, even if the plan could not be made.
  */
 static bool plan(struct planning *g)
 {
@@ -248,7 +250,7 @@ static bool plan(struct planning *g)
 /* ---- deciding the mode, once the model's size is known ---- */
 
 /* Return a plan with a decided mode for the nodes of the present plan and the reported model, for
- * the caller to free; NULL: error.
+ * the caller to free; NULL: it cannot be made, and err says why.
  */
 static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
@@ -376,7 +378,8 @@ static void take_choice(struct planning *g, const struct event *e)
     history_gradients(&g->history, count_gradients(g->published.plans.plan));
 }
 
-/* Handle rank 0's choice of communication, the model's size, or a network check by the ranks
+/* Handle rank 0's choice of communication, the model's size, or a network check by the ranks.
+ * Return HEARD_TAKEN for a network check, which the state machine does not get; otherwise HEARD
  * (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
@@ -406,8 +409,9 @@ static void keep(struct planning *g)
         (void)memory_retry(&g->history, &s->failure, g->published.plans.plan, g->agent);
 }
 
-/* Make a plan, store measurements, or publish a checkpoint (subject_ops.on_action).  Return true if
- * no plan was made: it has to wait, or no node is usable.
+/* Make a plan, store measurements, or publish a checkpoint.  Return true if no plan was made: it
+ * has to wait, or no node is usable.  Otherwise return false: the other modules of the route get
+ * the action too (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {
@@ -427,8 +431,9 @@ static void tick(void *self, int64_t now_ns)
     checkpoint_wait_tick(&((struct planning *)self)->wait, now_ns);
 }
 
-/* Handle the progress of a worker that reports a published plan version; otherwise withhold it from
- * other modules (subject_ops.on_progress).
+/* Handle the progress of a worker that reports a published plan version, and return HEARD.  Return
+ * HEARD_TAKEN for any other version, to withhold the progress from other modules
+ * (subject_ops.on_progress).
  */
 static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
 {

@@ -42,7 +42,9 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
     }
 }
 
-/* Make the re-planning policy for a generation's plans. */
+/* Make the re-planning policy r->policy for a generation's plans, and reset the counts of r.
+ * Return 0, -EINVAL or -ENOMEM; r->contradicted may be set also on failure, and r owns it.
+ */
 static int open_policy(struct replanner *r, const struct run_plans *plans,
                        const struct planner_history *history, struct eddis_error *err)
 {
@@ -242,7 +244,9 @@ static struct planner_worker *learnt_workers(const struct replanner *r, const st
     return w;
 }
 
-/* Make the plan for a re-planning proposal, for the caller to free; NULL: error. */
+/* Return the plan for a re-planning proposal, for the caller to free; NULL: it cannot be made, and
+ * err says why.
+ */
 static struct plan *plan_again(struct replanner *r, const struct plan *p,
                                const struct planner_history *history,
                                const struct replan_proposal *wish, struct eddis_error *err)

@@ -47,12 +47,14 @@ void replanner_known(struct replanner *r, const struct plan *p,
 void replanner_memory(struct replanner *r, const struct plan *p, const int64_t *most,
                       bool takes_pieces);
 
-/* Check whether the communication that steps waited for contradicts the network measurement; see
- * replan.h.
+/* Check whether the communication that steps waited for contradicts the network measurement; if so,
+ * describe that in *ret. See replan.h.
  */
 bool replanner_contradicted(struct replanner *r, struct replan_contradiction *ret);
 
-/* Write a worker's present time model to *ret; false: no such worker. */
+/* Write a worker's present time model to *ret and return true; return false if there is no such
+ * worker.
+ */
 bool replanner_model(const struct replanner *r, int rank, struct time_model *ret);
 
 /* Record that this version of the plan was published, for the re-planning policy. */
@@ -88,7 +90,9 @@ struct plan *replanner_seconds(struct replanner *r, const struct plan *p,
  */
 bool replanner_predicts(struct replanner *r, const struct plan *p, double *ret_per_s);
 
-/* Check whether one worker alone would be faster; see replan_alone. */
+/* Check whether one worker alone would be faster; if so, store its rank and how many times as fast
+ * it would be. See replan_alone.
+ */
 bool replanner_alone(struct replanner *r, int *ret_rank, double *ret_times);
 
 /* Record the measured times of the workers of p in *ret; node: the profiles of the nodes of p. */

@@ -21,7 +21,8 @@ enum { ALL_TOLD = 3 };
 enum { SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
 /* Create the detector of slow workers, s->found, with the workers' earlier times, and have it watch
- * the links between nodes.  Store each worker's node in node, [n_workers].  Return 0 or -ENOMEM.
+ * the links between nodes.  Store each worker's node in node, [n_workers].  Return 0 or -ENOMEM; s
+ * owns the detector, which may exist also after -ENOMEM.
  */
 static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
                  int *node, struct eddis_error *err)
@@ -61,8 +62,8 @@ void straggling_end(struct straggling *s)
 
 /* ---- measurements ---- */
 
-/* Allocate the windows of all workers' steps, and initialise them until the first worker has
- * reported.  Return false if there is no memory.
+/* Allocate s->told, the windows of all workers' steps, and initialise them until the first worker
+ * has reported.  Return true, or false if there is no memory.
  */
 static bool make_windows(struct straggling *s)
 {
@@ -136,7 +137,7 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
 
 /* ---- sentences ---- */
 
-/* Return the name of a cause of slowness, as it appears in the status. */
+/* Return the name of a cause of slowness, as it appears in the status, a string constant. */
 static const char *cause_word(enum straggler_cause c)
 {
     static const char *const word[STRAGGLER_CAUSES] = { "compute", "processor", "input",
@@ -244,8 +245,8 @@ static void share_text(const struct straggler *w, int64_t batch, bool told, char
         (void)snprintf(ret, SHARE, "it has %" PRId64 " samples a step", batch);
 }
 
-/* Return a phrase for what a worker's speed is compared with: "before", "in earlier jobs" or
- * "without waits for data".
+/* Return a phrase, a string constant, for what a worker's speed is compared with: "before",
+ * "in earlier jobs" or "without waits for data".
  */
 static const char *before_text(const struct straggler *w)
 {

@@ -165,7 +165,8 @@ static void note_event(struct job_run *r, int agent, const struct event *e)
     job_run_say(r, word_of(e->type), agent, e->rank, text);
 }
 
-/* Record an agent's event in events.jsonl, and a rank's end in the metrics (subject_ops.on_event).
+/* Record an agent's event in events.jsonl, and a rank's end in the metrics. Return HEARD: other
+ * modules get the event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
@@ -206,8 +207,8 @@ static void show_last_lines(const struct job_run *r, int rank)
         v->last_lines(v->ctx, rank, r->event->last_lines);
 }
 
-/* Show a failed rank's last lines or a sentence to the user, or report a recovery
- * (subject_ops.on_action).
+/* Show a failed rank's last lines or a sentence to the user, or report a recovery. Return false:
+ * the other modules of the route get the action too (subject_ops.on_action).
  */
 static bool on_action(void *self, const struct action *a)
 {
@@ -377,7 +378,9 @@ void job_report_metrics(struct job_report *t, int64_t now_ns)
     t->show_ns = now_ns + SHOW_NS;
 }
 
-/* Count a worker's progress in the metrics and its checkpoints (subject_ops.on_progress). */
+/* Count a worker's progress in the metrics and its checkpoints. Return HEARD: other modules get the
+ * progress too (subject_ops.on_progress).
+ */
 static enum heard on_progress(void *self, const struct progress *p, int64_t now_ns)
 {
     struct job_report *t = self;

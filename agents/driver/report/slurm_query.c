@@ -181,7 +181,8 @@ static void free_question(struct file_task *t)
     free(q);
 }
 
-/* Queue a question to Slurm: a program and the handler of its output.  Return false without memory.
+/* Queue a question to Slurm: a program and the handler of its output.  Return true, or false
+ * without memory: then no question is queued.
  */
 static bool ask(struct slurm_query *a, const char *const *argv, answer_fn answer)
 {

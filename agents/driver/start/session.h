@@ -49,9 +49,10 @@ void session_init(struct session *p);
  */
 int session_renew(struct session *p, const char *input, struct eddis_error *err);
 
-/* Start the process.  argv and envp are NULL-terminated; envp NULL: this process's own.  logs_in:
- * it dies with this process, and its standard output, which is a login shell's, is ignored.  If
- * p->pidfd is -1 afterwards, its end cannot be watched, and errno says why.
+/* Start the process. argv and envp are NULL-terminated; envp NULL: this process's own. logs_in: it
+ * dies with this process, and its standard output, which is a login shell's, is ignored. Return 0,
+ * or a negative errno with no process. If p->pidfd is -1 after success, its end cannot be watched,
+ * and errno says why.
  */
 int session_begin(struct session *p, const char *const *argv, const char *const *envp, bool logs_in,
                   struct eddis_error *err);

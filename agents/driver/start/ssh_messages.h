@@ -17,7 +17,7 @@ struct ssh_message {
     const char *advice; /* advice for the user */
 };
 
-/* Return the row whose `part` ssh's output contains, borrowed; NULL: none. */
+/* Return the row, of a constant table, whose `part` ssh's output contains; NULL: none. */
 const struct ssh_message *ssh_words_find(const char *text);
 
 #endif

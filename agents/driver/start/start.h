@@ -63,8 +63,9 @@ struct start_options {
 
 struct starter;
 
-/* Create a starter for these hosts in *ret, and make this process the subreaper of its descendants.
- * Return 0 or a negative errno. The caller must ignore SIGPIPE.
+/* Create a starter for these hosts in *ret, which the caller frees with starter_close, and make
+ * this process the subreaper of its descendants. Return 0 or a negative errno. The caller must
+ * ignore SIGPIPE.
  */
 int starter_open(const struct start_options *o, struct starter **ret, struct eddis_error *err);
 
@@ -114,7 +115,9 @@ void starter_abandon(struct starter *s);
  */
 int starter_waiting(const struct starter *s, char *ret, size_t size);
 
-/* Return the last line that the host's supervisor or agent has printed, borrowed; "": none. */
+/* Return the last line that the host's supervisor or agent has printed, borrowed from s and changed
+ * by further output; "": none.
+ */
 const char *starter_words(const struct starter *s, int host);
 
 /* Check whether this host is this machine, on which the supervisor is started by a fork. */
@@ -125,7 +128,7 @@ bool starter_is_local(const struct starter *s, int host);
  */
 int starter_group(const struct starter *s, int host);
 
-/* Return the name of this host for the user, borrowed. */
+/* Return the name of this host for the user, borrowed from s, never NULL. */
 const char *starter_host(const struct starter *s, int host);
 
 /* Return the line of nodes.jsonl (agents/job/node_list.h) for a start with this identity, which the

@@ -124,7 +124,8 @@ enum start_watch { START_WATCH_FROM, START_WATCH_TO, START_WATCH_PID, START_WATC
 int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint32_t events);
 
 /* Start and watch the process that runs the supervisor on n hosts (1 unless the way is shared), the
- * first of which is p, in this session.
+ * first of which is p, in this session. whom: the number of the host or step in the events of
+ * s->events. Return 0 or a negative errno; no process is left on failure.
  */
 int queue_run(struct starter *s, int whom, const struct start_node *p,
               const struct start_place *const *at, int n, struct session *session,
@@ -150,7 +151,10 @@ void queue_lost(struct starter *s, int host, int code, bool cut, const struct se
 /* start_ssh.c: write to ret a sentence for the user that eddis is not installed on this host. */
 void start_say_missing(const struct start_place *at, char *ret, size_t size);
 
-/* start_ssh.c: append the command that runs eddis-keeper with args on this other machine. */
+/* start_ssh.c: append to ret the command that runs eddis-keeper with args on this other machine.
+ * Return 0 (also without memory: ret->failed), or a negative errno if this machine has no
+ * eddis-keeper.
+ */
 int start_keeper_command(const struct job_host *h, char *const *args, struct strlist *ret,
                          struct eddis_error *err);
 

@@ -69,7 +69,9 @@ int start_keeper_command(const struct job_host *h, char *const *args, struct str
     return 0;
 }
 
-/* Append the shell command that runs the supervisor on the node. */
+/* Append the shell command that runs the supervisor on the node to ret.  Return 0, -ENOMEM, or
+ * another negative errno if eddis-keeper is not found.
+ */
 static int remote_command(const struct job_host *h, char *const *args, struct strbuf *ret,
                           struct eddis_error *err)
 {

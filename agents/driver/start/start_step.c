@@ -83,8 +83,8 @@ static void step_free(struct start_step *t)
     free(t);
 }
 
-/* Make a step of this host and all later queued hosts that can share it, and append it to s->step;
- * NULL: no memory.
+/* Make a step of this host and all later queued hosts that can share it, append it to s->step,
+ * which owns it, and return it; NULL: no memory.
  */
 static struct start_step *step_new(struct starter *s, int host)
 {
@@ -118,7 +118,9 @@ static struct start_step *step_new(struct starter *s, int host)
 
 static void divide(void *ctx, char *line);
 
-/* Start srun for a step and watch it. */
+/* Start srun for a step and watch it.  Return 0 or a negative errno; no process is left on
+ * failure.
+ */
 static int begin_process(struct start_step *t, struct eddis_error *err)
 {
     const struct start_node *first = &t->s->node[t->member[0]];
@@ -178,8 +180,8 @@ void steps_emptied(struct starter *s, int step)
     s->step[step]->n_emptied++;
 }
 
-/* Return the task of a labelled line " 2: words", and store its words in *ret; -1: a line of srun's
- * own, *ret is unchanged.
+/* Return the task of a labelled line " 2: words", and store a pointer to its words, within the
+ * line, in *ret; -1: a line of srun's own, *ret is unchanged. n: number of tasks.
  */
 static int read_task(char *line, int n, char **ret)
 {

@@ -17,7 +17,7 @@ struct step_cancel {
 void step_cancel_init(struct step_cancel *c);
 
 /* Start the program that asks Slurm to end a step. *c must be as step_cancel_init or
- * step_cancel_fini leaves it. Return 0 or a negative errno.
+ * step_cancel_fini leaves it. Return 0, or a negative errno with *c as before.
  */
 int step_cancel_begin(struct step_cancel *c, char *const *argv, char *const *envp);
 

@@ -14,8 +14,8 @@
 
 /* ---- registered ---- */
 
-/* Record that an agent has registered.  Return false, with nothing changed, if it had registered
- * before: it repeats the request because the answer was lost.
+/* Record that an agent has registered, and return true.  Return false, with nothing changed, if it
+ * had registered before: it repeats the request because the answer was lost.
  */
 static bool came(struct state *s, const struct state_input *in)
 {
@@ -60,7 +60,7 @@ static bool share_machine(const struct state_agent *a, const struct state_agent 
 }
 
 /* Return the first agent on a's machine that waits for its time slot to measure, or, if waiting is
- * false, that reports its profile or measures; NULL: none.
+ * false, that reports its profile or measures, borrowed from s; NULL: none.
  */
 static struct state_agent *first_of_machine(const struct state *s, const struct state_agent *a,
                                             bool waiting)

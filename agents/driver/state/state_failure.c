@@ -19,7 +19,9 @@ static struct recovery_rank rank_of(const struct state_failure *f)
                                    .age_s = (double)f->age_ns / CLOCK_S };
 }
 
-/* Collect the facts from which scheduler/recovery.h decides what follows a failure. */
+/* Return the facts from which scheduler/recovery.h decides what follows a failure f; nothing is
+ * changed.
+ */
 static struct recovery_case recovery_case(const struct state *s, const struct state_failure *f)
 {
     struct recovery_case c = {
@@ -53,8 +55,8 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
     return c;
 }
 
-/* Return what the user can do, as the end of a sentence, against a failure that nothing cures
- * automatically; "": nothing is known.
+/* Return what the user can do, as the end of a sentence (a string constant), against a failure that
+ * nothing cures automatically; "": nothing is known.
  */
 static const char *advice(const struct state_failure *f)
 {
@@ -231,7 +233,7 @@ void state_probe_failed(struct state *s, const char *why, int64_t now_ns)
 
 /* ---- failures of a rank ---- */
 
-/* Write "512 MB" or "1.1 GB", decimal units; return ret. */
+/* Write a size as "512 MB" or "1.1 GB", in decimal units, to ret [size].  Return ret. */
 static char *bytes_text(int64_t bytes, char *ret, size_t size)
 {
     if (bytes < INT64_C(1000000000))

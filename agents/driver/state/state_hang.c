@@ -297,7 +297,9 @@ static int waiting_text(const struct state *s, int but, char *ret, size_t size)
     return n;
 }
 
-/* Return what a rank in this phase is doing, for people: "computing". */
+/* Return what a rank in this phase is doing, for people, a string constant: "computing"; "at work"
+ * for an unknown phase.
+ */
 static const char *doing(int phase)
 {
     static const char *const words[] = {

@@ -81,7 +81,8 @@ struct state_awaited {
 const struct state_awaited *state_awaited(const struct state *s);
 
 /* state_count.c */
-/* Return the name of an agent's node for messages; "this machine" until the agent has registered.
+/* Return the name of an agent's node for messages, borrowed from s; "this machine" until the agent
+ * has registered.
  */
 const char *state_host(const struct state *s, int agent);
 /* Return the number of agents that can have ranks in the next generation. */

@@ -13,8 +13,8 @@
  */
 enum { BY_DRIVER = -1, BY_NOBODY = -2 };
 
-/* If the job ends by a failure, record that the user has asked for its end: an earlier failure that
- * is reported later does not restart it.
+/* If the job ends by a failure, change its outcome to STATE_OUTCOME_UNWANTED, as the user has asked
+ * for its end: an earlier failure that is reported later does not restart it.
  */
 static void unwant(struct state *s)
 {
@@ -138,7 +138,7 @@ static bool is_worth_waiting(const struct state *s, bool unsaved)
     return is_finishing(s) || (!unsaved && has_to_save(s));
 }
 
-/* Return what the job waits for before it ends, for people. */
+/* Return what the job waits for before it ends, for people, as a string constant. */
 static const char *waits_text(const struct state *s)
 {
     return is_finishing(s) ? "all steps are done: waiting for the workers to finish"

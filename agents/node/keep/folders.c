@@ -38,7 +38,8 @@ static const char prefix[] = "eddis-", mark_file[] = "mark";
 /* ---- locations of folders ---- */
 
 /* Return dir if it is the absolute path, short enough for a socket's path, of a writable folder
- * that this user owns and no other user may write to; otherwise "/tmp".
+ * that this user owns and no other user may write to; otherwise "/tmp", also if dir is NULL.  Never
+ * NULL.
  */
 static const char *usable(const char *dir)
 {
@@ -50,7 +51,9 @@ static const char *usable(const char *dir)
     return "/tmp";
 }
 
-/* Return the folder for shared memory: "/dev/shm", or "/tmp" if that is not writable. */
+/* Return the folder for shared memory, a string constant: "/dev/shm", or "/tmp" if that is not
+ * writable.
+ */
 static const char *shm_base(void)
 {
     return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -86,8 +89,8 @@ static void list_bases(const char *runtime_dir, struct bases *ret)
 }
 
 /* Open the folder base/name if its name has the form of eddis's folders, it belongs to this user
- * and is no link; write its path to ret_path.  Return the descriptor; negative: it is no such
- * folder.
+ * and is no link; write its path to ret_path.  Return the descriptor, which the caller closes;
+ * negative: it is no such folder.
  */
 static int open_ours(const char *base, const char *name, char ret_path[FOLDERS_PATH])
 {
@@ -132,7 +135,9 @@ struct mark {
 
 enum { MARK_TEXT = sizeof(struct mark) + 2 };
 
-/* Read the mark file of a folder, given by its descriptor; return false if it has none. */
+/* Read the mark file of a folder, given by its descriptor, into *ret and return true; return false
+ * if the folder has none.
+ */
 static bool read_mark(int folder, struct mark *ret)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -256,8 +261,8 @@ static int make_new(const char *base, char ret[FOLDERS_PATH], struct eddis_error
                       DRAWS);
 }
 
-/* Open a folder, take a shared lock on it, and store the descriptor in *ret_lock.  Return 0 or a
- * negative errno.
+/* Open a folder, take a shared lock on it, and store the descriptor in *ret_lock; the caller closes
+ * it, unless it is negative.  Return 0 or a negative errno.
  */
 static int hold(const char *path, int *ret_lock, struct eddis_error *err)
 {

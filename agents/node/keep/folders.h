@@ -77,7 +77,7 @@ int folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
 /* Make the folders of a generation, which must not exist. Return 0 or a negative errno. */
 int folders_begin(const struct folders *f, int64_t generation, struct eddis_error *err);
 
-/* Remove the folders of a generation. Return 0 or a negative errno. */
+/* Remove the folders of a generation; ignore failures. */
 void folders_end(const struct folders *f, int64_t generation);
 
 #endif

@@ -107,7 +107,7 @@ static void read_signals(const struct keeper *k)
 }
 
 /* Reap all ended children.  If the agent is among them, store its waitpid status in *ret_status and
- * return true.
+ * return true; otherwise return false.
  */
 static bool agent_ended(const struct keeper *k, int *ret_status)
 {

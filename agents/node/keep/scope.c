@@ -58,7 +58,9 @@ static bool can_make_group(const char *name)
 
 /* ---- the service manager ---- */
 
-/* Store 1 in *arg for an agreement, -EPERM for a rejection or a lost connection. */
+/* Store 1 in *arg for an agreement, -EPERM for a rejection or a lost connection. Return 0 (sd-bus's
+ * callback for an answer).
+ */
 static int take_answer(sd_bus_message *answer, void *arg, sd_bus_error *error)
 {
     (void)error;
@@ -67,8 +69,9 @@ static int take_answer(sd_bus_message *answer, void *arg, sd_bus_error *error)
 }
 
 /* Connect to the manager's own socket, without a bus, and queue the call that puts this process
- * into a scope of this name.  take_answer writes *ret.  sd-bus would wait much longer than five
- * seconds for a connection, so the calls here do not wait.
+ * into a scope of this name. Return a negative errno if that fails; otherwise 0 or more, and
+ * take_answer writes *ret later. sd-bus would wait much longer than five seconds for a connection,
+ * so the calls here do not wait.
  */
 static int send_call(sd_bus *bus, const char *address, const char *name, int *ret)
 {
@@ -86,8 +89,9 @@ static int send_call(sd_bus *bus, const char *address, const char *name, int *re
         "b", 1, "PIDs", "au", 1, (uint32_t)getpid(), 0);
 }
 
-/* Ask the manager at this address of D-Bus to put this process into a scope of this name, and wait
- * until it has agreed: it moves the process soon after.
+/* Ask the manager at this address of D-Bus to put this process into a scope of this name, and wait,
+ * until the deadline at most, for its answer. Return true if it has agreed: it moves the process
+ * soon after. Return false if it rejected the call, did not answer, or cannot be reached.
  */
 static bool get_scope(const char *address, const char *name, int64_t deadline_ns)
 {

@@ -21,7 +21,9 @@ struct tick_page {
     char folder[TICK_FOLDERS][TICK_PATH];
 };
 
-/* Map the page of shared memory of a descriptor and return it; NULL: that failed. */
+/* Map the page of shared memory of a descriptor and return it, for the caller to unmap; NULL: that
+ * failed.
+ */
 static struct tick_page *map(int fd)
 {
     void *p = mmap(NULL, sizeof(struct tick_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

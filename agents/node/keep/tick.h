@@ -30,8 +30,9 @@ struct tick_watch {
     int64_t silence_ns; /* silence counted so far */
 };
 
-/* Make the page in *ret. *ret_fd is a descriptor that only the agent inherits, see `also` in
- * spawn.h. Return 0 or a negative errno.
+/* Make the page, with all counters 0, in *ret; it stays mapped until this process ends. *ret_fd is
+ * a descriptor that only the agent inherits, see `also` in spawn.h; the caller closes it. Return 0
+ * or a negative errno.
  */
 int tick_create(struct tick_page **ret, int *ret_fd, struct eddis_error *err);
 
@@ -55,8 +56,8 @@ int64_t tick_silence_ns(const struct tick_page *p, enum tick_side side, struct t
  */
 int tick_add_folder(struct tick_page *p, const char *path, struct eddis_error *err);
 
-/* Replace the path of folder i, which no longer exists. -ENOSPC: there is no folder i, or the path
- * is too long.
+/* Replace the path of folder i, which no longer exists. Return 0; -ENOSPC: there is no folder i, or
+ * the path is too long, and nothing is changed.
  */
 int tick_move_folder(struct tick_page *p, int i, const char *path, struct eddis_error *err);
 

@@ -38,7 +38,7 @@ struct log_sent {
 
 struct log_send;
 
-/* Return a sender without requests; NULL: no memory. */
+/* Return a sender without requests, which the caller frees with log_send_close; NULL: no memory. */
 struct log_send *log_send_new(void);
 
 /* Remove the files that have arrived, and free s.  Accept NULL. */

@@ -10,8 +10,9 @@
 
 struct node_log;
 
-/* Open dir/agent.log for appending, with mode 0600, in *ret; make dir if it is missing. files: the
- * thread that writes, borrowed. Return 0 or a negative errno.
+/* Open dir/agent.log for appending, with mode 0600, in *ret, which the caller closes with
+ * node_log_close; make dir if it is missing. files: the thread that writes, borrowed. Return 0 or a
+ * negative errno.
  */
 int node_log_open(const char *dir, struct file_thread *files, struct node_log **ret,
                   struct eddis_error *err);

@@ -28,8 +28,8 @@ struct output_copy;
  */
 typedef bool (*output_copy_fn)(void *ctx, const char *text, int64_t dropped);
 
-/* Create a copier that sends at most bytes_per_s on average, and at most the bytes of four seconds
- * together. Return NULL without memory.
+/* Return a copier that sends at most bytes_per_s on average, and at most the bytes of four seconds
+ * together, by send(ctx, ...). The caller frees it with output_copy_free. NULL: no memory.
  */
 struct output_copy *output_copy_new(int64_t bytes_per_s, output_copy_fn send, void *ctx);
 /* Free a copier. Accepts NULL. */

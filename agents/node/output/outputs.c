@@ -53,7 +53,7 @@ void outputs_free(struct outputs *o)
     free(o);
 }
 
-/* Return the rank's queue; make it if there is none yet.  NULL: no memory. */
+/* Return the rank's queue, borrowed from o; make it if there is none yet.  NULL: no memory. */
 static struct queue *queue_of(struct outputs *o, int rank)
 {
     struct queue *q, **more;
@@ -136,7 +136,7 @@ bool outputs_empty(const struct outputs *o)
     return true;
 }
 
-/* Return the next queue with output, in rotation; NULL: none. */
+/* Return the next queue with output, in rotation, borrowed from o; NULL: none. */
 static struct queue *next_queue(struct outputs *o)
 {
     for (int i = 0; i < o->n; i++) {

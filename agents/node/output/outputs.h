@@ -17,7 +17,7 @@ enum { OUTPUTS_RANK = 256 << 10 }; /* maximum queued bytes of one rank */
 
 struct outputs;
 
-/* Return an empty queue of output; NULL: no memory. */
+/* Return an empty queue of output, which the caller frees with outputs_free; NULL: no memory. */
 struct outputs *outputs_new(void);
 /* Free all queued output; accept NULL. */
 void outputs_free(struct outputs *o);

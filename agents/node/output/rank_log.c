@@ -36,7 +36,7 @@ struct rank_log {
 };
 
 /* Open a file for appending, with mode 0600 if it is new, and store its size in *ret_size.  Return
- * the descriptor or a negative errno.
+ * the descriptor, which the caller closes, or a negative errno.
  */
 static int open_append(const char *path, int64_t *ret_size, struct eddis_error *err)
 {

@@ -17,8 +17,9 @@
 
 struct rank_log;
 
-/* Open the log of a rank in dir for `generation`, in *ret; later generations append to the files.
- * max_bytes: limit of all files together. Return 0 or a negative errno.
+/* Open the log of a rank in dir for `generation`, in *ret, which the caller closes with
+ * rank_log_close; later generations append to the files. max_bytes: limit of all files together.
+ * Return 0 or a negative errno.
  */
 int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_bytes,
                   struct rank_log **ret, struct eddis_error *err);

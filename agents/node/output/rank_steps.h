@@ -16,9 +16,9 @@
 
 struct rank_steps;
 
-/* Begin to search output for steps by a pattern, see step_lines.h. samples: number of samples of
- * this rank in a step. Return 0; -EINVAL: the text is no valid pattern, or the pattern has no
- * group; or another negative errno.
+/* Begin to search output for steps by a pattern, see step_lines.h, in *ret, which the caller frees
+ * with rank_steps_close. samples: number of samples of this rank in a step. Return 0; -EINVAL: the
+ * text is no valid pattern, or the pattern has no group; or another negative errno.
  */
 int rank_steps_open(const char *pattern, int64_t samples, struct rank_steps **ret,
                     struct eddis_error *err);

@@ -29,8 +29,9 @@ struct step_lines;
  */
 typedef void (*step_lines_fn)(void *ctx, int64_t steps, int64_t since, int64_t total);
 
-/* Begin to search with a pattern; fn will be called for each new number of steps. Return 0;
- * -EINVAL: the text is no valid pattern, or the pattern has no group; or another negative errno.
+/* Begin to search with a pattern, in *ret, which the caller frees with step_lines_close; fn will be
+ * called for each new number of steps. Return 0; -EINVAL: the text is no valid pattern, or the
+ * pattern has no group; or another negative errno.
  */
 int step_lines_open(const char *pattern, step_lines_fn fn, void *ctx, struct step_lines **ret,
                     struct eddis_error *err);

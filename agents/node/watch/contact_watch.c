@@ -74,7 +74,9 @@ void contact_watch_inspect_rank(struct contact_watch_rank *r, pid_t pid,
         r->joined = !l || listens(pid, l);
 }
 
-/* Add a listener; as sock_diag_fn, ctx is the list. */
+/* Add a listener to the list ctx, unless the list is full. Return true: the listing goes on
+ * (sock_diag_fn).
+ */
 static bool take(void *ctx, const struct inet_diag_msg *m, int n)
 {
     struct contact_watch_listeners *l = ctx;

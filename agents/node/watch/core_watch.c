@@ -109,8 +109,8 @@ void core_watch_set(struct core_watch *w, int i, pid_t wrapper, pid_t pid)
 
 /* ---- reading ---- */
 
-/* Read the processor times of all cores from /proc/stat.  Time of virtual machines' guests is part
- * of user time already.  Return false if the file is missing.
+/* Read the processor times of all cores from /proc/stat into w->core.  Time of virtual machines'
+ * guests is part of user time already.  Return false if the file is missing, otherwise true.
  */
 static bool read_cores(struct core_watch *w)
 {

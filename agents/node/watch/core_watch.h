@@ -15,8 +15,9 @@
 
 struct core_watch;
 
-/* Make a watch of n_ranks ranks. root, borrowed, is put before every path except those of
- * processes' times and parents: "" except in tests.  NULL: no memory.
+/* Return a new watch of n_ranks ranks, which the caller frees with core_watch_close. root,
+ * borrowed, is put before every path except those of processes' times and parents: "" except in
+ * tests. NULL: no memory.
  */
 struct core_watch *core_watch_open(const char *root, int n_ranks);
 /* Free a watch; accept NULL. */

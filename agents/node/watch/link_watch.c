@@ -152,8 +152,9 @@ static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
     return inet_ntop(m->idiag_family, m->id.idiag_dst, ret->peer, sizeof ret->peer) != NULL;
 }
 
-/* Add a connection with n bytes of attributes, if it leaves the machine; as sock_diag_fn, ctx is
- * the reading.  If there are too many, drop all.
+/* Add a connection with n bytes of attributes to the reading ctx, if it leaves the machine.  Return
+ * true, so that the listing goes on; if there is no room for more, drop all connections and return
+ * false (sock_diag_fn).
  */
 static bool take_message(void *ctx, const struct inet_diag_msg *m, int n)
 {

@@ -15,7 +15,9 @@
 
 struct link_watch;
 
-/* Make a watch of n_ranks ranks; NULL: no memory. */
+/* Return a new watch of n_ranks ranks, which the caller frees with link_watch_close; NULL: no
+ * memory.
+ */
 struct link_watch *link_watch_open(int n_ranks);
 /* Free a watch; accept NULL. */
 void link_watch_close(struct link_watch *w);

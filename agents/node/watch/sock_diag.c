@@ -14,7 +14,9 @@
 
 enum { ANSWER = 32 << 10 };
 
-/* Open a netlink socket and send the request.  Return its descriptor or a negative errno value. */
+/* Open a netlink socket and send the request.  Return its descriptor, which the caller closes, or a
+ * negative errno value.
+ */
 static int ask(int family, int state, int attribute)
 {
     static const struct timeval most = { .tv_sec = 1 };
@@ -36,8 +38,8 @@ static int ask(int family, int state, int attribute)
     return cleanup_keep_fd(fd);
 }
 
-/* Pass on the sockets of one part of an answer.  Return 0 after the last one, -EAGAIN if more
- * follow, or an error.
+/* Pass the sockets of one part of an answer to each().  Return 0 after the last one or if each()
+ * returns false, -EAGAIN if more follow, or -EOPNOTSUPP if the kernel reports an error.
  */
 static int take_part(const void *part, ssize_t n, sock_diag_fn *each, void *ctx)
 {

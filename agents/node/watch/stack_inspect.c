@@ -145,7 +145,7 @@ void stack_inspect_report_soon(const struct stack_inspect *l, int64_t now_ns)
 
 /* ---- the output of py-spy ---- */
 
-/* Return a string member of a JSON object, borrowed; "": it is missing. */
+/* Return a string member of a JSON object, borrowed from it; "": it is missing or not a string. */
 static const char *member(const json_t *frame, const char *key)
 {
     const char *text = json_string_value(json_object_get(frame, key));

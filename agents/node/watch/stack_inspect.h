@@ -41,8 +41,9 @@ void stack_inspect_report_soon(const struct stack_inspect *l, int64_t now_ns);
  */
 int stack_inspect_finish(struct stack_inspect *l, int status, char *ret, size_t size);
 
-/* Return a text why the kernel may forbid py-spy to this user (root: the user is root), with this
- * value of kernel.yama.ptrace_scope, and what to do; NULL: the kernel does not forbid it.
+/* Return a string constant that says why the kernel may forbid py-spy to this user (root: the user
+ * is root), with this value of kernel.yama.ptrace_scope, and what to do; NULL: the kernel does not
+ * forbid it.
  */
 const char *stack_inspect_forbidden(int scope, bool root);
 

@@ -53,16 +53,16 @@ static int no_place(int rc, const struct eddis_error *err)
 
 /* ---- jobs that are on another node or still queued ---- */
 
-/* Find the folder of the job that `word` names; errors name --stop. A callback of
- * job_location_find.
+/* Find the folder of the job that `word` names, and store it in *ret; errors name --stop. Return 0
+ * or a negative error. A callback of job_location_find.
  */
 static int find_stop(const char *word, struct job_folder *ret, struct eddis_error *err)
 {
     return run_find_job("--stop", word, ret, err);
 }
 
-/* Find the folder of the job that `word` names; errors name --cleanup. A callback of
- * job_location_find.
+/* Find the folder of the job that `word` names, and store it in *ret; errors name --cleanup. Return
+ * 0 or a negative error. A callback of job_location_find.
  */
 static int find_cleanup(const char *word, struct job_folder *ret, struct eddis_error *err)
 {

@@ -18,8 +18,8 @@
 int run_stop(const struct job_folder *f, bool dead, struct job_status *ret,
              struct eddis_error *err);
 
-/* Return a phrase for what happened to the job. rc: the result of run_stop; s: the status that
- * run_stop has stored.
+/* Return a phrase, a string constant, for what happened to the job. rc: the result of run_stop; s:
+ * the status that run_stop has stored.
  */
 const char *run_stop_words(int rc, const struct job_status *s);
 

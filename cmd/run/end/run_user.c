@@ -28,7 +28,7 @@ static bool is_kept(const char *variable)
 
 /* Remove root's environment variables and set HOME, USER and LOGNAME for the user: the user can
  * inspect programs started from now on. user NULL: unknown user, HOME is "/". The new environment
- * is never freed.
+ * is never freed. Return 0, or -ENOMEM: the environment is unchanged.
  */
 static int take_variables(const struct passwd *user)
 {

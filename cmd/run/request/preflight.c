@@ -20,8 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Fail with -EINVAL and this sentence (printf format), prefixed with the option or the file and
- * line that set the key.
+/* Set err to this sentence (printf format), prefixed with the option or the file and line that set
+ * the key. Return -EINVAL.
  */
 __attribute__((format(printf, 4, 5))) static int
 wrong(const struct job *job, const char *key, struct eddis_error *err, const char *fmt, ...)
@@ -73,8 +73,9 @@ static int check_made(const struct job *job, const char *key, const char *path,
                  path);
 }
 
-/* Check that a file that this user makes in the folder would belong to a trusted user: NFS with
- * root_squash and CIFS mounts may change the owner. Succeed also if nothing can be made there.
+/* Check that a file that this user makes in the folder `path`, the value of `key`, would belong to
+ * a trusted user: NFS with root_squash and CIFS mounts may change the owner. Return 0, also if
+ * nothing can be made there; -EINVAL: it would not.
  */
 static int check_owner(const struct job *job, const char *key, const char *path,
                        struct eddis_error *err)
@@ -115,7 +116,7 @@ static int check_trusted(const struct job *job, const char *key, const char *pat
     return check_owner(job, key, path, err);
 }
 
-/* Check that checkpoint.resume is "auto" or a folder; -EINVAL: it is neither. */
+/* Check that checkpoint.resume is "auto" or a folder. Return 0, or -EINVAL: it is neither. */
 static int check_resume(const struct job *job, struct eddis_error *err)
 {
     const char *path = job->checkpoint.resume;
@@ -146,8 +147,8 @@ static int check_key(const struct job *job, const char *key, const char *path,
                  "ssh.identity '%.150s' cannot be read on this machine; name a private key", path);
 }
 
-/* Check that the private keys of ssh of the job and of each of its hosts can be read; -EINVAL: one
- * cannot be read.
+/* Check that the private keys of ssh of the job and of each of its hosts can be read. Return 0, or
+ * -EINVAL: one cannot be read.
  */
 static int check_keys(const struct job *job, struct eddis_error *err)
 {

@@ -33,7 +33,7 @@ static int take_all(struct job *job, const struct slurm_allocation *a, struct ed
                : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
 }
 
-/* Fail with -EINVAL because the job names `host`, which is not in the allocation. */
+/* Set err because the job names `host`, which is not in the allocation. Return -EINVAL. */
 static int refuse(const struct job *job, const struct slurm_allocation *a, const char *host,
                   struct eddis_error *err)
 {

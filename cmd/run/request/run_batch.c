@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Fail with -EINVAL, because the folder dir has checkpoints although Slurm counts this as the batch
- * job's first start.  They may be of another eddis-run in the same script, or of starts before
- * Slurm reset its count, so it is unknown whether to continue from them.
+/* Set err, and return -EINVAL, because the folder dir has checkpoints although Slurm counts this as
+ * the batch job's first start. They may be of another eddis-run in the same script, or of starts
+ * before Slurm reset its count, so it is unknown whether to continue from them.
  */
 static int refuse_others(const char *dir, const struct slurm_batch *b, struct eddis_error *err)
 {

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fail for lack of memory. */
+/* Set err for lack of memory. Return -ENOMEM. */
 static int no_memory(struct eddis_error *err)
 {
     return eddis_fail(err, -ENOMEM, "no memory for a variable");

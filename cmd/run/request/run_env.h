@@ -12,8 +12,8 @@
 #include "lib/base/strlist.h"
 #include "lib/model/job.h"
 
-/* Append "NAME=VALUE", or "NAME" with its value in our environment, as -x takes it. -EINVAL: it is
- * not set or not allowed.
+/* Append "NAME=VALUE", or "NAME" with its value in our environment, as -x takes it, to e. Return 0;
+ * -EINVAL: the variable is not set or not allowed; -ENOMEM.
  */
 int run_env_set(struct strlist *e, const char *text, struct eddis_error *err);
 

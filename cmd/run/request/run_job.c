@@ -184,8 +184,8 @@ static bool is_yaml(const char *name)
     return ends_in(name, ".yaml") || ends_in(name, ".yml") || ends_in(name, ".json");
 }
 
-/* Fail with -EINVAL because of two words before "--". If the first is no file, it is more often the
- * name of a program than of a job's file: say how to run a program.
+/* Set err because of two words before "--", and return -EINVAL. If the first is no file, it is more
+ * often the name of a program than of a job's file: say how to run a program.
  */
 static int two_words(const char *first, const char *second, struct eddis_error *err)
 {

@@ -29,7 +29,9 @@ static const int64_t sign_ns = 2 * CLOCK_S;
 
 static const char masked[] = "=***"; /* what job_text writes instead of a secret value */
 
-/* Fail if the job has a secret that job.yaml does not store and the user has not given again. */
+/* Check that the user has given again each secret of the job that job.yaml does not store. Return
+ * 0; -EINVAL: one is missing; -ENOMEM.
+ */
 static int check_masked(const char *word, const struct job *job, const struct strlist *given,
                         struct eddis_error *err)
 {
@@ -185,7 +187,7 @@ static int64_t left_ns(const struct job_folder *f)
     return ns < all_ns ? ns : all_ns;
 }
 
-/* Fail with -EBUSY because the job runs; the error says how to see it and how to end it. */
+/* Set err because the job runs; err says how to see it and how to end it. Return -EBUSY. */
 static int refuse_running(const char *word, const struct job_folder *f, const struct job_driver *d,
                           struct eddis_error *err)
 {
@@ -270,9 +272,9 @@ static int open_checkpoint(const char *path, bool sums, struct checkpoint **ret,
     return 0;
 }
 
-/* Fail with -EINVAL because `why` says that the checkpoint at path, which --resume names itself, is
- * damaged; another one never replaces it. The error names a complete one beside it, if there is
- * one.
+/* Set err because `why` says that the checkpoint at path, which --resume names itself, is damaged;
+ * another one never replaces it. err names a complete one beside it, if there is one. Return
+ * -EINVAL.
  */
 static int refuse_damaged(const char *path, const struct eddis_error *why, struct eddis_error *err)
 {
@@ -294,7 +296,9 @@ static int refuse_damaged(const char *path, const struct eddis_error *why, struc
     return eddis_fail(err, -EINVAL, "--resume: %s%s", damaged.text, beside);
 }
 
-/* Check that the job's global batch and seed are those of the checkpoint; -EINVAL: they are not. */
+/* Check that the job's global batch and seed are those of the checkpoint. Return 0, or -EINVAL:
+ * they are not.
+ */
 static int check_meta(const struct job *job, const struct checkpoint *c, struct eddis_error *err)
 {
     const struct checkpoint_meta *m = checkpoint_meta(c);

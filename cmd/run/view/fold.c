@@ -48,7 +48,9 @@ struct fold *fold_new(int n_ranks, int all, fold_fn fn, void *ctx)
     return f;
 }
 
-/* Return the pending line that has this number. */
+/* Return the entry for the pending line of this number, borrowed from f, never NULL; the entry of
+ * another line if the number is not pending.
+ */
 static struct waiting *line_of(struct fold *f, int64_t number)
 {
     return &f->line[number % MOST_LINES];

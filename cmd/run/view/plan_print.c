@@ -184,8 +184,8 @@ static bool is_measured(const struct node_profile *node)
     return profile_count(node, DEVICE_EMULATED) < node->n_devices || !node->n_devices;
 }
 
-/* Return the remark that fits if `count` of n nodes are concerned: "" for none; else `one` if n is
- * 1, `some` if not all are concerned, or `all`.
+/* Return the remark that fits if `count` of n nodes are concerned, one of the arguments: "" for
+ * none; else `one` if n is 1, `some` if not all are concerned, or `all`.
  */
 static const char *caveat(int count, int n, const char *one, const char *some, const char *all)
 {

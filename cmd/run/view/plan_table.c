@@ -125,7 +125,9 @@ static void print_ranks(const struct plan *p, struct strbuf *b)
 
 /* ---- groups of equal workers ---- */
 
-/* Return the name of a worker's device in a group: all shares of CPUs count as one device. */
+/* Return the name of a worker's device in a group, borrowed from w or a string constant: all shares
+ * of CPUs count as one device.
+ */
 static const char *group_name(const struct plan_worker *w)
 {
     return w->kind == DEVICE_CPU ? "cpu" : w->device;

@@ -49,7 +49,7 @@ static int write_out(const struct screen *s)
 }
 
 /* Run the screen's thread: write what callers have appended, until s->closing. After a failed
- * write, drop all further output.
+ * write, drop all further output. Return NULL.
  */
 static void *run(void *arg)
 {

@@ -36,7 +36,7 @@ struct csv {
 
 static const struct dataset_ops csv_ops;
 
-/* Return the CSV data set of which d is the base. */
+/* Return the CSV data set of which d is the base: the same pointer, another type. */
 static struct csv *csv(struct dataset *d)
 {
     assert(d->ops == &csv_ops);
@@ -427,8 +427,9 @@ static int read_blocks(struct csv *c, const int64_t *index, int64_t n, float *x,
     return rc;
 }
 
-/* Read samples from the store or from the text.  Blocks while another thread reads text.  The CSV
- * format's dataset_ops.read.
+/* Read n samples into x and label from the store or from the text.  Block while another thread
+ * reads text.  Return 0 or a negative errno, after which x and label are undefined (the CSV
+ * format's dataset_ops.read).
  */
 static int csv_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                     int32_t *label, struct eddis_error *err)

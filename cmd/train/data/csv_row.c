@@ -14,8 +14,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Return a pointer to the first character from s on that is no blank.  A tab that is the separator
- * is no blank.
+/* Return a pointer to the first character from s on that is no blank, which may be the final 0.  A
+ * tab that is the separator is no blank.
  */
 static const char *skip_blanks(const char *s, char separator)
 {
@@ -75,7 +75,10 @@ static int number(const char **s, char separator, double *ret)
     return 0;
 }
 
-/* Parse a number that may be quoted, like number(). */
+/* Parse a number at *s that may be quoted into *ret, and advance *s past it and the blanks that
+ * follow.  Return 0; -EINVAL: no number; -ERANGE: not finite as a float.  On failure *s stays where
+ * it is.
+ */
 static int field_number(const char **s, char separator, double *ret)
 {
     const char *p = skip_blanks(*s, separator);
@@ -151,8 +154,8 @@ enum csv_kind csv_field_kind(const char *s, char separator, double *ret)
                : CSV_TEXT;
 }
 
-/* Fail with -EINVAL: the error names the column (from 1), says what its field is, and shows at most
- * 24 bytes of the field, which is at s.
+/* Set err, which names the column (from 1), says what its field is, and shows at most 24 bytes of
+ * the field, which is at s.  Return -EINVAL.
  */
 static int bad_field(const char *s, const struct csv_format *f, int64_t column, const char *what,
                      struct eddis_error *err)
@@ -174,8 +177,8 @@ static int to_label(double v, int32_t *ret)
     return 0;
 }
 
-/* Fail with -EINVAL because a row has the wrong number of columns.  s: the end of a field; before:
- * how many fields precede that field.
+/* Set err because a row has the wrong number of columns. s: the end of a field; before: how many
+ * fields precede that field.  Return -EINVAL.
  */
 static int bad_width(const char *s, const struct csv_format *f, int64_t before,
                      struct eddis_error *err)

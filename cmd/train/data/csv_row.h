@@ -26,7 +26,9 @@ struct csv_format {
     bool label_is_text;
 };
 
-/* Return the end of the field that begins at s: a separator outside of quotes, or the final 0. */
+/* Return a pointer to the end of the field that begins at s: a separator outside of quotes, or the
+ * final 0.
+ */
 const char *csv_field_end(const char *s, char separator);
 
 /* Return the number of features of a row. */

@@ -26,11 +26,13 @@ struct dataset {
 
 enum { DATASET_MAX_FEATURES = 1 << 24 };
 
-/* Open a CSV file. Arguments and result are those of dataset_open. */
+/* Open a CSV file in *ret, as dataset_open does. Return 0; -EINVAL: the file is malformed; or
+ * another negative errno, with nothing left open.
+ */
 int csv_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
 
-/* Open an IDX file of images and an IDX file of labels. Arguments and result are those of
- * dataset_open.
+/* Open an IDX file of images and an IDX file of labels in *ret, as dataset_open does. Return 0;
+ * -EINVAL: a file is malformed; or another negative errno, with nothing left open.
  */
 int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis_error *err);
 

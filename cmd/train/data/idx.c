@@ -26,7 +26,7 @@ struct idx {
 
 static const struct dataset_ops idx_ops;
 
-/* Return the IDX data set of which d is the base. */
+/* Return the IDX data set of which d is the base: the same pointer, another type. */
 static struct idx *idx(struct dataset *d)
 {
     assert(d->ops == &idx_ops);
@@ -282,7 +282,9 @@ int idx_open(const struct dataset_options *o, struct dataset **ret, struct eddis
     return 0;
 }
 
-/* Read samples from memory or from the images' file.  The IDX format's dataset_ops.read. */
+/* Read n samples into x and label from memory or from the images' file.  Return 0 or a negative
+ * errno, after which x and label are undefined (the IDX format's dataset_ops.read).
+ */
 static int idx_read(struct dataset *d, const int64_t *index, int64_t n, float scale, float *x,
                     int32_t *label, struct eddis_error *err)
 {

@@ -120,7 +120,9 @@ int64_t input_read(struct input *in, void *ret, size_t n, struct eddis_error *er
     return (int64_t)done;
 }
 
-/* Double the memory for a line. */
+/* Double the memory for a line.  Return 0; -EINVAL: the line is longer than INPUT_MAX_LINE;
+ * -ENOMEM.  On failure the memory stays as it is.
+ */
 static int grow(struct input *in, struct eddis_error *err)
 {
     size_t cap = in->cap ? 2 * in->cap : 4096;
@@ -186,7 +188,9 @@ static int open_unnamed(const char *dir, struct eddis_error *err)
     return fd;
 }
 
-/* Unpack a gzipped file into a new unnamed file in dir, and store its descriptor in *ret. */
+/* Unpack a gzipped file into a new unnamed file in dir, and store its descriptor in *ret; the
+ * caller closes it.  Return 0 or a negative errno.
+ */
 static int unpack(const char *path, const char *dir, int *ret, struct eddis_error *err)
 {
     cleanup_fd int fd = open_unnamed(dir, err);

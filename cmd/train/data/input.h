@@ -49,8 +49,9 @@ int64_t input_file_bytes(const struct input *in);
 /* Close the file and free `in`.  Accept NULL. */
 void input_close(struct input *in);
 
-/* Open a file's text for input_pread, and store its descriptor in *ret.  A gzipped file is unpacked
- * into a new unnamed file in the folder dir; closing it frees the disk space.
+/* Open a file's text for input_pread, and store its descriptor in *ret; the caller closes it. A
+ * gzipped file is unpacked into a new unnamed file in the folder dir; closing it frees the disk
+ * space. Return 0 or a negative errno.
  */
 int input_open_text(const char *path, bool gzip, const char *dir, int *ret,
                     struct eddis_error *err);

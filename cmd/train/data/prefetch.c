@@ -40,7 +40,9 @@ static void await(sem_t *s)
         ;
 }
 
-/* Read each batch that is wanted, until it is time to quit; the thread's main function. */
+/* Read each batch that is wanted, and store the result in p->rc, until it is time to quit; the
+ * thread's main function.  Return NULL.
+ */
 static void *work(void *arg)
 {
     struct prefetch *p = arg;

@@ -21,7 +21,7 @@ void matmul_set_threads(int n);
 int matmul_default_threads(void);
 
 /* Return the name of the processor for which OpenBLAS's present kernels are made, in the spelling
- * of blas_core.h.
+ * of blas_core.h; OpenBLAS owns the string.
  */
 const char *matmul_core(void);
 

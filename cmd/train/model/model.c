@@ -28,7 +28,9 @@ static void *new_array(int64_t n, size_t each)
 
 /* ---- parsing ----------------------------------------------------------------------------- */
 
-/* Parse a number from 1 to max at *s and move *s behind it. */
+/* Parse a number from 1 to max at *s into *ret and move *s behind it.  Return 0, or -EINVAL: *s and
+ * *ret are unchanged.
+ */
 static int take_number(const char **s, int64_t max, int64_t *ret)
 {
     char *end;

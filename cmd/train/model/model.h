@@ -78,17 +78,19 @@ struct model {
     int64_t n;
 };
 
-/* Parse widths, "64,32".  -EINVAL: they are not numbers from 1 to MODEL_MAX_WIDTH; -E2BIG: they are
- * too many.
+/* Parse widths, "64,32", into s->widths. Return 0; -EINVAL: they are not numbers from 1 to
+ * MODEL_MAX_WIDTH; -E2BIG: they are too many. On failure s has some of the widths.
  */
 int model_spec_widths(const char *text, struct model_spec *s);
 
-/* Parse the shape of a sample, "28x28" or "32x32x3".  -EINVAL. */
+/* Parse the shape of a sample, "28x28" or "32x32x3", into height, width and channels of s. Return
+ * 0, or -EINVAL: it is no shape, and s is unchanged.
+ */
 int model_spec_shape(const char *text, struct model_spec *s);
 
-/* Build a model with zero parameters, which the caller frees with model_free.  -EINVAL: a wrong
- * name, width or shape; or parameters that do not fit into memory, which fewer samples would not
- * change.
+/* Build a model with zero parameters in *ret, which the caller frees with model_free. Return 0;
+ * -EINVAL: a wrong name, width or shape; or parameters that do not fit into memory, which fewer
+ * samples would not change; -ENOMEM.
  */
 int model_new(const struct model_spec *s, struct model **ret, struct eddis_error *err);
 

@@ -44,7 +44,8 @@ static const char factors[] = "; each feature is multiplied by its own of the ar
 typedef int param_fn(void *arg, const char *name, const struct param *p, struct eddis_error *err);
 
 /* Call fn for each parameter, in the model's order, with its name in the file, and then for the
- * features' factors, unless factor is NULL.
+ * features' factors, unless factor is NULL.  Stop at the first negative result and return it;
+ * otherwise return 0.
  */
 static int each_param(const struct model *m, float *factor, param_fn *fn, void *arg,
                       struct eddis_error *err)
@@ -184,7 +185,10 @@ int model_file_write(const char *path, const struct model_spec *spec, const stru
 
 /* ---- reading ---- */
 
-/* Parse the classes' names, which must be sorted like those of a data file. */
+/* Parse the classes' names, which must be sorted like those of a data file, into f->class_names.
+ * Return 0; -EINVAL: they are no sorted list of as many names as classes; -ENOMEM. f owns the
+ * names, on failure those parsed so far.
+ */
 static int parse_labels(const char *text, struct model_file *f, struct eddis_error *err)
 {
     cleanup_json json_t *list = NULL;
@@ -274,7 +278,9 @@ static bool has_shape(const json_t *shape, const struct param *p)
     return true;
 }
 
-/* Copy a parameter's values from the file, after checking its type, shape and position. */
+/* Copy a parameter's values from the file, arg, after checking its type, shape and position.
+ * Return 0, or a negative errno if one of them is wrong: then nothing is copied (param_fn).
+ */
 static int copy_in(void *arg, const char *name, const struct param *p, struct eddis_error *err)
 {
     const struct body *b = arg;
@@ -304,7 +310,7 @@ static int copy_in(void *arg, const char *name, const struct param *p, struct ed
     return 0;
 }
 
-/* Check that each of the features' factors, if there are any, is above 0. */
+/* Check that each of the features' factors, if there are any, is above 0.  Return 0 or -EINVAL. */
 static int check_factors(const struct model_file *f, struct eddis_error *err)
 {
     for (int64_t i = 0; f->factor && i < f->model->n_features; i++)

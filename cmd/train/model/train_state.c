@@ -131,7 +131,7 @@ static char *label_lines(const struct train_state *s, size_t *ret_n)
 }
 
 /* Put the features' factors ("scale") and the classes' names ("labels") into the checkpoint, if
- * there are any.  Return a negative error on failure.
+ * there are any.  Return 0 or a negative error.
  */
 static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
                      struct eddis_error *err)
@@ -150,7 +150,7 @@ static int put_input(const struct train_state *s, struct eddis_checkpoint *c,
                  : eddis_fail(err, -ENOMEM, "out of memory");
 }
 
-/* Put all files into the checkpoint, on rank 0.  Return a negative error on failure. */
+/* Put all files into the checkpoint, on rank 0.  Return 0 or a negative error. */
 static int put(const struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
     char text[DESCRIPTION];
@@ -202,7 +202,7 @@ static int check_labels(const struct train_state *s, struct eddis_checkpoint *c,
 }
 
 /* Check the checkpoint's labels if the data have text labels, and read its factors if the features
- * have factors.  Return a negative error on failure.
+ * have factors.  Return 0 or a negative error.
  */
 static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {
@@ -215,7 +215,7 @@ static int get_input(struct train_state *s, struct eddis_checkpoint *c, struct e
 }
 
 /* Check that the checkpoint is of this model and these labels, and read its parameters, optimiser
- * and factors into s.  Return a negative error on failure; -EINVAL: it is of another training.
+ * and factors into s.  Return 0; -EINVAL: it is of another training; or another negative error.
  */
 static int get(struct train_state *s, struct eddis_checkpoint *c, struct eddis_error *err)
 {

@@ -377,7 +377,7 @@ static int compute(struct run *r, const struct eddis_step *s, struct prefetch_ba
 }
 
 /* Announce all layers in a step in which this worker has no samples, so that the other workers'
- * gradients arrive.  Return a negative error on failure.
+ * gradients arrive.  Return 0 or a negative error.
  */
 static int compute_nothing(struct run *r, struct eddis_error *err)
 {
@@ -390,7 +390,7 @@ static int compute_nothing(struct run *r, struct eddis_error *err)
 }
 
 /* Block until the combined gradients are there, in short waits, so that a signal is handled soon.
- * Return a negative error on failure; -ETIMEDOUT after patience_ns.
+ * Return 0; -ETIMEDOUT after patience_ns; or another negative error.
  */
 static int wait_gradients(struct run *r, struct eddis_error *err)
 {
@@ -404,7 +404,7 @@ static int wait_gradients(struct run *r, struct eddis_error *err)
 }
 
 /* Do step s: compute, wait for the combined gradients, update the parameters, and report the step
- * to the library.  Collective.  Return a negative error on failure.
+ * to the library.  Collective.  Return 0 or a negative error.
  */
 static int one_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {
@@ -588,7 +588,7 @@ static int save(struct run *r, const struct eddis_step *s, const char *folder, b
 }
 
 /* After step s, report the epoch if it is finished or the job stops, and write the checkpoints that
- * are due.  Return a negative error on failure.
+ * are due.  Return 0 or a negative error.
  */
 static int after_step(struct run *r, const struct eddis_step *s, struct eddis_error *err)
 {

@@ -81,8 +81,12 @@ const struct job_key *job_key_find(const struct job_table *t, const char *name);
  */
 size_t job_keys_below(const struct job_table *t, const char *prefix, char (*ret)[32]);
 
-/* Return the address of the member that a key fills in the struct at base. */
+/* Return the address (never NULL) of the member that a key fills in the struct at base. */
 void *job_member(void *base, const struct job_key *key);
+
+/* Return the address (never NULL), for reading, of the member that a key fills in the struct at
+ * base.
+ */
 const void *job_member_const(const void *base, const struct job_key *key);
 
 /* Replace the pointer that a key fills by p, which base then owns, and its number of items, if the

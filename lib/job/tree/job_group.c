@@ -159,7 +159,9 @@ bool job_gather(const struct job_reader *r, int rc, const struct eddis_error *er
     return true;
 }
 
-/* Read one key of a group: a value, or a nested group. */
+/* Read one key of a group: a value, or a nested group.  Return 0 or a negative errno; -EINVAL also
+ * for an unknown key.
+ */
 static int read_key(const struct job_reader *r, const struct job_table *t, const char *group,
                     const struct job_node *n, struct eddis_error *err)
 {

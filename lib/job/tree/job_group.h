@@ -5,7 +5,10 @@
 
 #include "job_field.h"
 
-/* Read all keys of a map into r->base; `group` is the map's dotted name, "" for the job. */
+/* Read all keys of a map into r->base; `group` is the map's dotted name, "" for the job.  Return 0
+ * or a negative errno, that of the last wrong key.  After a wrong key read on only if r gathers
+ * errors.
+ */
 int job_group_read(const struct job_reader *r, const struct job_table *t, const char *group,
                    const struct job_node *map, struct eddis_error *err);
 

@@ -122,7 +122,9 @@ static const char *forbidden(const yaml_event_t *e)
     return tag ? "a tag, which is not allowed; remove the word that starts with !" : NULL;
 }
 
-/* Read the next event and reject forbidden ones.  After success the caller deletes it. */
+/* Read the next event and reject forbidden ones.  Return 0, and the caller deletes *e; -EINVAL: not
+ * YAML, or forbidden; or -ENOMEM.
+ */
 static int next_event(struct tree *t, yaml_event_t *e, struct eddis_error *err)
 {
     const char *what;
@@ -166,8 +168,9 @@ static struct job_node *node_new(const yaml_event_t *e)
 static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
                  struct eddis_error *err);
 
-/* Read the map key that is this event into ret: key, line and column.  -EINVAL: not a scalar, or
- * the map has it already.
+/* Read the map key that is this event into ret: key, line and column.  Return 0 or a negative
+ * errno; the caller owns ret->key in either case.  -EINVAL: not a scalar, or the map has it
+ * already.
  */
 static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node *map,
                     struct job_node *ret, struct eddis_error *err)
@@ -188,7 +191,9 @@ static int read_key(struct tree *t, const yaml_event_t *e, const struct job_node
     return 0;
 }
 
-/* Read one child of n, whose first event is e: a list item, or a key and its value. */
+/* Read one child of n into *ret, which n owns; its first event is e, a list item, or a key and its
+ * value.  Return 0 or a negative errno.
+ */
 static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struct job_node **ret,
                       struct eddis_error *err)
 {
@@ -219,7 +224,9 @@ static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struc
     return 0;
 }
 
-/* Read all children of a list or map up to its end. */
+/* Read all children of a list or map up to its end.  Return 0 or a negative errno; n owns the
+ * children read before a failure.
+ */
 static int read_children(struct tree *t, struct job_node *n, struct eddis_error *err)
 {
     struct job_node **tail = &n->first;
@@ -242,7 +249,9 @@ static int read_children(struct tree *t, struct job_node *n, struct eddis_error 
     }
 }
 
-/* Return in *ret the node that begins with this event, with everything below it. */
+/* Store in *ret the node that begins with this event, with everything below it.  Return 0, and
+ * the caller frees *ret by job_node_free, or -EINVAL or -ENOMEM, with *ret unchanged.
+ */
 static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
                  struct eddis_error *err)
 {
@@ -266,7 +275,9 @@ static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
     return rc;
 }
 
-/* Read the only document of the stream into *ret, up to the end of the stream. */
+/* Read the only document of the stream into *ret, up to the end of the stream.  The caller frees
+ * *ret by job_node_free.  Return 0 or a negative errno, and then *ret is unchanged.
+ */
 static int parse(struct tree *t, struct job_node **ret, struct eddis_error *err)
 {
     struct job_node *root = NULL;

@@ -25,7 +25,7 @@ void host_list_fini(struct host_list *l)
     *l = (struct host_list){ 0 };
 }
 
-/* Double the list's capacity. */
+/* Double the list's capacity.  Return 0 or -ENOMEM; the list is then unchanged. */
 static int grow(struct host_list *l, struct eddis_error *err)
 {
     size_t cap = l->cap ? 2 * l->cap : 16;
@@ -50,7 +50,9 @@ struct word {
     int line, column;
 };
 
-/* Append one host name with the user and workers of the word in ctx (a host_range_fn). */
+/* Append one host name with the user and workers of the word in ctx (a host_range_fn).  Return 0 or
+ * a negative errno, and then the list is unchanged; -EINVAL: invalid name, or too many hosts.
+ */
 static int add_name(void *ctx, const char *name, struct eddis_error *err)
 {
     const struct word *w = ctx;
@@ -88,8 +90,8 @@ bool host_list_count(const char *s, size_t n, int64_t *ret)
     return decimal_whole(text, ret) && *ret >= 1 && *ret <= MAX_WORKERS;
 }
 
-/* Find the colon before a count: the only colon outside brackets.  NULL: there is none, or several
- * as in an IPv6 address.
+/* Return the position in s of the colon before a count: the only colon outside brackets.  NULL:
+ * there is none, or several as in an IPv6 address.
  */
 static const char *find_count(const char *s)
 {
@@ -114,7 +116,7 @@ struct parts {
     bool literal; /* the host is an IPv6 address that was in brackets */
 };
 
-/* Split "[address]:count" into its parts. */
+/* Split "[address]:count" into its parts, which point into s.  Return 0 or -EINVAL. */
 static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err)
 {
     const char *close = strchr(s, ']');
@@ -131,7 +133,8 @@ static int cut_literal(const char *s, struct parts *ret, struct eddis_error *err
     return 0;
 }
 
-/* Split "host:count" or "[address]:count" into its parts. */
+/* Split "host:count" or "[address]:count" into its parts, which point into s.  Return 0 or -EINVAL.
+ */
 static int cut(const char *s, struct parts *ret, struct eddis_error *err)
 {
     const char *colon;
@@ -145,8 +148,8 @@ static int cut(const char *s, struct parts *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Read the number of workers of a word.  -EINVAL: it is invalid, or not allowed here (`may` is
- * false).
+/* Read the number of workers of a word into *ret.  Return 0 or -EINVAL: it is invalid, or not
+ * allowed here (`may` is false).
  */
 static int read_count(const char *text, const struct parts *p, bool may, int64_t *ret,
                       struct eddis_error *err)
@@ -217,13 +220,15 @@ struct place {
     size_t index;
 };
 
-/* Compare two hosts: names without regard to case, addresses without regard to spelling. */
+/* Compare two hosts and return < 0, 0 or > 0: names without regard to case, addresses without
+ * regard to spelling.
+ */
 static int compare_hosts(const struct place *x, const struct place *y)
 {
     return strcasecmp(x->six[0] ? x->six : x->host, y->six[0] ? y->six : y->host);
 }
 
-/* Order places by host, then by index, for qsort. */
+/* Order places by host, then by index, for qsort: return a number < 0, 0 or > 0. */
 static int by_host(const void *a, const void *b)
 {
     const struct place *x = a, *y = b;
@@ -265,8 +270,8 @@ int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_
     return 0;
 }
 
-/* Add the workers of `from`, the same host, to `to`, and free the members of `from`.  -EINVAL: they
- * name different users.
+/* Add the workers of `from`, the same host, to `to`, and free the members of `from`.  Return 0 or
+ * -EINVAL: they name different users, or have too many workers in all.
  */
 static int merge(struct job_host *to, struct job_host *from, struct eddis_error *err)
 {

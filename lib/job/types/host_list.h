@@ -20,21 +20,26 @@ struct host_list {
     size_t n, cap;
 };
 
-/* Append the hosts of one word, found at line and column.  count: the word may end in ":count". */
+/* Append the hosts of one word, found at line and column.  count: the word may end in ":count".
+ * Return 0 or a negative errno: -EINVAL, -E2BIG: invalid or too many; hosts before the wrong one
+ * stay in l.
+ */
 int host_list_add(struct host_list *l, const char *word, bool count, int line, int column,
                   struct eddis_error *err);
 
-/* Append the hosts of a comma-separated list of words like "a:2,c[01-04]". */
+/* Append the hosts of a comma-separated list of words like "a:2,c[01-04]".  Return as host_list_add
+ * does; -EINVAL also for an empty word.
+ */
 int host_list_add_line(struct host_list *l, const char *words, struct eddis_error *err);
 
 /* Merge repeated hosts into their first occurrence and add up their workers.  A repeated host
- * without a number counts as one worker each time.  -EINVAL: a host has two users or too many
- * workers.
+ * without a number counts as one worker each time.  Return 0 or a negative errno; -EINVAL: a host
+ * has two users or too many workers.
  */
 int host_list_add_up(struct host_list *l, struct eddis_error *err);
 
 /* Find the first repeated host.  *ret_second is the index of its repetition, *ret_first that of the
- * occurrence before.  Both -1: no host is repeated.
+ * occurrence before.  Both -1: no host is repeated.  Return 0 or -ENOMEM.
  */
 int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_second,
                     struct eddis_error *err);

@@ -17,7 +17,7 @@ struct numbers {
     int64_t slots, most;
 };
 
-/* Read "KEY = NUMBER" or "NUMBER" at *s and advance *s. */
+/* Read "KEY = NUMBER" or "NUMBER" at *s into *ret and advance *s.  Return 0 or -EINVAL. */
 static int read_setting(char **s, struct numbers *ret, struct eddis_error *err)
 {
     char *word = *s, *value = word;
@@ -44,7 +44,10 @@ static int read_setting(char **s, struct numbers *ret, struct eddis_error *err)
     return 0;
 }
 
-/* Append the hosts of line `number`, whose comment was removed.  Cuts the line in place. */
+/* Append the hosts of line `number`, whose comment was removed.  Cuts the line in place.  Return 0,
+ * also for an empty line, or a negative errno without the line's number in err; -EINVAL, -E2BIG:
+ * the line is wrong.
+ */
 static int read_line(char *line, int number, struct host_list *l, struct eddis_error *err)
 {
     struct numbers have = { 0 };
@@ -73,8 +76,8 @@ static int read_line(char *line, int number, struct host_list *l, struct eddis_e
     return 0;
 }
 
-/* Copy a line of n bytes without its comment into *ret, for the caller to free.  -EINVAL: it is not
- * UTF-8 text.
+/* Copy a line of n bytes without its comment into *ret, for the caller to free.  Return 0, -ENOMEM,
+ * or -EINVAL: it is not UTF-8 text.
  */
 static int copy_line(const char *s, size_t n, char **ret, struct eddis_error *err)
 {

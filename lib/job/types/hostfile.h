@@ -11,8 +11,9 @@
 
 #include "host_list.h"
 
-/* Append each host that is named in the n bytes of text to l, once.  -EINVAL: err is
- * "<name>:<line>: <what>"; also if the text names no host.
+/* Append each host that is named in the n bytes of text to l, once.  Return 0 or a negative errno;
+ * hosts of lines before the wrong one stay in l.  -EINVAL: err is "<name>:<line>: <what>"; also if
+ * the text names no host.
  */
 int hostfile_parse(const char *text, size_t n, const char *name, struct host_list *l,
                    struct eddis_error *err);

@@ -41,7 +41,9 @@ static void list_free(struct job_component *list, size_t n)
     free(list);
 }
 
-/* Read the list of components (job_type.read). */
+/* Read the list of components into the job.  Return 0 or a negative errno, and then the job's list
+ * is unchanged (job_type.read).
+ */
 static int components_read(const struct job_reader *r, const struct job_key *key,
                            const struct job_node *n, struct eddis_error *err)
 {

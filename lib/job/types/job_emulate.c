@@ -25,7 +25,7 @@ static const struct member {
 
 enum { N_MEMBERS = sizeof members / sizeof *members };
 
-/* Return the address of member m of the device. */
+/* Return the address (never NULL) of member m of the device. */
 static double *member_at(struct job_emulated *d, size_t m)
 {
     return (double *)((char *)d + members[m].offset);
@@ -49,7 +49,9 @@ static int unknown(const struct job_reader *r, const char *name, const struct jo
                      c->key, name);
 }
 
-/* Read member c into device d and set its `given`.  -EINVAL: unknown, or not a number in range. */
+/* Read member c into device d and set its `given`.  Return 0 or -EINVAL: unknown, or not a number
+ * in range.
+ */
 static int read_member(const struct job_reader *r, const char *name, const struct job_node *c,
                        struct job_emulated *d, bool *given, struct eddis_error *err)
 {
@@ -73,8 +75,8 @@ static int read_member(const struct job_reader *r, const char *name, const struc
     return unknown(r, name, c, err);
 }
 
-/* Read one device of the list.  Members that it omits are taken from the first device, which must
- * have all that are not optional.
+/* Read one device of the list into *d.  Members that it omits are taken from the first device,
+ * which must have all that are not optional.  Return 0 or -EINVAL, and then *d is partly filled.
  */
 static int read_device(const struct job_reader *r, const char *name, const struct job_node *n,
                        const struct job_emulated *first, struct job_emulated *d,
@@ -107,7 +109,8 @@ static int read_device(const struct job_reader *r, const char *name, const struc
 }
 
 /* Read a key's list of emulated devices into the job or node that r fills; the first device's
- * members are the defaults of the others (job_type.read).
+ * members are the defaults of the others (job_type.read).  Return 0, -EINVAL or -ENOMEM; after a
+ * failure the member is unchanged.
  */
 static int emulate_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)

@@ -30,8 +30,8 @@ static size_t count_ranks(const struct job_node *n)
     return ranks;
 }
 
-/* Read the list of group `number` and mark its ranks in of [n_of].  -EINVAL: a rank is not below
- * n_of or already in a group.
+/* Read the list of group `number` and store that number in of [n_of] for each rank in the list.
+ * Return 0 or -EINVAL: no list of ranks, or a rank is not below n_of or already in a group.
  */
 static int read_group(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *list, int number, int *of, size_t n_of,
@@ -56,7 +56,9 @@ static int read_group(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Read a list of groups, each a list of ranks; together they must contain each rank from 0 once. */
+/* Read a list of groups into the member, each a list of ranks; together they must contain each rank
+ * from 0 once.  Return 0, -EINVAL or -ENOMEM; after a failure the member is unchanged.
+ */
 static int read_lists(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -81,7 +83,9 @@ static int read_lists(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Read the number of groups, their lists, or "auto" (job_type.read). */
+/* Read the number of groups, their lists, or "auto" (job_type.read).  Return 0, -EINVAL or -ENOMEM;
+ * after a failure the member is unchanged.
+ */
 static int groups_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {

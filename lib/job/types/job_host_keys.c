@@ -15,7 +15,8 @@ enum { JOB_HOST_MAX_BATCH = 1000000000 };
 
 /* ---- one host ---- */
 
-/* Check that a host name is a scalar; it was expanded before (job_type.read). */
+/* Check that a host name is a scalar; it was expanded before (job_type.read).  Return 0 or -EINVAL.
+ */
 static int host_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -33,7 +34,9 @@ const struct job_type job_type_host = {
 
 enum { MAX_DEVICES = 1024 };
 
-/* Read a list of distinct device numbers, or "auto" (job_type.read). */
+/* Read a list of distinct device numbers, or "auto" (job_type.read).  Return 0, -EINVAL or -ENOMEM;
+ * after a failure the member is unchanged.
+ */
 static int devices_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {

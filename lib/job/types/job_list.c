@@ -55,7 +55,9 @@ static void words_write(const void *base, const struct job_key *key, struct strb
     strbuf_add(b, "]");
 }
 
-/* Append the scalars of a YAML list to the words; each must pass the key's check. */
+/* Append the scalars of a YAML list to the words; each must pass the key's check.  Return 0 or
+ * -EINVAL; without memory set w->failed and return 0.
+ */
 static int list_add(const struct job_reader *r, const struct job_key *key,
                     const struct job_node *list, struct strlist *w, struct eddis_error *err)
 {
@@ -77,7 +79,9 @@ static int list_add(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Read a list of words (job_type.read). */
+/* Read a list of words (job_type.read).  Return 0, -EINVAL or -ENOMEM; after a failure the member
+ * is unchanged.
+ */
 static int list_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -99,6 +103,7 @@ const struct job_type job_type_list = {
 /* ---- lines: a list, or a text of several lines ---- */
 
 /* Read a list of lines, or a text that is split into lines; blank ones are dropped (job_type.read).
+ * Return 0, -EINVAL or -ENOMEM; after a failure the member is unchanged.
  */
 static int lines_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
@@ -204,7 +209,9 @@ static int line_add(const struct job_reader *r, const struct job_key *key, const
     }
 }
 
-/* Read a command, a list or one line (job_type.read). */
+/* Read a command, a list or one line (job_type.read).  Return 0; -ENOMEM; -EINVAL: no program, or a
+ * wrong value; after a failure the member is unchanged.
+ */
 static int command_read(const struct job_reader *r, const struct job_key *key,
                         const struct job_node *n, struct eddis_error *err)
 {

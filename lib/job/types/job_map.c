@@ -11,7 +11,9 @@
 #include <string.h>
 #include <strings.h>
 
-/* Check one entry of a map: a valid name and a scalar value; an empty value must be "". */
+/* Check one entry of a map: a valid name and a scalar value; an empty value must be "".  Return 0
+ * or -EINVAL.
+ */
 static int check_entry(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -29,7 +31,7 @@ static int check_entry(const struct job_reader *r, const struct job_key *key,
     return 0;
 }
 
-/* Order assignments by name, for qsort. */
+/* Order assignments "NAME=value" by name, for qsort: return a number < 0, 0 or > 0. */
 static int by_name(const void *a, const void *b)
 {
     const char *x = *(char *const *)a, *y = *(char *const *)b;
@@ -39,7 +41,9 @@ static int by_name(const void *a, const void *b)
     return order ? order : (nx > ny) - (nx < ny);
 }
 
-/* Read environment variables, sorted by name (job_type.read). */
+/* Read environment variables, sorted by name (job_type.read).  Return 0, -EINVAL or -ENOMEM; after
+ * a failure the member is unchanged.
+ */
 static int env_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct eddis_error *err)
 {
@@ -85,7 +89,9 @@ const struct job_type job_type_env = {
     .form = "a map like {NAME: value}",
 };
 
-/* Read MCA parameters as a list name, value, name, value, ... (job_type.read). */
+/* Read MCA parameters as a list name, value, name, value, ... (job_type.read).  Return 0, -EINVAL
+ * or -ENOMEM; after a failure the member is unchanged.
+ */
 static int mca_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                     struct eddis_error *err)
 {

@@ -60,7 +60,9 @@ static int twice(const struct job_reader *r, const struct host_list *l, ssize_t 
         l->at[second].host, l->line[first]);
 }
 
-/* Append the hosts of one entry of `nodes`, a name or a map, with their settings. */
+/* Append the hosts of one entry of `nodes`, a name or a map, with their settings.  Return 0,
+ * -EINVAL or -ENOMEM; l may have the hosts then, too.
+ */
 static int add_entry(const struct job_reader *r, const struct job_node *n, struct host_list *l,
                      struct eddis_error *err)
 {
@@ -96,7 +98,7 @@ static int add_entry(const struct job_reader *r, const struct job_node *n, struc
     return rc;
 }
 
-/* Append the hosts of the argument of -H, "a:2,c[01-04]". */
+/* Append the hosts of the argument of -H, "a:2,c[01-04]".  Return 0, -EINVAL or -ENOMEM. */
 static int add_line(const struct job_reader *r, const struct job_node *n, struct host_list *l,
                     struct eddis_error *err)
 {
@@ -110,7 +112,9 @@ static int add_line(const struct job_reader *r, const struct job_node *n, struct
     return rc < 0 ? job_wrong(r, n->line, n->column, err, "%s", why.text) : 0;
 }
 
-/* Append the hosts of a list.  -EINVAL if a host is repeated. */
+/* Append the hosts of a list.  Return 0, -ENOMEM, or -EINVAL: an entry is wrong, or a host
+ * repeated.
+ */
 static int add_list(const struct job_reader *r, const struct job_node *list, struct host_list *l,
                     struct eddis_error *err)
 {
@@ -124,7 +128,9 @@ static int add_list(const struct job_reader *r, const struct job_node *list, str
     return rc == 0 && second >= 0 ? twice(r, l, first, second, err) : rc;
 }
 
-/* Read `nodes`: a list, or the argument of -H (job_type.read). */
+/* Read `nodes`: a list, or the argument of -H (job_type.read).  Return 0, -ENOMEM, or -EINVAL, also
+ * beside a hostfile; after a failure the job's hosts are unchanged.
+ */
 static int nodes_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -230,7 +236,9 @@ const struct job_type job_type_nodes = {
 
 /* ---- hostfile ---- */
 
-/* Read the hostfile at a path, or "none", into the job's hosts (job_type.read). */
+/* Read the hostfile at a path, or "none", into the job's hosts (job_type.read).  Return 0 or a
+ * negative errno; after a failure the job's hosts are unchanged.
+ */
 static int hostfile_read(const struct job_reader *r, const struct job_key *key,
                          const struct job_node *n, struct eddis_error *err)
 {

@@ -19,7 +19,9 @@ static bool is_word(const struct job_key *key, const struct job_node *n)
     return n->kind == JOB_SCALAR && key->field->word && strcmp(n->text, key->field->word) == 0;
 }
 
-/* Replace the member by text, which base then owns; NULL is -ENOMEM. */
+/* Replace the member by text, which base then owns, and return 0; for NULL return -ENOMEM and
+ * change nothing.
+ */
 static int take_text(const struct job_reader *r, const struct job_key *key, char *text,
                      struct eddis_error *err)
 {
@@ -38,7 +40,9 @@ void job_text_write(const void *base, const struct job_key *key, struct strbuf *
 
 /* ---- name ---- */
 
-/* Read a name (job_type.read). */
+/* Read a name (job_type.read).  Return 0, -EINVAL or -ENOMEM; after a failure the member is
+ * unchanged.
+ */
 static int name_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -104,7 +108,9 @@ int job_path_read(const struct job_reader *r, const struct job_key *key, const s
     return 0;
 }
 
-/* Read a path and make it absolute (job_type.read). */
+/* Read a path and make it absolute (job_type.read).  Return 0 or a negative errno; after a failure
+ * the member is unchanged.
+ */
 static int path_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -128,7 +134,9 @@ const struct job_type job_type_path = {
 
 /* ---- text, validated by its row ---- */
 
-/* Read a text that passes the row's check (job_type.read). */
+/* Read a text that passes the row's check (job_type.read).  Return 0, -EINVAL or -ENOMEM; after a
+ * failure the member is unchanged.
+ */
 static int text_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {
@@ -156,7 +164,9 @@ const struct job_type job_type_text = {
 
 /* ---- whole number; the special word is 0, words[0] is -1 ---- */
 
-/* Read a whole number in range, or a word (job_type.read). */
+/* Read a whole number in range, or a word (job_type.read).  Return 0 or -EINVAL; after a failure
+ * the member is unchanged.
+ */
 static int whole_read(const struct job_reader *r, const struct job_key *key,
                       const struct job_node *n, struct eddis_error *err)
 {
@@ -204,7 +214,9 @@ const struct job_type job_type_whole = {
 
 /* ---- number; the special word is 0 ---- */
 
-/* Read a number in range, or the word (job_type.read). */
+/* Read a number in range, or the word (job_type.read).  Return 0 or -EINVAL; after a failure the
+ * member is unchanged.
+ */
 static int number_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -272,7 +284,9 @@ static void add_duration(struct strbuf *b, int64_t ns)
         strbuf_add(b, "0s");
 }
 
-/* Read a duration in range; "none" if the key has a word (job_type.read). */
+/* Read a duration in range; "none" if the key has a word (job_type.read).  Return 0 or -EINVAL;
+ * after a failure the member is unchanged.
+ */
 static int duration_read(const struct job_reader *r, const struct job_key *key,
                          const struct job_node *n, struct eddis_error *err)
 {
@@ -338,7 +352,9 @@ const struct job_type job_type_duration = {
 
 /* ---- period: a whole number of steps, or a duration ---- */
 
-/* Read a number of steps or a duration (job_type.read). */
+/* Read a number of steps or a duration (job_type.read).  Return 0 or -EINVAL; after a failure the
+ * member is unchanged.
+ */
 static int period_read(const struct job_reader *r, const struct job_key *key,
                        const struct job_node *n, struct eddis_error *err)
 {
@@ -452,7 +468,9 @@ static int word_refuse(const struct job_reader *r, const struct job_key *key,
                      words, nearest);
 }
 
-/* Read one of the field's choices (job_type.read). */
+/* Read one of the field's choices (job_type.read).  Return 0, -EINVAL or -ENOMEM; after a failure
+ * the member is unchanged.
+ */
 static int word_read(const struct job_reader *r, const struct job_key *key,
                      const struct job_node *n, struct eddis_error *err)
 {

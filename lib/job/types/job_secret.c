@@ -20,7 +20,7 @@ bool job_is_secret(const char *name, size_t n)
     return false;
 }
 
-/* Return the end of a value in a shell line: the first blank outside quotes. */
+/* Return the end of a value in a shell line: the first blank outside quotes, or the end of s. */
 static const char *end_of_value(const char *s)
 {
     char quote = '\0';

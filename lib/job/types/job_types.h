@@ -35,7 +35,9 @@ extern const struct job_type job_type_host, job_type_devices;                 /*
                                      .min = 1, .max = 65536                                        \
     }
 
-/* Read a path, make it absolute and return it in *ret, for the caller to free. */
+/* Read a path, make it absolute and return it in *ret, for the caller to free.  Return 0, -EINVAL
+ * or -ENOMEM.
+ */
 int job_path_read(const struct job_reader *r, const struct job_key *key, const struct job_node *n,
                   char **ret, struct eddis_error *err);
 
@@ -45,7 +47,7 @@ void job_text_write(const void *base, const struct job_key *key, struct strbuf *
 /* ---- NULL-ended lists of words ---- */
 
 /* If rc is 0 and no append failed, make these words the key's member, an empty list if there are
- * none.  Otherwise free them and return rc or -ENOMEM.
+ * none, and return 0.  Otherwise free them and return rc or -ENOMEM.
  */
 int job_words_keep(const struct job_reader *r, const struct job_key *key, struct strlist *w, int rc,
                    struct eddis_error *err);
