@@ -37,7 +37,6 @@ int agent_logs_open(struct agent_logs *l, struct agent_config *b, struct file_th
  */
 static int add_paths(const struct agent_logs *l, const struct order *o, struct log_wish *w)
 {
-    static const char *const part[] = { "", ".tail-1", ".tail" };
     cleanup_free char *dir = log_place_generation(&l->place, o->generation);
 
     if (!dir)
@@ -51,8 +50,7 @@ static int add_paths(const struct agent_logs *l, const struct order *o, struct l
             w->paths[0] = file_join(l->place.dir, "mpirun-%d.log", l->agent);
         }
     } else {
-        for (int i = 0; i < 3; i++)
-            w->paths[i] = file_join(dir, "rank-%04d%s.log", o->log_rank, part[i]);
+        return log_files_paths(dir, o->log_rank, w->paths);
     }
     return w->paths[0] ? 0 : -ENOMEM;
 }

@@ -6,7 +6,6 @@
 #include "agents/protocol/log_answer.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/file_thread.h"
 #include "lib/base/strbuf.h"
 
@@ -98,16 +97,16 @@ struct reading {
     struct file_task task;
     struct log_readers *log_readers; /* not used by the file thread */
     int64_t number;
-    char *path;
+    char *dir;           /* folder of the logs */
     struct log_answer a; /* the result; text NULL: no log */
 };
 
-/* Read a part of a rank's log from its file (file_task.run, on the file thread). */
+/* Read a part of a rank's log from its files (file_task.run, on the file thread). */
 static void read_log(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
 
-    (void)log_answer_read(r->path, &r->a, NULL);
+    (void)log_answer_read(r->dir, &r->a, NULL);
 }
 
 /* Answer the request that the log was read for, if it still waits (file_task.done, on the driver's
@@ -134,7 +133,7 @@ static void free_reading(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
 
-    free(r->path);
+    free(r->dir);
     free(r->a.text);
     free(r);
 }
@@ -146,8 +145,8 @@ static void answer_here(struct log_readers *s, struct log_reader *k)
     struct reading *r = calloc(1, sizeof *r);
 
     if (r)
-        r->path = file_join(s->run->log_dir, "rank-%04d.log", k->rank);
-    if (!r || !r->path) {
+        r->dir = strdup(s->run->log_dir);
+    if (!r || !r->dir) {
         free(r);
         refuse(k, 503, "no memory");
         return;

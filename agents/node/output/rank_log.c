@@ -2,6 +2,7 @@
 /* rank_log.c - writes a rank's output to files that keep its beginning and its end */
 #include "rank_log.h"
 
+#include "agents/protocol/log_files.h"
 #include "last_words.h"
 
 #include "lib/base/cleanup.h"
@@ -155,8 +156,8 @@ static void turn(struct rank_log *l)
     bool moved = true;
 
     if (!l->in_tail) {
-        say(l->fd, "\n[eddis: this file is full; the last output is in %s and before it in %s]\n",
-            l->tail_path, l->old_path);
+        say(l->fd, LOG_FILES_FULL "the last output is in %s and before it in %s]\n", l->tail_path,
+            l->old_path);
         l->old_bytes = size_of(l->old_path);
     } else if (rename(l->tail_path, l->old_path) == 0) {
         l->dropped += l->old_bytes;

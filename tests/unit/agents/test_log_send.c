@@ -124,6 +124,42 @@ START_TEST(ends)
 }
 END_TEST
 
+/* A rank that has pushed out bytes of its log: all is sent, with the last line of eddis in the
+ * head; but to a reader this line does not count, so that its positions stay.
+ */
+START_TEST(pushed_out)
+{
+#define FULL_HEAD "one" LOG_FILES_FULL "see]\n"
+#define LAST_LINE "[eddis: 4 bytes were dropped]\n"
+    enum { FULL = sizeof FULL_HEAD - 1 };
+    static const struct {
+        int64_t offset, first;
+        const char *text;
+    } rows[] = {
+        { 0, 0, FULL_HEAD LAST_LINE "444\n555\n" },
+        { -5, FULL + 3, "\n555\n" },
+        { FULL + 1, FULL + 1, "44\n555\n" },
+        { FULL + 10, FULL + 6, "5\n" }, /* from before older bytes were pushed out */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct log_wish w = {
+            .offset = rows[i].offset,
+            .paths = { put("head", FULL_HEAD LAST_LINE, strlen(FULL_HEAD LAST_LINE)),
+                       put("older", "444\n", 4), put("tail", "555\n", 4) },
+        };
+        struct log_send *s = log_send_new();
+        struct strbuf b = { 0 };
+
+        ck_assert_int_eq(log_send_add_take(s, &w, NULL), 0);
+        ck_assert_int_eq(take_all(s, &b), rows[i].first);
+        ck_assert_str_eq(strbuf_text(&b), rows[i].text);
+        log_send_close(s);
+        strbuf_fini(&b);
+    }
+}
+END_TEST
+
 /* Beginning and end of a long one, cut between characters of UTF-8; it is kept. */
 START_TEST(too_long)
 {
@@ -204,6 +240,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, whole);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, ends);
+    tcase_add_test(tc, pushed_out);
     tcase_add_test(tc, too_long);
     tcase_add_test(tc, place);
 }
