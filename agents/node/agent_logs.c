@@ -58,6 +58,7 @@ static int add_paths(const struct agent_logs *l, const struct order *o, struct l
 int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_error *err)
 {
     struct log_wish w = { .rank = o->log_rank,
+                          .order = o->number,
                           .generation = o->generation,
                           .offset = o->log_offset,
                           .remove = !l->place.shared && o->log_offset == 0 };
@@ -76,6 +77,7 @@ void agent_logs_report(struct agent_logs *l, const struct event_sender *v)
         struct event e = { .type = EVENT_LOGS,
                            .generation = s.generation,
                            .rank = s.rank,
+                           .order = s.order,
                            .log_end = s.end,
                            .text = s.text };
 

@@ -203,7 +203,9 @@ int log_send_next(struct log_send *s, struct log_chunk *ret)
         for (size_t i = 0; i < got; i++)
             text[i] = text[i] ? text[i] : '?';
         text[got] = '\0';
-        *ret = (struct log_chunk){ .rank = w->w.rank, .offset = w->offset, .text = text };
+        *ret = (struct log_chunk){
+            .rank = w->w.rank, .order = w->w.order, .offset = w->offset, .text = text
+        };
         w->offset += (int64_t)got;
         w->done += (int64_t)got;
         if (w->done >= p->n) {
@@ -240,6 +242,7 @@ int log_send_done(struct log_send *s, struct log_sent *ret)
             continue;
         w->told = true;
         *ret = (struct log_sent){ .rank = w->w.rank,
+                                  .order = w->w.order,
                                   .generation = w->w.generation,
                                   .end = w->error ? -1 : w->offset };
         if (w->error)

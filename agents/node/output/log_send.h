@@ -22,6 +22,7 @@ enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_WISHES = 25
 /* A request to send a log. */
 struct log_wish {
     int rank;
+    int64_t order; /* number of the driver's order */
     int64_t generation;
     int64_t offset; /* as log_offset in struct order */
     /* paths of the files in order, taken over by log_send_add_take; NULL: fewer files */
@@ -32,6 +33,7 @@ struct log_wish {
 /* The result of a request. */
 struct log_sent {
     int rank;
+    int64_t order; /* as in struct log_wish */
     int64_t generation;
     int64_t end;    /* length of the whole text in bytes; -1: it could not be read */
     char text[512]; /* sentence for the user; "": none */
