@@ -104,15 +104,17 @@ static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a
         struct eddis_error asked = { 0 };
         int rc = ask(&d, after, a, &asked);
 
+        explicit_bzero(&d, sizeof d);
         if (rc == 0)
             return 1;
-        if (job_driver_read(f, &d, NULL) == 1 && (rc != -EAGAIN || clock_now_ns() >= end_ns)) {
+        if (job_driver_check(f, NULL) == 1 && (rc != -EAGAIN || clock_now_ns() >= end_ns)) {
             if (err)
                 *err = asked;
             return rc;
         }
         clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 10);
     }
+    explicit_bzero(&d, sizeof d);
     return read_folder(f, after, a, err);
 }
 
