@@ -138,3 +138,12 @@ int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct e
             f->id, ret->host, host);
     return start_of(ret->pid) == ret->pid_start ? 1 : 0;
 }
+
+int job_driver_check(const struct job_folder *f, struct eddis_error *err)
+{
+    struct job_driver d;
+    int rc = job_driver_read(f, &d, err);
+
+    explicit_bzero(&d, sizeof d);
+    return rc;
+}

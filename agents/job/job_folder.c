@@ -376,12 +376,9 @@ static bool only_running(const struct job_folder *list, int n, const char *prefi
     int count = 0;
 
     for (int i = 0; i < n; i++) {
-        struct job_driver d;
-
         if (strncmp(list[i].id, prefix, strlen(prefix)) != 0 ||
-            job_driver_read(&list[i], &d, NULL) != 1)
+            job_driver_check(&list[i], NULL) != 1)
             continue;
-        explicit_bzero(&d, sizeof d);
         *ret = &list[i];
         count++;
     }

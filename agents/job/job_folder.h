@@ -104,8 +104,13 @@ int job_driver_write(const struct job_folder *f, const struct job_driver *d,
 /* Read driver.json into *ret. Return 1 if the driver's process still runs, 0 if it does not run.
  * -ENOENT: the job has ended normally or never started. -EPERM: the file does not belong to this
  * user alone. -EREMOTE: the driver is on another machine, and only there one can see whether it
- * runs; *ret is set in that case, too.
+ * runs; *ret is set in that case, too. The caller wipes the tokens in *ret, whatever is returned.
  */
 int job_driver_read(const struct job_folder *f, struct job_driver *ret, struct eddis_error *err);
+
+/* Check whether the driver of driver.json runs.  Return as job_driver_read does, which leaves
+ * tokens with the caller; this function leaves none.
+ */
+int job_driver_check(const struct job_folder *f, struct eddis_error *err);
 
 #endif

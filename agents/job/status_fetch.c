@@ -233,8 +233,7 @@ int status_from_files(const struct job_folder *f, struct job_status *ret, struct
 
 int status_glance(const struct job_folder *f, struct job_status *ret, struct eddis_error *err)
 {
-    struct job_driver d;
-    int rc = job_driver_read(f, &d, NULL);
+    int rc = job_driver_check(f, NULL);
 
     return from_files(f, rc == 1 || rc == -EREMOTE ? JOB_STARTING : JOB_LOST, false, ret, err);
 }
@@ -308,15 +307,16 @@ int status_fetch(const struct job_folder *f, struct job_status *ret, struct eddi
 
     for (;;) {
         struct eddis_error asked;
-        bool young;
+        bool answered, young;
 
         rc = job_driver_read(f, &d, err);
+        answered = rc == 1 && ask(&d, ret, &asked) == 0;
+        explicit_bzero(&d, sizeof d);
+        if (answered)
+            return 1;
         if (rc == 1) {
-            rc = ask(&d, ret, &asked);
-            if (rc == 0)
-                return 1;
             /* If the driver is gone by now, it has just ended: read the files below. */
-            if (job_driver_read(f, &d, NULL) == 1)
+            if (job_driver_check(f, NULL) == 1)
                 return in_spite_of(&asked, f, ret, err);
         } else if (rc == -EREMOTE) {
             return from_files(f, JOB_STARTING, false, ret, err); /* what that driver wrote */
@@ -357,8 +357,7 @@ int status_newest(struct job_folder *ret, struct eddis_error *err)
     int n = job_folder_list(&list, err);
 
     for (int i = n - 1; i >= 0; i--) {
-        struct job_driver d;
-        int alive = job_driver_read(&list[i], &d, NULL);
+        int alive = job_driver_check(&list[i], NULL);
 
         if (alive != 1 && alive != -EREMOTE && !had_ranks(&list[i]))
             continue;

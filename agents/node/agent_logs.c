@@ -37,7 +37,6 @@ int agent_logs_open(struct agent_logs *l, struct agent_config *b, struct file_th
  */
 static int add_paths(const struct agent_logs *l, const struct order *o, struct log_wish *w)
 {
-    static const char *const part[] = { "", ".tail-1", ".tail" };
     cleanup_free char *dir = log_place_generation(&l->place, o->generation);
 
     if (!dir)
@@ -51,8 +50,7 @@ static int add_paths(const struct agent_logs *l, const struct order *o, struct l
             w->paths[0] = file_join(l->place.dir, "mpirun-%d.log", l->agent);
         }
     } else {
-        for (int i = 0; i < 3; i++)
-            w->paths[i] = file_join(dir, "rank-%04d%s.log", o->log_rank, part[i]);
+        return log_files_paths(dir, o->log_rank, w->paths);
     }
     return w->paths[0] ? 0 : -ENOMEM;
 }
@@ -60,6 +58,7 @@ static int add_paths(const struct agent_logs *l, const struct order *o, struct l
 int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_error *err)
 {
     struct log_wish w = { .rank = o->log_rank,
+                          .order = o->number,
                           .generation = o->generation,
                           .offset = o->log_offset,
                           .remove = !l->place.shared && o->log_offset == 0 };
@@ -78,6 +77,7 @@ void agent_logs_report(struct agent_logs *l, const struct event_sender *v)
         struct event e = { .type = EVENT_LOGS,
                            .generation = s.generation,
                            .rank = s.rank,
+                           .order = s.order,
                            .log_end = s.end,
                            .text = s.text };
 

@@ -152,6 +152,13 @@ static void drop_sent(struct reporter *r)
     r->sequence++;
 }
 
+/* Keep what the report holds, to send it again after a pause from now_ns on. */
+static void repeat_later(struct reporter *r, int64_t now_ns)
+{
+    r->failed = true;
+    r->retry_ns = now_ns + timing_retry_ns(r->lease_ns, random_next(&r->chance));
+}
+
 /* Handle the answer to a report, or its failure (callback of the HTTP client on the agent's thread;
  * ctx is the reporter).  Status 200: drop what was sent and renew the lease.  Otherwise arrange a
  * repetition; if the driver rejects the report as invalid or too long, drop its progress, output
@@ -166,17 +173,17 @@ static void on_answer(void *ctx, int status, const char *body, size_t body_n,
     (void)body_n;
     (void)err;
     r->in_flight = false;
-    r->failed = status != 200;
-    if (r->failed) {
+    if (status != 200) {
         if (status == 400 || status == STATUS_TOO_LONG) {
             r->n_workers = 0;
             drop_output(r);
             if (r->piece.text)
                 drop_piece(r, true);
         }
-        r->retry_ns = clock_now_ns() + timing_retry_ns(r->lease_ns, random_next(&r->chance));
+        repeat_later(r, clock_now_ns());
         return;
     }
+    r->failed = false;
     drop_sent(r);
     r->heard(r->ctx);
 }
@@ -288,6 +295,8 @@ static void take_piece(struct reporter *r, int64_t now_ns)
 int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
                   struct eddis_error *err)
 {
+    int rc;
+
     if (r->in_flight || (r->failed && now_ns < r->retry_ns))
         return 0;
     if (!r->failed) {
@@ -302,7 +311,10 @@ int reporter_send(struct reporter *r, const struct progress *worker, int n, int6
             memcpy(r->worker, worker, (size_t)n * sizeof *worker);
         take_output(r, now_ns);
     }
-    return post(r, now_ns, err);
+    rc = post(r, now_ns, err);
+    if (rc < 0)
+        repeat_later(r, now_ns);
+    return rc;
 }
 
 void reporter_beat(struct reporter *r)

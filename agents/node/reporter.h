@@ -45,7 +45,7 @@ int reporter_add(struct reporter *r, const struct event *e, int64_t at_ns, struc
 
 /* Send a report with the queued events, output and logs and with the progress of n workers (copied;
  * n may be 0). Do nothing if a report is pending, a repetition is not due yet, or there is nothing
- * to send. Return 0 or a negative errno.
+ * to send. Return 0 or a negative errno, after which the same report is repeated later.
  */
 int reporter_send(struct reporter *r, const struct progress *worker, int n, int64_t now_ns,
                   struct eddis_error *err);
@@ -59,7 +59,7 @@ bool reporter_idle(const struct reporter *r);
 /* Return the time at which to call reporter_send again; CLOCK_NEVER: nothing is queued. */
 int64_t reporter_next_ns(const struct reporter *r, int64_t now_ns);
 
-/* Check whether the last report was not answered, or was rejected. */
+/* Check whether the last report could not be sent, was not answered, or was rejected. */
 bool reporter_failed(const struct reporter *r);
 
 /* Check whether all queued events and output have arrived at the driver. */

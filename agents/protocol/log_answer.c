@@ -4,12 +4,11 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/fields.h"
-#include "lib/base/file.h"
+#include "log_files.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const struct field answer_fields[] = {
     FIELD(struct log_answer, rank, INT, 0, INT_MAX),
@@ -40,30 +39,32 @@ int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct 
     return rc;
 }
 
-int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err)
+int log_answer_read(const char *dir, struct log_answer *a, struct eddis_error *err)
 {
-    off_t size;
-    cleanup_fd int fd = file_open_regular(path, SIZE_MAX, &size, err);
-    cleanup_free char *text = NULL;
-    int64_t from = a->offset;
+    char *path[LOG_FILES];
+    struct log_files f;
+    cleanup_free char *text = malloc(LOG_ANSWER_MOST + 1);
+    int64_t from;
     ssize_t n;
+    int rc;
 
-    if (fd < 0)
-        return fd;
-    from = from < 0 ? (size + from > 0 ? size + from : 0) : from;
-    from = from > size ? size : from;
-    text = malloc(LOG_ANSWER_MOST + 1);
-    if (!text)
+    if (!text || log_files_paths(dir, a->rank, path) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for a log");
-    n = pread(fd, text, LOG_ANSWER_MOST, from);
+    rc = log_files_open(path, false, &f, err);
+    log_files_free_paths(path);
+    if (rc < 0)
+        return rc;
+    from = log_files_from(&f, a->offset);
+    n = log_files_read(&f, from, text, LOG_ANSWER_MOST);
+    log_files_close(&f);
     if (n < 0)
-        return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
+        return eddis_fail_errno(err, (int)n, "cannot read the log of rank %d in '%s'", a->rank,
+                                dir);
     for (ssize_t i = 0; i < n; i++)
         text[i] = text[i] ? text[i] : '?';
     text[n] = '\0';
     a->offset = from;
     a->end = from + n;
-    a->text = text;
-    text = NULL;
+    a->text = cleanup_keep(text);
     return 0;
 }

@@ -17,7 +17,7 @@ enum { LOG_ANSWER_MOST = 256 << 10 }; /* maximum bytes of text in one answer */
 /* A part of a rank's log. */
 struct log_answer {
     int rank;
-    int64_t offset, end; /* offsets in the log file at which the text begins and ends, in bytes */
+    int64_t offset, end; /* positions in the log (log_files.h) at which the text begins and ends */
     char *text;          /* owned; zero bytes of the file are replaced by '?' */
 };
 
@@ -29,10 +29,10 @@ char *log_answer_text(const struct log_answer *a);
  */
 int log_answer_parse(const char *text, size_t n, struct log_answer *ret, struct eddis_error *err);
 
-/* Read at most LOG_ANSWER_MOST bytes of a regular file from a->offset on, and set a->offset, a->end
- * and a->text, which the caller frees. A negative offset counts from the end of the file; an offset
- * beyond the end means the end. Return 0 or a negative errno.
+/* Read at most LOG_ANSWER_MOST bytes of the log of rank a->rank in the folder dir from a->offset
+ * on, which means the same as in log_files_from, and set a->offset, a->end and a->text, which the
+ * caller frees. Return 0 or a negative errno; -ENOENT: there is no log.
  */
-int log_answer_read(const char *path, struct log_answer *a, struct eddis_error *err);
+int log_answer_read(const char *dir, struct log_answer *a, struct eddis_error *err);
 
 #endif

@@ -35,7 +35,8 @@
  *   signal     -> nothing.  The agent sends SIGUSR2 to every rank.
  *   look       -> place for each rank whose location in its code could be found
  *   stop       -> stopped: no process or file of the generation remains on the node
- *   logs       -> chunks of the log file of order.log_rank in reports, then logs
+ *   logs       -> chunks of the log of order.log_rank in reports, then logs; both with the
+ *                 number of the order, since several orders may ask for parts of one log
  *   pause      -> nothing.  The ranks are stopped (SIGSTOP) until continue.  The lease does not run
  *                 while the agent's session with the driver's process exists.
  *   continue   -> nothing
@@ -180,7 +181,8 @@ struct output {
 /* A chunk of a rank's log file on its way to the job's folder. */
 struct log_chunk {
     int rank;       /* rank, PROTOCOL_LOG_AGENT or PROTOCOL_LOG_MPIRUN */
-    int64_t offset; /* offset of the chunk in the log file, in bytes */
+    int64_t order;  /* number of the order "logs" that asked for the log */
+    int64_t offset; /* offset of the chunk in the log, in bytes */
     char *text;
 };
 

@@ -27,8 +27,9 @@ enum event_type {
     EVENT_CHOICE,    /* text: the communication settings that rank 0 chose, lib/model/choice.h */
     EVENT_COMMITTED, /* rank 0 waits for the job's mode; "model_bytes" */
     EVENT_STOPPED,   /* "step": step of the newest checkpoint; -1: none; or PROTOCOL_STEP_UNKNOWN */
-    EVENT_LOGS,      /* the requested part of the rank's log has been sent; "log_end" */
-    EVENT_FAILED,    /* an order could not be carried out; text: the reason */
+    /* the requested part of the rank's log has been sent; "log_end", "order" */
+    EVENT_LOGS,
+    EVENT_FAILED, /* an order could not be carried out; text: the reason */
     /* ORDER_SETTLE could not be carried out, for which the ranks wait; text: the reason */
     EVENT_UNSETTLED,
     EVENT_NOTE, /* text: message to the user */
@@ -68,6 +69,7 @@ struct event {
         int64_t more_bytes;  /* EVENT_NETWORK: bytes of the text that follow in later events */
         int64_t log_end;     /* EVENT_LOGS: offset of the end of the last chunk in the log file */
     };
+    int64_t order;          /* EVENT_LOGS: number of the order that asked for the log */
     struct program program; /* what rank 0 reported of its model, with EVENT_COMMITTED */
     int64_t peak_bytes;     /* memory peak of the largest of the rank's processes; 0: unknown */
     /* with oom: memory limit of the rank's control group or machine; 0: unknown */

@@ -43,9 +43,10 @@ static const char *const event_names[] = {
 };
 
 static const struct field relay_row[] = { FIELD_STRUCT("relay", struct event, relay, relay_table) };
-static const struct fields event_own[] = {
-    [EVENT_RELAY] = FIELDS(struct event, relay_row), [EVENT_LEFT] = { .n = 0 }
-};
+static const struct field logs_row[] = { FIELD(struct event, order, INT64, 0, INT64_MAX) };
+static const struct fields event_own[] = { [EVENT_RELAY] = FIELDS(struct event, relay_row),
+                                           [EVENT_LOGS] = FIELDS(struct event, logs_row),
+                                           [EVENT_LEFT] = { .n = 0 } };
 
 static const struct field event_fields[] = {
     FIELD_WORD(struct event, type, event_names),
@@ -207,6 +208,7 @@ static const struct fields output_table = FIELDS(struct output, output_fields);
 
 static const struct field piece_fields[] = {
     FIELD(struct log_chunk, rank, INT, PROTOCOL_LOG_MPIRUN, BOARD_MAX_RANKS - 1),
+    FIELD(struct log_chunk, order, INT64, 0, INT64_MAX),
     FIELD(struct log_chunk, offset, INT64, 0, INT64_MAX),
     FIELD(struct log_chunk, text, BYTES, 0, 0),
 };

@@ -64,11 +64,9 @@ void job_location_of(const struct job_folder *f, const char *cluster, int64_t en
     struct job_location p = { .where = JOB_HERE, .has_folder = true, .folder = *f };
     char own[SLURM_LINK_CLUSTER];
     struct slurm_link l;
-    struct job_driver d;
     struct slurm_job j;
-    int rc = job_driver_read(f, &d, NULL);
+    int rc = job_driver_check(f, NULL);
 
-    explicit_bzero(&d, sizeof d);
     *ret = p;
     if (rc != -EREMOTE || slurm_link_read(f, &l) < 0)
         return;

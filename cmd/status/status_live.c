@@ -65,7 +65,6 @@ static void on_answer(void *ctx, int status, const char *body, size_t n,
 {
     struct live *v = ctx;
     struct job_status s;
-    struct job_driver d;
 
     v->asking = false;
     v->fresh = true;
@@ -80,7 +79,7 @@ static void on_answer(void *ctx, int status, const char *body, size_t n,
         v->trouble = *err;
     else if (status != 200)
         eddis_fail(&v->trouble, -EPROTO, "the driver answered with HTTP status %d", status);
-    v->over = job_driver_read(v->folder, &d, NULL) != 1;
+    v->over = job_driver_check(v->folder, NULL) != 1;
     if (!v->over)
         keep_last(v);
 }
@@ -93,8 +92,11 @@ static int ask(struct live *v, struct eddis_error *err)
 {
     struct eddis_error stopped = { 0 };
     struct job_driver d;
+    int alive = job_driver_read(v->folder, &d, NULL);
 
-    if (job_driver_read(v->folder, &d, NULL) == 1 && status_driver_stopped(&d, &stopped) < 0) {
+    explicit_bzero(d.token, sizeof d.token);
+    explicit_bzero(d.owner, sizeof d.owner);
+    if (alive == 1 && status_driver_stopped(&d, &stopped) < 0) {
         on_answer(v, 0, NULL, 0, &stopped);
         return 0;
     }
@@ -355,12 +357,13 @@ int status_live_run(const struct job_folder *f, const struct status_live *o,
     struct live v = { .o = o, .folder = f, .signals = -1 };
     struct job_driver d;
     sigset_t before;
-    int rc = job_driver_read(f, &d, err);
+    int alive = job_driver_read(f, &d, err);
+    int rc = alive == 1 ? driver_socket_dial(&d, d.token, &v.client, err) : alive;
 
-    if (rc != 1)
-        return rc == -ENOENT ? 0 : rc;
-    rc = driver_socket_dial(&d, d.token, &v.client, err);
-    if (rc < 0)
+    explicit_bzero(&d, sizeof d);
+    if (alive == -ENOENT)
+        return 0;
+    if (alive != 1 || rc < 0)
         return rc;
     job_status_init(&v.status);
     hold_signals(&v, &before);

@@ -51,46 +51,42 @@ static int ask(const struct job_driver *d, int64_t after, struct log_answer *a,
     return eddis_fail(err, -EPROTO, "the driver answered with HTTP status %d", rc);
 }
 
-/* Return the path of the rank's log: in the job's folder, or if it is not there in logs.dir of the
- * job.yaml. The caller frees it. NULL: no memory.
+/* Return the folder of the rank's log: that in the job's folder, or if the log is not there
+ * logs.dir of the job.yaml. The caller frees it. NULL: no memory.
  */
-static char *log_path(const struct job_folder *f, int rank)
+static char *log_dir(const struct job_folder *f, int rank)
 {
     cleanup_free char *yaml = file_join(f->path, "job.yaml");
-    char *path = file_join(f->path, "logs/rank-%04d.log", rank);
+    cleanup_free char *path = file_join(f->path, "logs/rank-%04d.log", rank);
+    char *dir = file_join(f->path, "logs");
     struct job *job = NULL;
 
-    if (!yaml || !path || access(path, F_OK) == 0 || job_read(yaml, &job, NULL) < 0)
-        return path;
+    if (!yaml || !path || !dir || access(path, F_OK) == 0 || job_read(yaml, &job, NULL) < 0)
+        return dir;
     if (job->logs.dir) {
-        free(path);
-        path = file_join(job->logs.dir, "rank-%04d.log", rank);
+        free(dir);
+        dir = strdup(job->logs.dir);
     }
     job_free(job);
-    return path;
+    return dir;
 }
 
-/* Read a part of the log of rank a->rank from its file into *a: from offset `after` on; or, if that
- * is 0, its end, at most LOG_ANSWER_MOST bytes. Return 0; -ENOENT: there is no log; or another
+/* Read a part of the log of rank a->rank from its files into *a: from offset `after` on; or, if
+ * that is 0, its end, at most LOG_ANSWER_MOST bytes. Return 0; -ENOENT: there is no log; or another
  * negative error.
  */
 static int read_folder(const struct job_folder *f, int64_t after, struct log_answer *a,
                        struct eddis_error *err)
 {
-    cleanup_free char *path = log_path(f, a->rank), *tail = NULL;
+    cleanup_free char *dir = log_dir(f, a->rank);
     int rc;
 
-    if (!path)
+    if (!dir)
         return eddis_fail(err, -ENOMEM, "no memory for a path");
-    /* A long output continues in a second file, see rank_log.h. */
-    if (after == 0 && strlen(path) > 4 &&
-        asprintf(&tail, "%.*s.tail.log", (int)strlen(path) - 4, path) < 0)
-        tail = NULL;
     a->offset = after > 0 ? after : -LOG_ANSWER_MOST;
-    if (tail && access(tail, F_OK) == 0)
-        return log_answer_read(tail, a, err);
-    rc = log_answer_read(path, a, err);
-    return rc == -ENOENT ? eddis_fail(err, rc, "there is no log of rank %d in '%s'", a->rank, path)
+    rc = log_answer_read(dir, a, err);
+    return rc == -ENOENT ? eddis_fail(err, rc, "there is no log of rank %d in '%s/rank-%04d.log'",
+                                      a->rank, dir, a->rank)
                          : rc;
 }
 
@@ -108,15 +104,17 @@ static int fetch(const struct job_folder *f, int64_t after, struct log_answer *a
         struct eddis_error asked = { 0 };
         int rc = ask(&d, after, a, &asked);
 
+        explicit_bzero(&d, sizeof d);
         if (rc == 0)
             return 1;
-        if (job_driver_read(f, &d, NULL) == 1 && (rc != -EAGAIN || clock_now_ns() >= end_ns)) {
+        if (job_driver_check(f, NULL) == 1 && (rc != -EAGAIN || clock_now_ns() >= end_ns)) {
             if (err)
                 *err = asked;
             return rc;
         }
         clock_sleep_until_ns(clock_now_ns() + CLOCK_S / 10);
     }
+    explicit_bzero(&d, sizeof d);
     return read_folder(f, after, a, err);
 }
 
@@ -186,12 +184,14 @@ int status_logs_print(const struct job_folder *f, const struct status_logs *o,
 
     if (rc >= 0)
         rc = print(o, (char *)(uintptr_t)last_lines(a.text, o->lines), err);
-    while (rc >= 0 && o->follow && live == 1) {
+    /* When the driver is gone, read what is left, which may be more than one answer. */
+    while (rc >= 0 && o->follow && (live == 1 || *a.text)) {
         int64_t after = a.end;
 
         free(a.text);
         a.text = NULL;
-        clock_sleep_until_ns(clock_now_ns() + o->interval_ns);
+        if (live == 1)
+            clock_sleep_until_ns(clock_now_ns() + o->interval_ns);
         rc = live = fetch(f, after > 0 ? after : 0, &a, err);
         if (rc >= 0)
             rc = print(o, a.text, err);

@@ -16,28 +16,44 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Append what fd has up to its end, at most max bytes, to b, and leave nothing of it on the stack:
+ * it may contain secrets.  Return 0 or a negative errno.
+ */
+static int read_to_end(int fd, const char *name, size_t max, struct strbuf *b,
+                       struct eddis_error *err)
+{
+    char part[16384];
+    ssize_t n;
+    int rc = 0;
+
+    while (rc == 0 && (n = read(fd, part, sizeof part)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            rc = eddis_fail_errno(err, -errno, "cannot read '%s'", name);
+        else if (b->len + (size_t)n > max)
+            rc = eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", name, max);
+        else
+            strbuf_add_bytes(b, part, (size_t)n);
+    }
+    explicit_bzero(part, sizeof part);
+    return rc;
+}
+
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err)
 {
     cleanup_strbuf struct strbuf b = { 0 };
-    char part[16384];
-    ssize_t n;
+    int rc = read_to_end(fd, name, max, &b, err);
+    size_t n = b.len;
 
-    while ((n = read(fd, part, sizeof part)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return eddis_fail_errno(err, -errno, "cannot read '%s'", name);
-        if (b.len + (size_t)n > max)
-            return eddis_fail(err, -EFBIG, "'%s' is longer than %zu bytes", name, max);
-        strbuf_add_bytes(&b, part, (size_t)n);
-    }
-    n = (ssize_t)b.len;
+    if (rc < 0)
+        return rc;
     *ret = strbuf_steal(&b);
     if (!*ret)
         return eddis_fail(err, -ENOMEM, "no memory to read '%s'", name);
     if (ret_n)
-        *ret_n = (size_t)n;
+        *ret_n = n;
     return 0;
 }
 

@@ -116,6 +116,26 @@ def looked_at(c):
         assert p.returncode == 1 and "there is no rank 7: the job has 2, from 0 to 1" in p.stderr, p
 
 
+def pushed_out(c):
+    """--logs and --follow show new lines of a rank that has filled its log, on a disk of its node or a shared one."""
+    text = "seq 300000; for i in $(seq 20); do echo $RANK says $i; sleep 0.5; done"
+    for more in ([], ["--log-dir", os.path.join(c.shared, "logs")]):
+        with c.job(["-H", "node1,node2", "--set", "logs.max_mb=1", *more, "--", "sh", "-c", text]) as j:
+            there = f"{HERE}/job-{c.jobs}/"
+
+            def logs(*args):
+                return c.run("login", [STATUS, there, "--logs", "1", *args])
+            wait_for("new lines", lambda: "1 says 3\n" in logs().stdout)
+            p = logs("--follow", "-n", "1000")
+            assert p.returncode == 0, p
+            said = [line for line in p.stdout.splitlines() if re.fullmatch(r"1 says \d+", line)]
+            # A log that was fetched has one line more in its middle, so that its last lines may come again.
+            said = said if more else list(dict.fromkeys(said))
+            assert said == [f"1 says {i}" for i in range(1, 21)], p.stdout[-2000:]
+            j.check(0, "ok")
+            assert logs("-n", "1").stdout == "1 says 20\n"
+
+
 def failed(c):
     """Those of a job that failed come as well."""
     text = f"echo words of $RANK; cd {c.shared}; {MEET}[ $RANK = 1 ] && kill -9 $$; sleep 1000"
@@ -138,7 +158,7 @@ def refused(c):
         assert not folders(c, host) and not left, (host, folders(c, host), left)
 
 
-CASES = [fetched, long_log, cut_short, full_disk, looked_at, failed, refused]
+CASES = [fetched, long_log, cut_short, full_disk, looked_at, pushed_out, failed, refused]
 
 
 with Cluster(2, build=BUILD) as c:

@@ -22,6 +22,7 @@ enum log_state { LOG_WANTED, LOG_UNDER_WAY, LOG_WHOLE, LOG_CUT, LOG_PART, LOG_NO
 struct log {
     struct log_fetch_log id;
     enum log_state state;
+    int64_t order; /* number of the order for it; 0: none yet */
     int64_t bytes; /* bytes accepted so far */
     char *path;    /* temporary file; NULL before the first chunk */
 };
@@ -102,6 +103,14 @@ bool log_fetch_next(struct log_fetch *f, int agent, struct log_fetch_log *ret)
     return false;
 }
 
+void log_fetch_ordered(struct log_fetch *f, int agent, int64_t order)
+{
+    struct log *l = under_way(f, agent);
+
+    if (l)
+        l->order = order;
+}
+
 int log_fetch_chunk(struct log_fetch *f, int agent, const struct log_chunk *p,
                     struct log_fetch_write *ret, struct eddis_error *err)
 {
@@ -109,7 +118,7 @@ int log_fetch_chunk(struct log_fetch *f, int agent, const struct log_chunk *p,
     size_t n = strlen(p->text);
     bool first = l && !l->path;
 
-    if (!l || l->id.rank != p->rank || p->offset != l->bytes ||
+    if (!l || l->order != p->order || l->id.rank != p->rank || p->offset != l->bytes ||
         l->bytes + (int64_t)n > LOG_FETCH_MOST)
         return eddis_fail(err, -EINVAL, "the agent sent a part of a log that was not requested");
     if (first)
@@ -137,18 +146,19 @@ void log_fetch_failed(struct log_fetch *f, int agent, const struct eddis_error *
     f->trouble = f->trouble.code ? f->trouble : *why;
 }
 
-void log_fetch_done(struct log_fetch *f, int agent, int rank, int64_t end, bool whole)
+bool log_fetch_done(struct log_fetch *f, int agent, int64_t order, int64_t end, bool whole)
 {
     struct log *l = under_way(f, agent);
 
-    if (!l || l->id.rank != rank)
-        return;
+    if (!l || l->order != order)
+        return false;
     if (end < 0)
         l->state = LOG_NONE;
     else if (end != l->bytes)
         l->state = LOG_PART;
     else
         l->state = whole ? LOG_WHOLE : LOG_CUT;
+    return true;
 }
 
 void log_fetch_give_up(struct log_fetch *f, int agent)

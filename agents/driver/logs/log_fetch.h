@@ -53,6 +53,9 @@ int log_fetch_add(struct log_fetch *f, const struct log_fetch_log *l, struct edd
  */
 bool log_fetch_next(struct log_fetch *f, int agent, struct log_fetch_log *ret);
 
+/* Record the number of the order for the log that log_fetch_next has returned. */
+void log_fetch_ordered(struct log_fetch *f, int agent, int64_t order);
+
 /* Accept a chunk of the log that the agent transfers now, and fill *ret for log_fetch_write; the
  * caller frees ret->path. Return 0, -EINVAL if the chunk was not requested, does not continue the
  * log or makes it too long, or -ENOMEM.
@@ -70,11 +73,11 @@ int log_fetch_write(const struct log_fetch_write *w, struct eddis_error *err);
  */
 void log_fetch_failed(struct log_fetch *f, int agent, const struct eddis_error *why);
 
-/* Record that the agent has sent its current log to the end, which is of `end` bytes (negative: the
- * agent has no such log). whole: false if the agent left out the middle, and marked the gap in the
- * log.
+/* Record that the agent has sent the log of this order to the end, which is of `end` bytes
+ * (negative: the agent has no such log). whole: false if the agent left out the middle, and marked
+ * the gap in the log. Return false if the agent does not transfer the log of this order now.
  */
-void log_fetch_done(struct log_fetch *f, int agent, int rank, int64_t end, bool whole);
+bool log_fetch_done(struct log_fetch *f, int agent, int64_t order, int64_t end, bool whole);
 
 /* Stop fetching all unfinished logs of this agent; agent -1: of all agents. */
 void log_fetch_give_up(struct log_fetch *f, int agent);

@@ -6,7 +6,6 @@
 #include "agents/protocol/log_answer.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/file_thread.h"
 #include "lib/base/strbuf.h"
 
@@ -24,7 +23,7 @@ struct log_reader {
     int64_t offset,  /* offset asked for; negative: from the end */
         begin,       /* offset of the first byte received; -1: none yet */
         deadline_ns; /* when the request is refused */
-    bool ordered;    /* the log was ordered from its node */
+    int64_t order;   /* number of the order to the rank's node; 0: none */
     int64_t number;  /* number of the file reading; 0: none */
     struct strbuf text;
 };
@@ -79,13 +78,13 @@ void log_readers_shut(struct log_readers *s)
             refuse(&s->log_reader[i], 503, "the job has ended");
 }
 
-/* Return the request that waits for this rank's log from this agent, borrowed; NULL: none. */
-static struct log_reader *log_reader_of(struct log_readers *s, int agent, int rank)
+/* Return the request for which this order was sent to the agent, borrowed; NULL: none waits. */
+static struct log_reader *log_reader_of(struct log_readers *s, int agent, int64_t order)
 {
     for (int i = 0; i < LOOKERS; i++) {
         struct log_reader *k = &s->log_reader[i];
 
-        if (k->x && k->ordered && k->agent == agent && k->rank == rank)
+        if (k->x && k->order && k->agent == agent && k->order == order)
             return k;
     }
     return NULL;
@@ -98,16 +97,16 @@ struct reading {
     struct file_task task;
     struct log_readers *log_readers; /* not used by the file thread */
     int64_t number;
-    char *path;
+    char *dir;           /* folder of the logs */
     struct log_answer a; /* the result; text NULL: no log */
 };
 
-/* Read a part of a rank's log from its file (file_task.run, on the file thread). */
+/* Read a part of a rank's log from its files (file_task.run, on the file thread). */
 static void read_log(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
 
-    (void)log_answer_read(r->path, &r->a, NULL);
+    (void)log_answer_read(r->dir, &r->a, NULL);
 }
 
 /* Answer the request that the log was read for, if it still waits (file_task.done, on the driver's
@@ -134,7 +133,7 @@ static void free_reading(struct file_task *t)
 {
     struct reading *r = (struct reading *)t;
 
-    free(r->path);
+    free(r->dir);
     free(r->a.text);
     free(r);
 }
@@ -146,8 +145,8 @@ static void answer_here(struct log_readers *s, struct log_reader *k)
     struct reading *r = calloc(1, sizeof *r);
 
     if (r)
-        r->path = file_join(s->run->log_dir, "rank-%04d.log", k->rank);
-    if (!r || !r->path) {
+        r->dir = strdup(s->run->log_dir);
+    if (!r || !r->dir) {
         free(r);
         refuse(k, 503, "no memory");
         return;
@@ -165,6 +164,7 @@ void log_readers_add(struct log_readers *s, const struct request_item *i, bool e
                      int64_t now_ns)
 {
     struct eddis_error err = { 0 };
+    struct order o = { .type = ORDER_LOGS, .generation = s->run->state.generation };
     struct log_reader *k = NULL;
 
     if (i->rank >= s->run->state.n_ranks || s->run->state.rank[i->rank].agent < 0) {
@@ -187,42 +187,42 @@ void log_readers_add(struct log_readers *s, const struct request_item *i, bool e
         answer_here(s, k);
         return;
     }
-    if (ending || log_reader_of(s, k->agent, k->rank)) {
-        refuse(k, 503,
-               ending ? "the job is ending"
-                      : "another request is reading this log; ask again later");
+    if (ending) {
+        refuse(k, 503, "the job is ending");
         return;
     }
-    k->ordered = true;
-    if (orders_add(&s->run->agent[k->agent].orders,
-                   &(struct order){ .type = ORDER_LOGS,
-                                    .generation = s->run->state.generation,
-                                    .log_rank = k->rank,
-                                    .log_offset = k->offset },
-                   &err) < 0)
+    o.log_rank = k->rank;
+    o.log_offset = k->offset;
+    if (orders_add(&s->run->agent[k->agent].orders, &o, &err) < 0)
         refuse(k, 503, err.text);
+    else
+        k->order = o.number;
 }
 
-void log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p)
+bool log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p)
 {
-    struct log_reader *k = log_reader_of(s, agent, p->rank);
+    struct log_reader *k = log_reader_of(s, agent, p->order);
 
     if (!k)
-        return;
+        return false;
     if (k->begin < 0)
         k->begin = p->offset;
-    if (k->text.len + strlen(p->text) <= LOG_ANSWER_MOST)
+    /* A chunk that follows one for which there was no room would leave a gap. */
+    if (p->offset == k->begin + (int64_t)k->text.len &&
+        k->text.len + strlen(p->text) <= LOG_ANSWER_MOST)
         strbuf_add(&k->text, p->text);
+    return true;
 }
 
-void log_readers_end(struct log_readers *s, int agent, const struct event *e)
+bool log_readers_end(struct log_readers *s, int agent, const struct event *e)
 {
-    struct log_reader *k = log_reader_of(s, agent, e->rank);
+    struct log_reader *k = log_reader_of(s, agent, e->order);
 
     if (!k)
-        return;
+        return false;
     k->begin = k->begin < 0 ? e->log_end : k->begin;
     answer(k, e->log_end < 0 ? -1 : k->begin + (int64_t)k->text.len);
+    return true;
 }
 
 void log_readers_tick(struct log_readers *s, int64_t now_ns)
@@ -230,6 +230,6 @@ void log_readers_tick(struct log_readers *s, int64_t now_ns)
     for (int i = 0; i < LOOKERS; i++)
         if (s->log_reader[i].x && now_ns >= s->log_reader[i].deadline_ns)
             refuse(&s->log_reader[i], 504,
-                   s->log_reader[i].ordered ? "the rank's node did not send the log in time"
-                                            : "the folder of the logs does not answer");
+                   s->log_reader[i].order ? "the rank's node did not send the log in time"
+                                          : "the folder of the logs does not answer");
 }

@@ -20,12 +20,14 @@ void log_readers_add(struct log_readers *s, const struct request_item *i, bool e
                      int64_t now_ns);
 
 /* Append the log chunk p, which an agent has sent, to the answer of the request that waits for it.
- * If no request waits for it, do nothing.
+ * Return false if no request waits for it.
  */
-void log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p);
+bool log_readers_chunk(struct log_readers *s, int agent, const struct log_chunk *p);
 
-/* Answer the person's request that waits for the log that an agent has sent to its end, if any. */
-void log_readers_end(struct log_readers *s, int agent, const struct event *e);
+/* Answer the person's request that waits for the log that an agent has sent to its end.  Return
+ * false if no request waits for it.
+ */
+bool log_readers_end(struct log_readers *s, int agent, const struct event *e);
 
 /* Reject the requests for logs whose deadline has passed. */
 void log_readers_tick(struct log_readers *s, int64_t now_ns);

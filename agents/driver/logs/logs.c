@@ -120,15 +120,17 @@ static void note_rank(struct logs *l, int agent, const struct event *e)
 static void order_next(struct logs *l, int agent)
 {
     struct log_fetch_log g;
+    struct order o = { .type = ORDER_LOGS };
     struct eddis_error err = { 0 };
 
     if (!log_fetch_next(l->log_fetch, agent, &g))
         return;
-    if (orders_add(
-            &l->run->agent[agent].orders,
-            &(struct order){ .type = ORDER_LOGS, .generation = g.generation, .log_rank = g.rank },
-            &err) < 0)
+    o.generation = g.generation;
+    o.log_rank = g.rank;
+    if (orders_add(&l->run->agent[agent].orders, &o, &err) < 0)
         log_fetch_give_up(l->log_fetch, agent);
+    else
+        log_fetch_ordered(l->log_fetch, agent, o.number);
 }
 
 /* Append where a log is to b: "node2:/home/me/job/logs/g1/rank-0001.log", or the node alone. */
@@ -326,18 +328,19 @@ void logs_stop(struct logs *l)
 int logs_chunks(struct logs *l, struct request_item *i, struct eddis_error *err)
 {
     const struct report *r = i->report;
+    int n = 0; /* chunks that no person has asked for */
 
     if (pending_reports_again(&l->pending_reports, i))
         return 1;
-    if (r->n_pieces && l->end_ns) {
+    for (int k = 0; k < r->n_pieces; k++)
+        n += !log_readers_chunk(l->log_readers, i->agent, &r->piece[k]);
+    if (n && l->end_ns) {
         int rc = pending_reports_add(&l->pending_reports, l->run->records, i, err);
 
         return rc < 0 ? rc : 1;
     }
-    if (r->n_pieces && l->place_ns)
+    if (n && l->place_ns)
         return eddis_fail(err, -ETIMEDOUT, "logs are no longer fetched");
-    for (int k = 0; k < r->n_pieces; k++)
-        log_readers_chunk(l->log_readers, i->agent, &r->piece[k]);
     return 0;
 }
 
@@ -351,16 +354,14 @@ void logs_look(struct logs *l, const struct request_item *i, int64_t now_ns)
     log_readers_add(l->log_readers, i, l->end_ns || l->place_ns, now_ns);
 }
 
-/* Handle that an agent has sent a log to its end.  While all logs are fetched, order the next log,
- * and end fetching after the last; otherwise answer the person's request for the log.
+/* Handle that an agent has sent a log to its end.  If a person has requested it, answer; if it is
+ * one of those that are fetched, order the next log, and end fetching after the last.
  */
 static void take_end(struct logs *l, int agent, const struct event *e)
 {
-    if (!l->end_ns) {
-        log_readers_end(l->log_readers, agent, e);
+    if (log_readers_end(l->log_readers, agent, e) || !l->end_ns ||
+        !log_fetch_done(l->log_fetch, agent, e->order, e->log_end, !*e->text))
         return;
-    }
-    log_fetch_done(l->log_fetch, agent, e->rank, e->log_end, !*e->text);
     if (*e->text && e->rank >= 0 && e->log_end >= 0)
         job_run_say(l->run, JOB_EVENT_NOTE, agent, e->rank, e->text);
     order_next(l, agent);

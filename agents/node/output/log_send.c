@@ -2,32 +2,29 @@
 /* log_send.c - reads logs in chunks, as the driver asks for them */
 #include "log_send.h"
 
-#include "lib/base/cleanup.h"
-
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* A range of the text to send: bytes of a file, or a line that eddis inserts. */
+/* A part of the text to send: a range of the log, or a line that eddis inserts. */
 struct part {
-    const char *path; /* borrowed from the request; NULL: the line in text */
+    bool line; /* a line of eddis, in text */
     char text[1024];
-    int64_t from, n; /* range of the file: first byte and number of bytes; n: also length of text */
+    int64_t from, n; /* range of the log: first byte and number of bytes; n: also length of text */
 };
 
-enum { PARTS = 8 };
+enum { PARTS = 3 };
 
 /* A request for a log, and its progress. */
 struct wish {
     struct log_wish w;
+    struct log_files files; /* open from begin() until all chunks were taken */
     struct part part[PARTS];
     int n_parts, at;      /* number of parts; index of the part being sent */
     int64_t done;         /* bytes of that part taken so far */
-    int64_t offset, end;  /* offset of the next chunk in the whole text; end of that text */
+    int64_t offset;       /* offset of the next chunk in the whole text */
     bool begun, ended;    /* the parts were chosen; all chunks were taken */
     bool told;            /* log_send_done has returned it */
     bool arrived, partly; /* all chunks have arrived; some bytes were left out or rejected */
@@ -45,11 +42,11 @@ struct log_send *log_send_new(void)
     return calloc(1, sizeof(struct log_send));
 }
 
-/* Free a request and its paths. */
+/* Close the files of a request, and free it and its paths. */
 static void free_wish(struct wish *w)
 {
-    for (int i = 0; i < 3; i++)
-        free(w->w.paths[i]);
+    log_files_close(&w->files);
+    log_files_free_paths(w->w.paths);
     free(w);
 }
 
@@ -59,7 +56,7 @@ void log_send_close(struct log_send *s)
         struct wish *w = s->wish[i];
         bool remove = w->w.remove && w->arrived && !w->partly && !w->error;
 
-        for (int k = 0; k < 3 && remove && w->w.paths[k]; k++)
+        for (int k = 0; k < LOG_FILES && remove && w->w.paths[k]; k++)
             (void)unlink(w->w.paths[k]);
         free_wish(w);
     }
@@ -68,7 +65,7 @@ void log_send_close(struct log_send *s)
 
 int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct eddis_error *err)
 {
-    struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish };
+    struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish, .files = LOG_FILES_NONE };
     int rc = 0;
 
     /* To make room, drop finished requests that remove no files, such as those of users who read a
@@ -87,8 +84,7 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
     else if (s->n == LOG_SEND_WISHES)
         rc = eddis_fail(err, -EBUSY, "%d logs are already being sent", s->n);
     if (rc < 0) {
-        for (int i = 0; i < 3; i++)
-            free(copy.w.paths[i]);
+        log_files_free_paths(copy.w.paths);
         free(w);
         return rc;
     }
@@ -99,89 +95,57 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
 
 /* ---- the parts of a text ---- */
 
-/* Append n bytes of a file from offset `from` to the parts to send; do nothing if n <= 0 or PARTS
- * are used.
- */
-static void add_part(struct wish *w, const char *path, int64_t from, int64_t n)
+/* Append the bytes from..to of the log to the parts to send, if there are any. */
+static void add_range(struct wish *w, int64_t from, int64_t to)
 {
-    if (n > 0 && w->n_parts < PARTS)
-        w->part[w->n_parts++] = (struct part){ .path = path, .from = from, .n = n };
+    if (to > from)
+        w->part[w->n_parts++] = (struct part){ .from = from, .n = to - from };
 }
 
-/* Append the bytes from..to of the whole text to the parts to send.  The whole text is the three
- * files of these sizes, one after the other.
- */
-static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t to)
-{
-    int64_t begin = 0;
-
-    for (int i = 0; i < 3; i++) {
-        int64_t first = from > begin ? from : begin;
-        int64_t last = to < begin + size[i] ? to : begin + size[i];
-
-        add_part(w, w->w.paths[i], first - begin, last - first);
-        begin += size[i];
-    }
-}
-
-/* Measure the files of a request and choose the parts to send: all bytes from the requested offset
- * on (negative: counted from the end).  If they exceed LOG_SEND_MOST, choose the first and last of
- * them, with a line of eddis between.  If no file exists, set w->error.
+/* Open the files of a request and choose the parts to send: all bytes from the requested offset on,
+ * as in log_files_from.  If they exceed LOG_SEND_MOST, choose the first and last of them, with a
+ * line of eddis between.  If no file can be opened, set w->error.
  */
 static void begin(struct wish *w)
 {
-    int64_t size[3] = { 0 }, from = w->w.offset, all = 0;
-    int found = 0;
+    int64_t from, all;
+    struct part *p;
 
     w->begun = true;
-    for (int i = 0; i < 3 && w->w.paths[i]; i++) {
-        struct stat st;
-
-        if (stat(w->w.paths[i], &st) < 0 || !S_ISREG(st.st_mode))
-            continue;
-        size[i] = st.st_size;
-        all += st.st_size;
-        found++;
-    }
-    w->error = found ? 0 : -ENOENT;
-    w->end = all;
-    from = from < 0 ? (all + from > 0 ? all + from : 0) : from < all ? from : all;
+    w->error = log_files_open(w->w.paths, w->w.offset == 0, &w->files, NULL);
+    if (w->error)
+        return;
+    all = w->files.end;
+    from = log_files_from(&w->files, w->w.offset);
     w->offset = from;
     if (all - from <= LOG_SEND_MOST) {
-        add_range(w, size, from, all);
+        add_range(w, from, all);
         return;
     }
     w->partly = true;
-    add_range(w, size, from, from + LOG_SEND_MOST / 2);
-    if (w->n_parts < PARTS) {
-        struct part *p = &w->part[w->n_parts++];
-
-        p->n = snprintf(p->text, sizeof p->text,
-                        "\n[eddis: %lld bytes are left out here; they are in %.900s]\n",
-                        (long long)(all - from - LOG_SEND_MOST), w->w.paths[0]);
-        p->n = p->n < (int64_t)sizeof p->text ? p->n : (int64_t)sizeof p->text - 1;
-    }
-    add_range(w, size, all - LOG_SEND_MOST / 2, all);
+    add_range(w, from, from + LOG_SEND_MOST / 2);
+    p = &w->part[w->n_parts++];
+    p->line = true;
+    p->n = snprintf(p->text, sizeof p->text,
+                    "\n[eddis: %lld bytes are left out here; they are in %.900s]\n",
+                    (long long)(all - from - LOG_SEND_MOST), w->w.paths[0]);
+    p->n = p->n < (int64_t)sizeof p->text ? p->n : (int64_t)sizeof p->text - 1;
+    add_range(w, all - LOG_SEND_MOST / 2, all);
 }
 
 /* Read up to n bytes of a part, from its byte `at`, into `to`.  Return the number of bytes read; 0:
- * the file has shrunk or cannot be read.
+ * a file has shrunk or cannot be read.
  */
-static size_t read_part(const struct part *p, int64_t at, char *to, size_t n)
+static size_t read_part(const struct wish *w, const struct part *p, int64_t at, char *to, size_t n)
 {
-    cleanup_fd int fd = -1;
-    size_t got = 0;
-    ssize_t some;
+    ssize_t got;
 
-    if (!p->path) {
+    if (p->line) {
         memcpy(to, p->text + at, n);
         return n;
     }
-    fd = open(p->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    while (fd >= 0 && got < n &&
-           (some = pread(fd, to + got, n - got, p->from + at + (int64_t)got)) > 0)
-        got += (size_t)some;
-    return got;
+    got = log_files_read(&w->files, p->from + at, to, n);
+    return got > 0 ? (size_t)got : 0;
 }
 
 /* Return the largest length up to n at which text can be cut without dividing a UTF-8 character,
@@ -216,6 +180,7 @@ int log_send_next(struct log_send *s, struct log_chunk *ret)
             begin(w);
         if (w->at == w->n_parts) {
             w->ended = true;
+            log_files_close(&w->files);
             s->at++;
             continue;
         }
@@ -225,7 +190,7 @@ int log_send_next(struct log_send *s, struct log_chunk *ret)
         text = malloc(n + 1);
         if (!text)
             return 0;
-        got = read_part(p, w->done, text, n);
+        got = read_part(w, p, w->done, text, n);
         if (got == n && (int64_t)n < left)
             got = whole_characters(text, n);
         if (got == 0) {
@@ -238,7 +203,9 @@ int log_send_next(struct log_send *s, struct log_chunk *ret)
         for (size_t i = 0; i < got; i++)
             text[i] = text[i] ? text[i] : '?';
         text[got] = '\0';
-        *ret = (struct log_chunk){ .rank = w->w.rank, .offset = w->offset, .text = text };
+        *ret = (struct log_chunk){
+            .rank = w->w.rank, .order = w->w.order, .offset = w->offset, .text = text
+        };
         w->offset += (int64_t)got;
         w->done += (int64_t)got;
         if (w->done >= p->n) {
@@ -275,6 +242,7 @@ int log_send_done(struct log_send *s, struct log_sent *ret)
             continue;
         w->told = true;
         *ret = (struct log_sent){ .rank = w->w.rank,
+                                  .order = w->w.order,
                                   .generation = w->w.generation,
                                   .end = w->error ? -1 : w->offset };
         if (w->error)

@@ -2,7 +2,7 @@
 /* log_send.h - sends logs of this node to the driver
  *
  * Requests are served one after another. A rank's log of one generation consists of up to three
- * files (rank_log.h), which are sent as one text, in chunks in reports. Of a text longer than
+ * files (log_files.h), which are sent as one text, in chunks in reports. Of a text longer than
  * LOG_SEND_MOST, only the beginning and the end are sent, with a line between them that names the
  * file. Zero bytes are replaced by '?'.
  *
@@ -11,6 +11,7 @@
 #ifndef EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 #define EDDIS_AGENTS_NODE_OUTPUT_LOG_SEND_H
 
+#include "agents/protocol/log_files.h"
 #include "agents/protocol/protocol.h"
 
 #include <stdbool.h>
@@ -21,16 +22,18 @@ enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_WISHES = 25
 /* A request to send a log. */
 struct log_wish {
     int rank;
+    int64_t order; /* number of the driver's order */
     int64_t generation;
     int64_t offset; /* as log_offset in struct order */
-    /* paths of the files in order, taken over by log_send_add_take; NULL: fewer than 3 files */
-    char *paths[3];
+    /* paths of the files in order, taken over by log_send_add_take; NULL: fewer files */
+    char *paths[LOG_FILES];
     bool remove; /* remove the files after they have arrived completely */
 };
 
 /* The result of a request. */
 struct log_sent {
     int rank;
+    int64_t order; /* as in struct log_wish */
     int64_t generation;
     int64_t end;    /* length of the whole text in bytes; -1: it could not be read */
     char text[512]; /* sentence for the user; "": none */

@@ -2,6 +2,7 @@
 /* rank_log.c - writes a rank's output to files that keep its beginning and its end */
 #include "rank_log.h"
 
+#include "agents/protocol/log_files.h"
 #include "last_words.h"
 
 #include "lib/base/cleanup.h"
@@ -21,12 +22,13 @@ enum { KEPT = 16384 };
 
 struct rank_log {
     char *head_path, *tail_path, *old_path; /* files of the beginning, the end, the older end */
-    int fd;                                 /* file being written; -1: none */
-    bool in_tail;                           /* the file being written is tail_path, not head_path */
-    int64_t written;                        /* bytes in the file being written */
-    int64_t old_bytes;                      /* bytes in old_path */
-    int64_t head_max, tail_max;             /* limits of head_path and tail_path, in bytes */
-    int64_t dropped;                        /* output that is in no file, in bytes */
+    int fd;                     /* file being written; negative errno: it could not be opened */
+    bool in_tail;               /* the file being written is tail_path, not head_path */
+    bool full;                  /* tail_path is full and was not yet renamed */
+    int64_t written;            /* bytes in the file being written */
+    int64_t old_bytes;          /* bytes in old_path */
+    int64_t head_max, tail_max; /* limits of head_path and tail_path, in bytes */
+    int64_t dropped;            /* output that is in no file, in bytes */
     int error; /* negative errno of failed writes that the log does not mention yet; 0: none */
     int first_error;   /* negative errno of the first failed write; 0: none */
     int64_t unwritten; /* bytes that the log must still report as not written */
@@ -147,31 +149,50 @@ static int64_t size_of(const char *path)
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
 }
 
-/* Continue in the next file because the present file is full: close it, rename the end to the older
- * end, and open the end anew.  If that fails, l->fd is negative, and later output is dropped.
+/* Rename the full end to the older end, and count the bytes of the file that is no longer there.
+ * Return 0 or a negative errno.
  */
-static void turn(struct rank_log *l)
+static int put_aside(struct rank_log *l)
 {
-    bool moved = true;
-
-    if (!l->in_tail) {
-        say(l->fd, "\n[eddis: this file is full; the last output is in %s and before it in %s]\n",
-            l->tail_path, l->old_path);
-        l->old_bytes = size_of(l->old_path);
-    } else if (rename(l->tail_path, l->old_path) == 0) {
+    if (rename(l->tail_path, l->old_path) == 0) {
         l->dropped += l->old_bytes;
         l->old_bytes = l->written;
+    } else if (errno == ENOENT) { /* somebody has removed the end */
+        l->dropped += l->written;
     } else {
-        moved = false;
+        return -errno;
+    }
+    l->full = false;
+    return 0;
+}
+
+/* Open the end, after the full end was put aside.  If that fails, l->fd is the negative errno: the
+ * output is dropped, and the next write tries again.
+ */
+static void open_tail(struct rank_log *l)
+{
+    int rc = l->full ? put_aside(l) : 0;
+
+    l->fd = rc < 0 ? rc : open_append(l->tail_path, &l->written, NULL);
+}
+
+/* Close the present file because it is full, and continue in the next file. */
+static void turn(struct rank_log *l)
+{
+    if (!l->in_tail) {
+        say(l->fd, LOG_FILES_FULL "the last output is in %s and before it in %s]\n", l->tail_path,
+            l->old_path);
+        l->old_bytes = size_of(l->old_path);
     }
     (void)close(l->fd);
-    l->fd = moved ? open_append(l->tail_path, &l->written, NULL) : -1;
+    l->full = l->in_tail;
     l->in_tail = true;
+    open_tail(l);
 }
 
 /* If writes have failed, write to the log how many bytes are missing at this point, and reset the
  * count if that succeeds. last: no more output will come, so overwrite the file's end if the disk
- * is still full.
+ * is still full, and use the old file if no new one could be opened.
  */
 static void say_unwritten(struct rank_log *l, bool last)
 {
@@ -179,7 +200,7 @@ static void say_unwritten(struct rank_log *l, bool last)
     char line[200];
     int rc;
 
-    if (!l->error || l->fd < 0)
+    if (!l->error || (l->fd < 0 && !last))
         return;
     (void)snprintf(line, sizeof line, "\n[eddis: %lld bytes could not be written here: %s]\n",
                    (long long)l->unwritten, strerror(-l->error));
@@ -193,7 +214,7 @@ static void say_unwritten(struct rank_log *l, bool last)
 /* Record that n bytes could not be written, and why (errno). */
 static void write_failed(struct rank_log *l, size_t n)
 {
-    l->error = l->fd < 0 ? -EBADF : -errno;
+    l->error = l->fd < 0 ? l->fd : -errno;
     l->first_error = l->first_error ? l->first_error : l->error;
     l->unwritten += (int64_t)n;
     l->dropped += (int64_t)n;
@@ -202,6 +223,8 @@ static void write_failed(struct rank_log *l, size_t n)
 void rank_log_write(struct rank_log *l, const char *data, size_t n)
 {
     keep(l, data, n);
+    if (l->fd < 0)
+        open_tail(l);
     say_unwritten(l, false);
     while (n > 0) {
         int64_t room = (l->in_tail ? l->tail_max : l->head_max) - l->written;

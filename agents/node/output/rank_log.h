@@ -25,7 +25,7 @@ int rank_log_open(const char *dir, int rank, int64_t generation, int64_t max_byt
                   struct rank_log **ret, struct eddis_error *err);
 
 /* Write n bytes to the log. If they cannot be written (disk full), drop and count them: the program
- * continues.
+ * continues. The next write tries again, and writes to the log how many bytes are missing.
  */
 void rank_log_write(struct rank_log *l, const char *data, size_t n);
 

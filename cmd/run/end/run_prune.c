@@ -59,10 +59,8 @@ static void look(const char *path, struct folder_use *ret)
  */
 static const char *why_not_over(const struct job_folder *f, int64_t age_ns)
 {
-    struct job_driver d;
-    int rc = job_driver_read(f, &d, NULL);
+    int rc = job_driver_check(f, NULL);
 
-    explicit_bzero(&d, sizeof d);
     if (rc == 1)
         return "";
     if (run_find_has(f->path, "summary.json")) /* which is written at its end */

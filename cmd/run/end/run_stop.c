@@ -60,9 +60,13 @@ static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
     int64_t deadline_ns = clock_after_ns(clock_now_ns(), patience_ns(f));
     struct job_driver d;
 
-    while (job_driver_read(f, &d, NULL) == 1) {
+    for (;;) {
+        int rc = job_driver_read(f, &d, NULL);
+
         explicit_bzero(d.token, sizeof d.token);
         explicit_bzero(d.owner, sizeof d.owner);
+        if (rc != 1)
+            return 0;
         if (clock_now_ns() >= deadline_ns)
             return eddis_fail(err, -ETIMEDOUT,
                               "job %s was asked to stop but still runs (pid %d); kill that "
@@ -70,7 +74,6 @@ static int wait_for_end(const struct job_folder *f, struct eddis_error *err)
                               f->id, (int)d.pid);
         clock_sleep_until_ns(clock_now_ns() + look_ns);
     }
-    return 0;
 }
 
 int run_stop(const struct job_folder *f, bool dead, struct job_status *ret, struct eddis_error *err)
@@ -78,15 +81,15 @@ int run_stop(const struct job_folder *f, bool dead, struct job_status *ret, stru
     struct job_driver d;
     int rc = 0, was = dead ? 0 : job_driver_read(f, &d, err);
 
+    if (was == 1)
+        rc = post(&d, err);
+    explicit_bzero(&d, sizeof d);
     if (was < 0 && was != -ENOENT)
         return was;
-    if (was == 1) {
-        rc = post(&d, err);
-        if (rc < 0 && job_driver_read(f, &d, NULL) == 1)
-            return eddis_fail_prefix(err, rc, "cannot stop job %s", f->id);
+    if (rc < 0 && job_driver_check(f, NULL) == 1)
+        return eddis_fail_prefix(err, rc, "cannot stop job %s", f->id);
+    if (was == 1)
         rc = wait_for_end(f, err);
-    }
-    explicit_bzero(&d, sizeof d);
     if (rc == 0)
         rc = dead ? status_from_files(f, ret, err) : status_fetch(f, ret, err);
     return rc < 0 ? rc : was == 1;

@@ -13,9 +13,26 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The number of the order for the log of a rank. */
+static int64_t order_of(int rank)
+{
+    return 100 + rank;
+}
+
+/* Begin to fetch the agent's next log, as log_fetch_next does. */
+static bool next(struct log_fetch *f, int agent, struct log_fetch_log *ret)
+{
+    if (!log_fetch_next(f, agent, ret))
+        return false;
+    log_fetch_ordered(f, agent, order_of(ret->rank));
+    return true;
+}
+
 static int piece(struct log_fetch *f, int agent, int rank, int64_t offset, const char *text)
 {
-    const struct log_chunk p = { .rank = rank, .offset = offset, .text = (char *)(uintptr_t)text };
+    const struct log_chunk p = {
+        .rank = rank, .order = order_of(rank), .offset = offset, .text = (char *)(uintptr_t)text
+    };
     struct eddis_error err = { 0 };
     struct log_fetch_write w = { 0 };
 
@@ -47,23 +64,23 @@ START_TEST(generations)
     want(f, 1, 0, 2); /* once is enough */
     want(f, 2, PROTOCOL_LOG_AGENT, 0);
     want(f, 0, PROTOCOL_LOG_MPIRUN, 0);
-    ck_assert(log_fetch_next(f, 1, &l) && l.rank == 1);
-    ck_assert(!log_fetch_next(f, 1, &l)); /* one at a time */
+    ck_assert(next(f, 1, &l) && l.rank == 1);
+    ck_assert(!next(f, 1, &l)); /* one at a time */
     ck_assert_int_eq(piece(f, 1, 1, 0, "one"), 0);
     ck_assert_int_eq(piece(f, 1, 1, 3, "+\n"), 0);
-    log_fetch_done(f, 1, 1, 5, true);
-    ck_assert(log_fetch_next(f, 1, &l) && l.rank == 0 && l.generation == 2);
+    log_fetch_done(f, 1, order_of(1), 5, true);
+    ck_assert(next(f, 1, &l) && l.rank == 0 && l.generation == 2);
     ck_assert_int_eq(piece(f, 1, 0, 0, "second\n"), 0);
-    log_fetch_done(f, 1, 0, 7, true);
-    ck_assert(log_fetch_next(f, 0, &l) && l.rank == 0);
+    log_fetch_done(f, 1, order_of(0), 7, true);
+    ck_assert(next(f, 0, &l) && l.rank == 0);
     ck_assert_int_eq(piece(f, 0, 0, 0, "first\n"), 0);
-    log_fetch_done(f, 0, 0, 6, true);
-    ck_assert(log_fetch_next(f, 0, &l) && l.rank == PROTOCOL_LOG_MPIRUN);
-    log_fetch_done(f, 0, PROTOCOL_LOG_MPIRUN, -1, true); /* there is none */
-    ck_assert(log_fetch_next(f, 2, &l));
+    log_fetch_done(f, 0, order_of(0), 6, true);
+    ck_assert(next(f, 0, &l) && l.rank == PROTOCOL_LOG_MPIRUN);
+    log_fetch_done(f, 0, order_of(PROTOCOL_LOG_MPIRUN), -1, true); /* there is none */
+    ck_assert(next(f, 2, &l));
     ck_assert_int_eq(piece(f, 2, PROTOCOL_LOG_AGENT, 0, "agent\n"), 0);
     ck_assert(!log_fetch_is_done(f));
-    log_fetch_done(f, 2, PROTOCOL_LOG_AGENT, 6, true);
+    log_fetch_done(f, 2, order_of(PROTOCOL_LOG_AGENT), 6, true);
     ck_assert(log_fetch_is_done(f));
     ck_assert_int_eq(log_fetch_finish(f, host, NULL), 0);
     log_fetch_free(f);
@@ -88,9 +105,12 @@ START_TEST(hostile)
 
     want(f, 0, 3, 1);
     ck_assert_int_eq(piece(f, 0, 3, 0, "too soon"), -EINVAL);
-    ck_assert(log_fetch_next(f, 0, &l));
+    ck_assert(next(f, 0, &l));
     ck_assert_int_eq(piece(f, 1, 3, 0, "another's"), -EINVAL);
     ck_assert_int_eq(piece(f, 0, 2, 0, "another rank"), -EINVAL);
+    log_fetch_ordered(f, 0, 7);
+    ck_assert_int_eq(piece(f, 0, 3, 0, "for another request"), -EINVAL);
+    log_fetch_ordered(f, 0, order_of(3));
     ck_assert_int_eq(piece(f, 0, 3, 1, "a hole"), -EINVAL);
     ck_assert_int_eq(piece(f, 0, 3, -1, "before"), -EINVAL);
     ck_assert_int_eq(piece(f, 0, 3, INT64_MAX, "far"), -EINVAL);
@@ -102,9 +122,9 @@ START_TEST(hostile)
         ck_assert_int_le(at, LOG_FETCH_MOST);
         rc = piece(f, 0, 3, at, much);
     }
-    log_fetch_done(f, 0, 2, 4, true); /* not the one under way */
+    ck_assert(!log_fetch_done(f, 0, order_of(2), 4, true)); /* not the one under way */
     ck_assert(!log_fetch_is_done(f));
-    log_fetch_done(f, 0, 3, 4, true); /* fewer than came */
+    ck_assert(log_fetch_done(f, 0, order_of(3), 4, true)); /* fewer than came */
     ck_assert_int_eq(log_fetch_finish(f, host, NULL), 1);
     text = scratch_content("rank-0003.log");
     ck_assert_ptr_nonnull(strstr(text, "the rest of this log is on a"));
@@ -122,12 +142,12 @@ START_TEST(cut)
 
     want(f, 0, 0, 1);
     want(f, 1, PROTOCOL_LOG_AGENT, 0);
-    ck_assert(log_fetch_next(f, 0, &l));
+    ck_assert(next(f, 0, &l));
     ck_assert_int_eq(piece(f, 0, 0, 0, "begin [...] end\n"), 0);
-    log_fetch_done(f, 0, 0, 16, false);
-    ck_assert(log_fetch_next(f, 1, &l));
+    log_fetch_done(f, 0, order_of(0), 16, false);
+    ck_assert(next(f, 1, &l));
     ck_assert_int_eq(piece(f, 1, PROTOCOL_LOG_AGENT, 0, "agent\n"), 0);
-    log_fetch_done(f, 1, PROTOCOL_LOG_AGENT, 6, false); /* of no concern to people */
+    log_fetch_done(f, 1, order_of(PROTOCOL_LOG_AGENT), 6, false); /* of no concern to people */
     ck_assert_int_eq(log_fetch_finish(f, host, NULL), 1);
     ck_assert(log_fetch_missing(f, &at, &l) && l.agent == 0 && l.rank == 0);
     ck_assert(!log_fetch_missing(f, &at, &l));
@@ -153,13 +173,13 @@ START_TEST(no_room)
     want(f, 0, 0, 1);
     want(f, 1, 0, 2);
     want(f, 1, 1, 1);
-    ck_assert(log_fetch_next(f, 0, &l));
+    ck_assert(next(f, 0, &l));
     ck_assert_int_eq(piece(f, 0, 0, 0, text), 0);
-    log_fetch_done(f, 0, 0, 200, true);
-    ck_assert(log_fetch_next(f, 1, &l) && l.generation == 2);
+    log_fetch_done(f, 0, order_of(0), 200, true);
+    ck_assert(next(f, 1, &l) && l.generation == 2);
     ck_assert_int_eq(piece(f, 1, 0, 0, text), 0);
-    log_fetch_done(f, 1, 0, 200, true);
-    ck_assert(log_fetch_next(f, 1, &l) && l.rank == 1);
+    log_fetch_done(f, 1, order_of(0), 200, true);
+    ck_assert(next(f, 1, &l) && l.rank == 1);
     ck_assert_int_eq(piece(f, 1, 1, 0, text), 0);
     scratch_limit_files(300);
     ck_assert_int_lt(piece(f, 1, 1, 200, text), 0);
@@ -189,11 +209,11 @@ START_TEST(given_up)
 
     want(f, 0, 0, 1);
     want(f, 1, 1, 1);
-    ck_assert(log_fetch_next(f, 0, &l));
+    ck_assert(next(f, 0, &l));
     log_fetch_give_up(f, 0);
     ck_assert(!log_fetch_is_done(f));
     ck_assert_int_eq(piece(f, 0, 0, 0, "late"), -EINVAL);
-    ck_assert(log_fetch_next(f, 1, &l));
+    ck_assert(next(f, 1, &l));
     ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
     ck_assert_int_lt(piece(f, 1, 1, 0, "nowhere"), 0);
     ck_assert(log_fetch_is_done(f));

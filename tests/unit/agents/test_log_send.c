@@ -25,9 +25,12 @@ static char *put(const char *name, const char *text, size_t n)
 
 static void want(struct log_send *s, char *head, char *tail, int64_t offset)
 {
-    const struct log_wish w = {
-        .rank = 3, .generation = 2, .offset = offset, .paths = { head, tail }, .remove = true
-    };
+    const struct log_wish w = { .rank = 3,
+                                .order = 9,
+                                .generation = 2,
+                                .offset = offset,
+                                .paths = { head, tail },
+                                .remove = true };
 
     ck_assert_int_eq(log_send_add_take(s, &w, NULL), 0);
 }
@@ -42,6 +45,7 @@ static int64_t take_all(struct log_send *s, struct strbuf *b)
         first = first < 0 ? p.offset : first;
         ck_assert_int_eq(p.offset, first + (int64_t)b->len);
         ck_assert_uint_le(strlen(p.text), LOG_SEND_PIECE);
+        ck_assert_int_eq(p.order, 9);
         strbuf_add(b, p.text);
         free(p.text);
         log_send_arrived(s, false);
@@ -65,7 +69,8 @@ START_TEST(whole)
     ck_assert_str_eq(b.text, "one\n?two\nthree\n");
     ck_assert(!log_send_busy(s));
     ck_assert(log_send_done(s, &sent));
-    ck_assert(sent.end == 15 && sent.rank == 3 && sent.generation == 2 && !*sent.text);
+    ck_assert(sent.end == 15 && sent.rank == 3 && sent.order == 9 && sent.generation == 2 &&
+              !*sent.text);
     ck_assert(!log_send_done(s, &sent));
     log_send_arrived(s, false); /* the report that told so */
     log_send_close(s);
@@ -118,6 +123,43 @@ START_TEST(ends)
         ck_assert_str_eq(strbuf_text(&b), rows[i].text);
         ck_assert(log_send_done(s, &sent));
         ck_assert_int_eq(sent.end, 15);
+        log_send_close(s);
+        strbuf_fini(&b);
+    }
+}
+END_TEST
+
+/* A rank that has pushed out bytes of its log: all is sent, with the last line of eddis in the
+ * head; but to a reader this line does not count, so that its positions stay.
+ */
+START_TEST(pushed_out)
+{
+#define FULL_HEAD "one" LOG_FILES_FULL "see]\n"
+#define LAST_LINE "[eddis: 4 bytes were dropped]\n"
+    enum { FULL = sizeof FULL_HEAD - 1 };
+    static const struct {
+        int64_t offset, first;
+        const char *text;
+    } rows[] = {
+        { 0, 0, FULL_HEAD LAST_LINE "444\n555\n" },
+        { -5, FULL + 3, "\n555\n" },
+        { FULL + 1, FULL + 1, "44\n555\n" },
+        { FULL + 10, FULL + 6, "5\n" }, /* from before older bytes were pushed out */
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct log_wish w = {
+            .order = 9,
+            .offset = rows[i].offset,
+            .paths = { put("head", FULL_HEAD LAST_LINE, strlen(FULL_HEAD LAST_LINE)),
+                       put("older", "444\n", 4), put("tail", "555\n", 4) },
+        };
+        struct log_send *s = log_send_new();
+        struct strbuf b = { 0 };
+
+        ck_assert_int_eq(log_send_add_take(s, &w, NULL), 0);
+        ck_assert_int_eq(take_all(s, &b), rows[i].first);
+        ck_assert_str_eq(strbuf_text(&b), rows[i].text);
         log_send_close(s);
         strbuf_fini(&b);
     }
@@ -204,6 +246,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, whole);
     tcase_add_test(tc, refused);
     tcase_add_test(tc, ends);
+    tcase_add_test(tc, pushed_out);
     tcase_add_test(tc, too_long);
     tcase_add_test(tc, place);
 }

@@ -299,6 +299,7 @@ static char *sample_report(void)
           .rank = -1,
           .relay = { "c07", "prterun-login1-99@1", 1, 3, S("prte@0.0;tcp4://10.1.0.7:4:24"),
                      S("") } },
+        { .type = EVENT_LOGS, .rank = 1, .log_end = 15, .order = 6 },
     };
     struct progress worker[] = {
         { .rank = 0,
@@ -336,8 +337,8 @@ static char *sample_report(void)
         { .rank = 1, .loss = 0.25, .page_age_ns = -1, .queued_s = NAN },
     };
     struct output output[] = { { 1, 17, S("\033[31mred\033[0m\n\xff\n") } };
-    struct log_chunk piece[] = { { 0, 65536, S("x\n\xfe\n") }, { 1, 0, S("") } };
-    struct report r = { 1, 9, event, 6, worker, 2, output, 1, piece, 2 };
+    struct log_chunk piece[] = { { 0, 5, 65536, S("x\n\xfe\n") }, { 1, 6, 0, S("") } };
+    struct report r = { 1, 9, event, 7, worker, 2, output, 1, piece, 2 };
 
     return report_text(&r);
 }
@@ -449,6 +450,7 @@ static const struct {
     { 4, "\"stolen\":0.125", "\"stolen\":1.5", "stolen" },
     { 4, "\"throttled\":1.0", "\"throttled\":-1", "throttled" },
     { 4, "\"offset\":65536", "\"offset\":-1", "offset" },
+    { 4, "\"order\":5", "\"order\":-5", "order" },
     { 4, "\"prterun-login1-99@1\"", "\"\"", "space" },
     { 2, "[0,94,94]", "[0,94,95]", "batch" },
     { 2, "[0,94,94]", "[1,93,94]", "batch" },

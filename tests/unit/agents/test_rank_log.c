@@ -108,10 +108,10 @@ START_TEST(full_before)
 }
 END_TEST
 
-/* A tail that cannot be put aside ends the log, not the rank. */
+/* A tail that cannot be put aside ends the log, not the rank; the log says so at its end. */
 START_TEST(no_way_on)
 {
-    cleanup_free char *path = file_join(scratch, "rank-0003.tail-1.log");
+    cleanup_free char *path = file_join(scratch, "rank-0003.tail-1.log"), *tail = NULL;
     char all[1000];
     struct rank_log *l = open_log(1, 400);
 
@@ -119,9 +119,62 @@ START_TEST(no_way_on)
     ck_assert_int_eq(mkdir(path, 0700), 0);
     (void)alarm(20);
     rank_log_write(l, all, sizeof all);
+    rank_log_write(l, "more\n", 5);
     (void)alarm(0);
-    ck_assert_int_eq(rank_log_dropped(l), 1000 - 200 - 100);
+    ck_assert_int_eq(rank_log_dropped(l), 1000 - 200 - 100 + 5);
+    ck_assert_int_eq(rank_log_error(l), -EISDIR);
     rank_log_close(l);
+    tail = scratch_content("rank-0003.tail.log");
+    ck_assert_str_eq(tail + 100,
+                     "\n[eddis: 705 bytes could not be written here: Is a directory]\n");
+}
+END_TEST
+
+/* A tail that cannot be put aside for a while: the log goes on at the next write, and says once how
+ * much is missing.
+ */
+START_TEST(way_on_again)
+{
+    cleanup_free char *path = file_join(scratch, "rank-0003.tail-1.log");
+    cleanup_free char *tail = NULL, *old = NULL;
+    char all[400];
+    struct rank_log *l = open_log(1, 400);
+
+    memset(all, 'x', sizeof all);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    rank_log_write(l, all, 310);
+    rank_log_write(l, all, 5);
+    ck_assert_int_eq(rmdir(path), 0);
+    rank_log_write(l, "back\n", 5);
+    rank_log_write(l, "more\n", 5);
+    ck_assert_int_eq(rank_log_dropped(l), 15);
+    ck_assert_int_eq(rank_log_error(l), -EISDIR);
+    rank_log_close(l);
+    tail = scratch_content("rank-0003.tail.log");
+    old = scratch_content("rank-0003.tail-1.log");
+    ck_assert_str_eq(tail,
+                     "\n[eddis: 15 bytes could not be written here: Is a directory]\nback\nmore\n");
+    ck_assert_uint_eq(strspn(old, "x"), 100);
+    ck_assert_uint_eq(strlen(old), 100);
+}
+END_TEST
+
+/* A user removes the tail to free space: the log goes on, and what is gone is counted. */
+START_TEST(removed)
+{
+    cleanup_free char *path = file_join(scratch, "rank-0003.tail.log"), *tail = NULL;
+    char all[400];
+    struct rank_log *l = open_log(1, 400);
+
+    memset(all, 'x', sizeof all);
+    rank_log_write(l, all, 250);
+    ck_assert_int_eq(unlink(path), 0);
+    rank_log_write(l, all, 60);
+    ck_assert_int_eq(rank_log_dropped(l), 100);
+    ck_assert_int_eq(rank_log_error(l), 0);
+    rank_log_close(l);
+    tail = scratch_content("rank-0003.tail.log");
+    ck_assert_uint_eq(strlen(tail), 10);
 }
 END_TEST
 
@@ -288,6 +341,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, full_before);
     tcase_add_test(tc, no_room);
     tcase_add_test(tc, no_way_on);
+    tcase_add_test(tc, way_on_again);
+    tcase_add_test(tc, removed);
     tcase_add_test(tc, tiny_limit);
     tcase_add_loop_test(tc, last_lines, 0, sizeof line_rows / sizeof *line_rows);
     tcase_add_test(tc, silent_again);

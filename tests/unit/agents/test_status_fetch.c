@@ -2,6 +2,7 @@
 /* test_status_fetch.c - tests of agents/job/status_fetch.h */
 #include "suite.h"
 #include "tests/unit/scratch.h"
+#include "tests/unit/stack_scan.h"
 
 #include "agents/job/status_fetch.h"
 
@@ -226,6 +227,48 @@ START_TEST(driver_is_stopped)
 }
 END_TEST
 
+static struct job_status looked;
+static struct job_folder newest;
+static int look_rc;
+
+static void fetch(void)
+{
+    look_rc = status_fetch(&f, &looked, NULL);
+}
+
+static void glance(void)
+{
+    look_rc = status_glance(&f, &looked, NULL);
+}
+
+static void find_newest(void)
+{
+    look_rc = status_newest(&newest, NULL);
+}
+
+static const struct {
+    void (*fn)(void);
+    int rc;
+} look_rows[] = { { fetch, 2 }, { glance, 0 }, { find_newest, 0 } };
+
+/* Neither who asks a driver nor who looks whether it runs leaves its tokens on the stack. */
+START_TEST(tokens_are_wiped)
+{
+    static const char *const secrets[] = { "first-secret", "second-secret" };
+    const struct job_driver d = { .url = "http://127.0.0.1:9",
+                                  .token = "first-secret",
+                                  .owner = "second-secret" };
+
+    ck_assert_int_eq(job_driver_write(&f, &d, NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        job_status_init(&looked);
+        ck_assert(!stack_scan_finds(look_rows[_i].fn, secrets[i]));
+        ck_assert_int_eq(look_rc, look_rows[_i].rc);
+        job_status_fini(&looked);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
@@ -234,6 +277,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_summary);
     tcase_add_test(tc, driver_does_not_answer);
     tcase_add_test(tc, driver_is_stopped);
+    tcase_add_loop_test(tc, tokens_are_wiped, 0, sizeof look_rows / sizeof *look_rows);
 }
 
 SUITE_MAIN("status_fetch", add_tests)
