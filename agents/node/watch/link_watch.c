@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum { ESTABLISHED = 1, ADDRESS = 46 }; /* ESTABLISHED: TCP_ESTABLISHED of the kernel */
-enum { MOST = 64 << 10 }; /* most connections of a machine; with more nothing is known */
+enum { MOST = 64 << 10 }; /* most connections that are read; the load of others is unknown */
 
 /* One TCP connection: time it was busy sending, and acknowledged bytes, since it was opened. */
 struct link {
@@ -153,17 +153,13 @@ static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
 }
 
 /* Add a connection with n bytes of attributes, if it leaves the machine; as sock_diag_fn, ctx is
- * the reading.  If there are too many, drop all.
+ * the reading.  If there is no room for it, end the list: the connections read so far are complete.
  */
 static bool take_message(void *ctx, const struct inet_diag_msg *m, int n)
 {
-    struct reading *r = ctx;
     struct link l = { .inode = m->idiag_inode };
 
-    if (!goes_out(m) || !read_info(m, n, &l) || !read_peer(m, &l) || keep(r, &l))
-        return true;
-    r->n = 0;
-    return false;
+    return !goes_out(m) || !read_info(m, n, &l) || !read_peer(m, &l) || keep(ctx, &l);
 }
 
 /* Compare two connections by inode, for qsort and bsearch. */
