@@ -492,7 +492,7 @@ bool board_note_left(const char *path, int local_rank, bool left)
         return false;
     if (!left)
         return unlink(name) < 0 && errno != ENOENT;
-    fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd >= 0)
         (void)close(fd);
     return fd >= 0;
