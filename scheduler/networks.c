@@ -472,14 +472,14 @@ static bool same_machine(const struct search *s)
     return s->n_nodes == 1 || s->n_places > 0 || all_came_by_loopback(s);
 }
 
-/* Add the loopback network as the only candidate. -ENOMEM. */
-static int loopback(struct search *s)
+/* Add the loopback network as the only candidate. Return 0 or -ENOMEM. */
+static int loopback(struct search *s, struct eddis_error *err)
 {
     struct network_candidate w = { .subnet = "127.0.0.0/8" };
 
     if (candidate_new(s->n_nodes, &w) < 0) {
         candidate_free(&w);
-        return -ENOMEM;
+        return eddis_fail(err, -ENOMEM, "no memory for the addresses of %d nodes", s->n_nodes);
     }
     for (int i = 0; i < s->n_nodes; i++) {
         (void)strcpy(w.address[i], "127.0.0.1");
@@ -550,7 +550,7 @@ static int find(struct search *s, struct eddis_error *err)
     int rc = collect(s);
 
     if (rc == 0 && same_machine(s))
-        return loopback(s);
+        return loopback(s, err);
     for (int i = 0; rc == 0 && i < s->first[1]; i++)
         rc = consider(s, &s->place[i]);
     if (rc == 0 && may_be_routed(s))

@@ -22,12 +22,13 @@ int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_versio
     free(f->worker);
     f->worker = NULL;
     f->n_workers = 0;
-    f->plan = plan;
-    f->real_version = real_version;
+    f->plan = NULL;
     f->worker = calloc((size_t)plan->n_workers, sizeof *f->worker);
     if (!f->worker)
         return eddis_fail(err, -ENOMEM, "no memory for %d workers", plan->n_workers);
     f->n_workers = plan->n_workers;
+    f->plan = plan;
+    f->real_version = real_version;
     metrics_plans_begin(f);
     return 0;
 }
