@@ -87,8 +87,8 @@ static void find_outlier(const struct model_sums *s, int i, struct model_finding
     ret->other = s->least_rank[i] < s->most_rank[i] ? s->most_rank[i] : s->least_rank[i];
 }
 
-/* Return the finding for models of which some are not finite.  If others are finite, it names a
- * rank of the smaller group, finite or not.
+/* Return the finding if some models are not finite.  If others are finite, it names a rank of the
+ * smaller group, finite or not.
  */
 static struct model_finding judge_odd(const struct model_sums *s)
 {

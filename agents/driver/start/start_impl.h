@@ -123,8 +123,8 @@ enum start_watch { START_WATCH_FROM, START_WATCH_TO, START_WATCH_PID, START_WATC
 /* Watch a descriptor of a host or step for epoll events.  Return 0 or -errno. */
 int queue_watch(struct starter *s, int whom, enum start_watch kind, int fd, uint32_t events);
 
-/* Start and watch the process that runs the supervisor on n hosts (1 unless the way is shared), the
- * first of which is p, in this session.
+/* Start and watch the process that runs the supervisor on n hosts (1 unless the way is shared), in
+ * this session. p is the first of the hosts.
  */
 int queue_run(struct starter *s, int whom, const struct start_node *p,
               const struct start_place *const *at, int n, struct session *session,

@@ -112,7 +112,7 @@ void run_view_close(struct run_view *v)
     v->out = v->errors = NULL;
 }
 
-/* Append a progress bar of VIEW_BAR characters to b, of which the share `part` (0 to 1) is full. */
+/* Append a progress bar of VIEW_BAR characters to b. The share `part` (0 to 1) of it is full. */
 static void add_bar(const struct run_view *v, struct strbuf *b, double part)
 {
     int halves = (int)(part * VIEW_BAR * 2 + 0.5);

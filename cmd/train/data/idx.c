@@ -26,7 +26,7 @@ struct idx {
 
 static const struct dataset_ops idx_ops;
 
-/* Return the IDX data set of which d is the base. */
+/* Return the IDX data set whose base is d. */
 static struct idx *idx(struct dataset *d)
 {
     assert(d->ops == &idx_ops);
