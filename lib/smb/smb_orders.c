@@ -372,10 +372,10 @@ static void next_detach(struct smb *b, struct smb_op *op)
  */
 static void next_data(struct smb *b, struct smb_op *op)
 {
-    bool told = op->n_parts == 1 && op->part[0].stripe == 0;
+    bool notified = op->n_parts == 1 && op->part[0].stripe == 0;
 
     op->n_parts = 0;
-    if (op->rc == 0 && !told)
+    if (op->rc == 0 && !notified)
         part_add(b, op, WORK_NOTIFY, 0);
 }
 

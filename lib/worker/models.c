@@ -17,15 +17,15 @@ bool models_due(const struct models *m, int64_t step, bool last)
 
 void models_keep(struct models *m, const double sum[MODEL_SUMS])
 {
-    m->told = true;
+    m->pending = true;
     for (int i = 0; i < MODEL_SUMS; i++)
         m->sum[i] = sum[i];
 }
 
 void models_report(struct models *m, struct model_sums *ret)
 {
-    *ret = m->told ? model_sums_of(m->rank, m->sum) : (struct model_sums){ .n_finite = 0 };
-    m->told = false;
+    *ret = m->pending ? model_sums_of(m->rank, m->sum) : (struct model_sums){ .n_finite = 0 };
+    m->pending = false;
 }
 
 /* Write to ret [size] what is wrong: "the model of rank 2 is not that of the other workers" */
