@@ -165,7 +165,7 @@ static void note_place(struct state *s, int agent, const struct event *e, int64_
     if (!state_has_rank(s, agent, e->rank))
         return;
     r = &s->rank[e->rank];
-    r->looked = true;
+    r->answered = true;
     (void)snprintf(r->where, sizeof r->where, "%s", e->text ? e->text : "");
     r->place = e->code;
     if (s->look_ns)

@@ -22,20 +22,20 @@ struct part {
 enum { PARTS = 8 };
 
 /* A request for a log, and its progress. */
-struct wish {
-    struct log_wish w;
+struct request {
+    struct log_request w;
     struct part part[PARTS];
     int n_parts, at;      /* number of parts; index of the part being sent */
     int64_t done;         /* bytes of that part taken so far */
     int64_t offset, end;  /* offset of the next chunk in the whole text; end of that text */
     bool begun, ended;    /* the parts were chosen; all chunks were taken */
-    bool told;            /* log_send_done has returned it */
+    bool reported;        /* log_send_done has returned it */
     bool arrived, partly; /* all chunks have arrived; some bytes were left out or rejected */
     int error;            /* negative errno: no file could be read; 0: none */
 };
 
 struct log_send {
-    struct wish *wish[LOG_SEND_WISHES];
+    struct request *request[LOG_SEND_REQUESTS];
     int n, at;     /* number of requests; index of the request being sent */
     int n_arrived; /* requests before this index have arrived or failed */
 };
@@ -46,7 +46,7 @@ struct log_send *log_send_new(void)
 }
 
 /* Free a request and its paths. */
-static void free_wish(struct wish *w)
+static void free_request(struct request *w)
 {
     for (int i = 0; i < 3; i++)
         free(w->w.paths[i]);
@@ -56,35 +56,37 @@ static void free_wish(struct wish *w)
 void log_send_close(struct log_send *s)
 {
     for (int i = 0; s && i < s->n; i++) {
-        struct wish *w = s->wish[i];
+        struct request *w = s->request[i];
         bool remove = w->w.remove && w->arrived && !w->partly && !w->error;
 
         for (int k = 0; k < 3 && remove && w->w.paths[k]; k++)
             (void)unlink(w->w.paths[k]);
-        free_wish(w);
+        free_request(w);
     }
     free(s);
 }
 
-int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct eddis_error *err)
+int log_send_add_take(struct log_send *s, const struct log_request *request,
+                      struct eddis_error *err)
 {
-    struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish };
+    struct request *w = calloc(1, sizeof *w), copy = { .w = *request };
     int rc = 0;
 
     /* To make room, drop finished requests that remove no files, such as those of users who read a
      * log.
      */
-    for (int i = 0; w && s->n == LOG_SEND_WISHES && i < s->n_arrived; i++)
-        if (!s->wish[i]->w.remove && s->wish[i]->told) {
-            free_wish(s->wish[i]);
-            memmove(&s->wish[i], &s->wish[i + 1], (size_t)(s->n - i - 1) * sizeof *s->wish);
+    for (int i = 0; w && s->n == LOG_SEND_REQUESTS && i < s->n_arrived; i++)
+        if (!s->request[i]->w.remove && s->request[i]->reported) {
+            free_request(s->request[i]);
+            memmove(&s->request[i], &s->request[i + 1],
+                    (size_t)(s->n - i - 1) * sizeof *s->request);
             s->n--;
             s->at--;
             s->n_arrived--;
         }
     if (!w)
         rc = eddis_fail(err, -ENOMEM, "no memory for a log");
-    else if (s->n == LOG_SEND_WISHES)
+    else if (s->n == LOG_SEND_REQUESTS)
         rc = eddis_fail(err, -EBUSY, "%d logs are already being sent", s->n);
     if (rc < 0) {
         for (int i = 0; i < 3; i++)
@@ -93,7 +95,7 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
         return rc;
     }
     *w = copy;
-    s->wish[s->n++] = w;
+    s->request[s->n++] = w;
     return 0;
 }
 
@@ -102,7 +104,7 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
 /* Append n bytes of a file from offset `from` to the parts to send; do nothing if n <= 0 or PARTS
  * are used.
  */
-static void add_part(struct wish *w, const char *path, int64_t from, int64_t n)
+static void add_part(struct request *w, const char *path, int64_t from, int64_t n)
 {
     if (n > 0 && w->n_parts < PARTS)
         w->part[w->n_parts++] = (struct part){ .path = path, .from = from, .n = n };
@@ -111,7 +113,7 @@ static void add_part(struct wish *w, const char *path, int64_t from, int64_t n)
 /* Append the bytes from..to of the whole text to the parts to send.  The whole text is the three
  * files of these sizes, one after the other.
  */
-static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t to)
+static void add_range(struct request *w, const int64_t *size, int64_t from, int64_t to)
 {
     int64_t begin = 0;
 
@@ -128,7 +130,7 @@ static void add_range(struct wish *w, const int64_t *size, int64_t from, int64_t
  * on (negative: counted from the end).  If they exceed LOG_SEND_MOST, choose the first and last of
  * them, with a line of eddis between.  If no file exists, set w->error.
  */
-static void begin(struct wish *w)
+static void begin(struct request *w)
 {
     int64_t size[3] = { 0 }, from = w->w.offset, all = 0;
     int found = 0;
@@ -206,7 +208,7 @@ bool log_send_busy(const struct log_send *s)
 int log_send_next(struct log_send *s, struct log_chunk *ret)
 {
     while (s->at < s->n) {
-        struct wish *w = s->wish[s->at];
+        struct request *w = s->request[s->at];
         struct part *p;
         int64_t left;
         size_t n, got;
@@ -253,7 +255,7 @@ int log_send_next(struct log_send *s, struct log_chunk *ret)
 void log_send_arrived(struct log_send *s, bool refused)
 {
     for (int i = s->n_arrived; i < s->n && i <= s->at; i++) {
-        struct wish *w = s->wish[i];
+        struct request *w = s->request[i];
 
         if (refused && w->begun) { /* the driver wants no more of this log */
             w->partly = true;
@@ -269,11 +271,11 @@ void log_send_arrived(struct log_send *s, bool refused)
 int log_send_done(struct log_send *s, struct log_sent *ret)
 {
     for (int i = 0; i < s->at; i++) {
-        struct wish *w = s->wish[i];
+        struct request *w = s->request[i];
 
-        if (w->told || !w->ended)
+        if (w->reported || !w->ended)
             continue;
-        w->told = true;
+        w->reported = true;
         *ret = (struct log_sent){ .rank = w->w.rank,
                                   .generation = w->w.generation,
                                   .end = w->error ? -1 : w->offset };

@@ -16,10 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_WISHES = 256 };
+enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_REQUESTS = 256 };
 
 /* A request to send a log. */
-struct log_wish {
+struct log_request {
     int rank;
     int64_t generation;
     int64_t offset; /* as log_offset in struct order */
@@ -47,7 +47,7 @@ void log_send_close(struct log_send *s);
 /* Queue a request, and take over its paths, also if an error is returned. Return 0; -EBUSY: too
  * many requests are pending; or another negative errno.
  */
-int log_send_add_take(struct log_send *s, const struct log_wish *w, struct eddis_error *err);
+int log_send_add_take(struct log_send *s, const struct log_request *w, struct eddis_error *err);
 
 /* Check whether there is something to send. */
 bool log_send_busy(const struct log_send *s);

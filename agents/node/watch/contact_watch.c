@@ -105,7 +105,7 @@ bool contact_watch_is_listened_on(const struct contact_watch_listeners *l, int p
 
 void contact_watch_inspect_port(struct contact_watch *m, const struct contact_watch_listeners *l)
 {
-    m->looks++;
+    m->polls++;
     m->listened = m->listened || !l || l->n == MEETING_LISTENERS ||
                   (m->port && contact_watch_is_listened_on(l, m->port));
 }
@@ -113,5 +113,5 @@ void contact_watch_inspect_port(struct contact_watch *m, const struct contact_wa
 bool contact_watch_was_alone(const struct contact_watch *m, const struct contact_watch_rank *r,
                              bool is_first)
 {
-    return r->trains && !r->joined && (!is_first || (m->looks >= LOOKS_SURE && !m->listened));
+    return r->trains && !r->joined && (!is_first || (m->polls >= LOOKS_SURE && !m->listened));
 }

@@ -25,7 +25,7 @@ static char *put(const char *name, const char *text, size_t n)
 
 static void want(struct log_send *s, char *head, char *tail, int64_t offset)
 {
-    const struct log_wish w = {
+    const struct log_request w = {
         .rank = 3, .generation = 2, .offset = offset, .paths = { head, tail }, .remove = true
     };
 
