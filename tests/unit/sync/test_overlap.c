@@ -545,7 +545,7 @@ END_TEST
  */
 START_TEST(cost_is_seen_in_the_steps)
 {
-    const struct bucket_cost told = { 4e-3, 1e7 }, shared = { 1e-3 / BUCKET_IN_FLIGHT, 1e8 };
+    const struct bucket_cost measured = { 4e-3, 1e7 }, shared = { 1e-3 / BUCKET_IN_FLIGHT, 1e8 };
     const struct comm_place place = { .n_ranks = 1 };
     const int tag[ARENA_LAYOUT_TAGS] = { 0, 1 };
     struct bucket_item item[8] = { 0 };
@@ -567,7 +567,7 @@ START_TEST(cost_is_seen_in_the_steps)
     }
     ck_assert(arena_layout_due(l) && !arena_layout_started(l));
     ck_assert_int_ge(bucket_merge(item, 8, &shared, &best), 2);
-    ck_assert_int_eq(arena_layout_start(l, item, &told, tag, &out, NULL), 1);
+    ck_assert_int_eq(arena_layout_start(l, item, &measured, tag, &out, NULL), 1);
     ck_assert_mem_eq(arena_layout_agreed(l)->run, best.run, (size_t)best.n * sizeof best.run[0]);
     ck_assert_int_eq(arena_layout_agreed(l)->n, best.n);
     outbox_fini(&out);
