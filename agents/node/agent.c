@@ -274,7 +274,7 @@ static int begin(struct agent *a, struct eddis_error *err)
 static void report_signal(struct agent *a, int sig)
 {
     struct event e = { .type = EVENT_SIGNAL, .rank = -1, .step = -1, .signal = sig };
-    bool *sent = sig == SIGTERM ? &a->told_term : &a->told_usr1;
+    bool *sent = sig == SIGTERM ? &a->sent_term : &a->sent_usr1;
 
     if (!*sent)
         event_sender_send(&a->event_sender, &e, clock_now_ns());

@@ -245,9 +245,9 @@ static void report_unseen(struct agent *a, const struct worker *w, int status)
 
     node_log_say(a->event_sender.log, "py-spy could not inspect rank %d: code %d%s%s", w->rank,
                  WEXITSTATUS(status), why ? ", " : "", why ? why : "");
-    if (!why || a->generation->forbidden_told)
+    if (!why || a->generation->reported_forbidden)
         return;
-    a->generation->forbidden_told = true;
+    a->generation->reported_forbidden = true;
     event_sender_note(&a->event_sender, a->generation->number,
                       "py-spy could not inspect rank %d: %s", w->rank, why);
 }

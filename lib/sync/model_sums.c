@@ -105,7 +105,7 @@ static struct model_finding judge_odd(const struct model_sums *s)
 
 struct model_finding model_sums_judge(const struct model_sums *s)
 {
-    struct model_finding f = { .verdict = MODELS_UNTOLD, .rank = -1, .other = -1 };
+    struct model_finding f = { .verdict = MODELS_NONE, .rank = -1, .other = -1 };
     double sum, squares;
 
     if (s->n_odd)

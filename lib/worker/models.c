@@ -94,7 +94,7 @@ int models_agree(struct models *m, const struct model_sums *all, int64_t steps,
     struct model_finding f = model_sums_judge(all);
     struct model_check *s = &m->shown;
 
-    if (f.verdict == MODELS_UNTOLD)
+    if (f.verdict == MODELS_NONE)
         return 0;
     s->compared++;
     if (f.verdict == MODELS_DIFFER || f.verdict == MODELS_NOT_FINITE) {
