@@ -249,6 +249,34 @@ static int try_step(struct worker *w, struct eddis_error *err)
     return rc < 0 ? rc : 1;
 }
 
+/* Advance a worker from its last step to its end.  Return as worker_turn. */
+static int end_turn(struct worker *w, bool exchanged, struct eddis_error *err)
+{
+    struct run *r = w->run;
+    int rc;
+
+    if (w->state == STATE_LEFT ? r->left < r->o->n_ranks : !exchanged)
+        return 0;
+    switch (w->state) {
+    case STATE_LAST:
+        if (r->o->hooks.last)
+            r->o->hooks.last(r->o->hooks.arg, w->rank);
+        if (!r->left++)
+            r->result.first_end_ns = loop_thread_now_ns(r->loop);
+        w->state = STATE_LEFT;
+        return 1;
+    case STATE_LEFT:
+        rc = begin_exchange(w, SYNC_ADOPT, STATE_ADOPT, err);
+        return rc < 0 ? rc : 1;
+    case STATE_ADOPT:
+        rc = begin_exchange(w, SYNC_LEAVE, STATE_LEAVE, err);
+        return rc < 0 ? rc : 1;
+    default: /* STATE_LEAVE */
+        w->state = STATE_DONE;
+        return 1;
+    }
+}
+
 /* Advance one worker.  Return 1 if it has gone on, 0 if it waits, or a negative errno. */
 static int worker_turn(struct worker *w, struct eddis_error *err)
 {
@@ -284,28 +312,10 @@ static int worker_turn(struct worker *w, struct eddis_error *err)
     case STATE_COMBINE:
         return is_combined(w) ? end_step(w) : 0;
     case STATE_LAST:
-        if (!exchanged)
-            return 0;
-        if (r->o->hooks.last)
-            r->o->hooks.last(r->o->hooks.arg, w->rank);
-        if (!r->left++)
-            r->result.first_end_ns = loop_thread_now_ns(r->loop);
-        w->state = STATE_LEFT;
-        return 1;
     case STATE_LEFT:
-        if (r->left < r->o->n_ranks)
-            return 0;
-        rc = begin_exchange(w, SYNC_ADOPT, STATE_ADOPT, err);
-        return rc < 0 ? rc : 1;
     case STATE_ADOPT:
-        if (!exchanged)
-            return 0;
-        rc = begin_exchange(w, SYNC_LEAVE, STATE_LEAVE, err);
-        return rc < 0 ? rc : 1;
     case STATE_LEAVE:
-        if (exchanged)
-            w->state = STATE_DONE;
-        return exchanged;
+        return end_turn(w, exchanged, err);
     case STATE_DONE:
         break;
     }

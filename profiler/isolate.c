@@ -33,7 +33,8 @@ static _Noreturn void child(pid_t parent, int fd, isolate_fn fn, const void *tas
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != parent)
         _exit(1);
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    a.rc = result ? fn(task, result, &a.err) : -ENOMEM;
+    a.rc =
+        result ? fn(task, result, &a.err) : eddis_fail(&a.err, -ENOMEM, "no memory for the result");
     if (file_write_all(fd, &a, sizeof a, NULL) < 0 ||
         (result && file_write_all(fd, result, size, NULL) < 0))
         _exit(1);

@@ -5,8 +5,8 @@
  *     connect    every rank exchanges a few bytes with each partner, all in parallel; if a
  *                partner does not answer by the deadline, this pair is reported as failed
  *     measure    in rounds (network_rounds.h): a few exchanges of small messages; some bursts to
- *                warm the connection up; then timed bursts, which take at least a third of
- *                stream_ns and of which the fastest counts; then the other direction
+ *                warm the connection up; then timed bursts for at least a third of stream_ns: the
+ *                fastest burst counts; then the other direction
  *     allreduce  a number from each rank is added up, and every rank checks the sum
  *     gather     rank 0 receives the measurements of all ranks
  */

@@ -23,8 +23,8 @@ static bool near(double a, double b)
  */
 static int check_options(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
-    const struct sync_options *has = &p->options, *wish = &job->sync.options;
-    const char *clash = sync_options_clash(wish, has);
+    const struct sync_options *has = &p->options, *wanted = &job->sync.options;
+    const char *clash = sync_options_clash(wanted, has);
     enum sync_wire asked = sync_wire_find(job->communication.wire);
 
     if (asked && asked != has->wire)
@@ -33,12 +33,12 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
                           "%s; remove it, or set it to the plan's value",
                           sync_wire_name(has->wire), sync_wire_name(asked));
 
-    if (wish->period && wish->period != has->period)
+    if (wanted->period && wanted->period != has->period)
         return eddis_fail(err, -EINVAL,
                           "the plan averages models every %" PRId64
                           " steps, but sync.period is %" PRId64
                           "; remove it, or set it to the plan's value",
-                          has->period, wish->period);
+                          has->period, wanted->period);
     if (clash && algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
         return eddis_fail(err, -EINVAL,
                           "the plan has moving rate %g and momentum %g, but sync.moving_rate or "

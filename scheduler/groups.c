@@ -12,39 +12,39 @@
 /* Copy the groups that the job lists to ret [n]. Return their number; -EINVAL: the job lists
  * another number of ranks.
  */
-static int take_given(const struct job_groups *wish, int n, int *ret, struct eddis_error *err)
+static int take_given(const struct job_groups *wanted, int n, int *ret, struct eddis_error *err)
 {
-    if (wish->n_of != (size_t)n)
+    if (wanted->n_of != (size_t)n)
         return eddis_fail(err, -EINVAL, "sync.groups names %zu ranks, but there are %d workers",
-                          wish->n_of, n);
-    memcpy(ret, wish->of, (size_t)n * sizeof *ret);
-    return (int)wish->n;
+                          wanted->n_of, n);
+    memcpy(ret, wanted->of, (size_t)n * sizeof *ret);
+    return (int)wanted->n;
 }
 
 /* Fill ret [n] with the job's groups for the workers that are left; began_as [n]: their ranks when
  * the job began. Groups without members are dropped and the others renumbered. Return the number of
  * groups; -EINVAL: the job lists too few ranks; -ENOMEM.
  */
-static int take_left(const struct job_groups *wish, int n, const int *began_as, int *ret,
+static int take_left(const struct job_groups *wanted, int n, const int *began_as, int *ret,
                      struct eddis_error *err)
 {
-    cleanup_free int *number = calloc((size_t)wish->n, sizeof *number);
+    cleanup_free int *number = calloc((size_t)wanted->n, sizeof *number);
     int groups = 0;
 
     if (!number)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
     for (int i = 0; i < n; i++) {
-        if ((size_t)began_as[i] >= wish->n_of)
+        if ((size_t)began_as[i] >= wanted->n_of)
             return eddis_fail(
                 err, -EINVAL,
-                "sync.groups names only %zu ranks, but the job began with rank %d too", wish->n_of,
-                began_as[i]);
-        number[wish->of[began_as[i]]] = 1;
+                "sync.groups names only %zu ranks, but the job began with rank %d too",
+                wanted->n_of, began_as[i]);
+        number[wanted->of[began_as[i]]] = 1;
     }
-    for (int64_t k = 0; k < wish->n; k++)
+    for (int64_t k = 0; k < wanted->n; k++)
         number[k] = number[k] ? groups++ : -1;
     for (int i = 0; i < n; i++)
-        ret[i] = number[wish->of[began_as[i]]];
+        ret[i] = number[wanted->of[began_as[i]]];
     return groups;
 }
 
@@ -97,20 +97,21 @@ static int by_speed(const struct group_worker *w, int n, int groups, int *ret,
     return groups;
 }
 
-int groups_form(const struct group_worker *w, int n, const struct job_groups *wish,
+int groups_form(const struct group_worker *w, int n, const struct job_groups *wanted,
                 const int *began_as, int *ret, struct eddis_error *err)
 {
     int nodes;
 
-    if (wish->of)
-        return began_as ? take_left(wish, n, began_as, ret, err) : take_given(wish, n, ret, err);
-    if (wish->n > n && began_as)
+    if (wanted->of)
+        return began_as ? take_left(wanted, n, began_as, ret, err)
+                        : take_given(wanted, n, ret, err);
+    if (wanted->n > n && began_as)
         return by_speed(w, n, n, ret, err);
-    if (wish->n > n)
+    if (wanted->n > n)
         return eddis_fail(err, -EINVAL, "sync.groups is %lld, but there are %d workers",
-                          (long long)wish->n, n);
-    if (wish->n)
-        return by_speed(w, n, (int)wish->n, ret, err);
+                          (long long)wanted->n, n);
+    if (wanted->n)
+        return by_speed(w, n, (int)wanted->n, ret, err);
     nodes = by_node(w, n, ret);
     if (nodes > 1 && nodes < n)
         return nodes;

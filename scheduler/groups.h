@@ -23,11 +23,11 @@ struct group_worker {
 };
 
 /* Write the number of each worker's group to ret [n]; groups are numbered from 0 without gaps.
- * Return the number of groups. wish: the groups that the job lists. began_as [n]: the ranks that
+ * Return the number of groups. wanted: the groups that the job lists. began_as [n]: the ranks that
  * these workers had when the job began (NULL: it begins now); lost ranks are removed from the
  * listed groups, and empty groups vanish. -EINVAL: the job's groups do not fit n workers.
  */
-int groups_form(const struct group_worker *w, int n, const struct job_groups *wish,
+int groups_form(const struct group_worker *w, int n, const struct job_groups *wanted,
                 const int *began_as, int *ret, struct eddis_error *err);
 
 /* Divide the sum of each group's batches in batch [n] again among the members of the group, so that

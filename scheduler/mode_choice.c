@@ -242,12 +242,12 @@ static const struct candidate *choose(const struct job *job, const struct choice
                                       const struct planner_history *past, const char *lacks,
                                       struct plan *p, enum why *ret_why)
 {
-    const struct algorithm *wish = settled(job, past, p);
+    const struct algorithm *wanted = settled(job, past, p);
     const struct candidate *best = best_other(f);
 
     *ret_why = algorithm_is_open(job->sync.mode, job->sync.algorithm) ? WHY_BEGUN : WHY_ASKED;
-    for (int i = 0; wish && i < f->n; i++)
-        if (f->candidate[i].algorithm == wish)
+    for (int i = 0; wanted && i < f->n; i++)
+        if (f->candidate[i].algorithm == wanted)
             return &f->candidate[i];
     *ret_why = p->n_workers == 1 ? WHY_ALONE : WHY_EXACT;
     if (p->n_workers == 1)
@@ -264,7 +264,7 @@ static const struct candidate *choose(const struct job *job, const struct choice
 /* Return the wire format that the job asks for or has begun with (planner_again and restarts keep
  * it); SYNC_WIRE_AUTO: it is open.
  */
-static enum sync_wire wished_wire(const struct job *job, const struct planner_history *history)
+static enum sync_wire wanted_wire(const struct job *job, const struct planner_history *history)
 {
     enum sync_wire asked = sync_wire_find(job->communication.wire);
 
@@ -409,8 +409,8 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
 {
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
     cleanup_free int *group = calloc((size_t)p->n_workers, sizeof *group);
-    struct sync_options wish = job->sync.options;
-    struct choice f = { .in = { .group = group, .wish = &wish } };
+    struct sync_options wanted = job->sync.options;
+    struct choice f = { .in = { .group = group, .wanted = &wanted } };
     const struct candidate *taken;
     const char *lacks;
     enum why why;
@@ -424,7 +424,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     if ((rc = form_groups(job, history, p, group, err)) < 0)
         return rc;
     f.in.n_groups = rc;
-    wish.wire = wished_wire(job, history);
+    wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
     p->model_bytes = history->model_bytes;
     p->program = history->program;

@@ -26,7 +26,7 @@ struct place {
 struct search {
     const struct network_node *node;
     int n_nodes;
-    const char *wish;
+    const char *allowed;
     struct place *place; /* [n_places] usable addresses, by node */
     int n_places;
     int *first; /* [n_nodes + 1]: where a node's places begin */
@@ -49,7 +49,7 @@ static bool word_fits(const char *word, const char *interface, const struct ip *
 {
     const char *slash = strchr(word, '/');
     char text[64];
-    struct ip wished;
+    struct ip net;
     int bits = prefix; /* an address stands for its whole subnet */
 
     if (strcmp(word, interface) == 0)
@@ -58,25 +58,25 @@ static bool word_fits(const char *word, const char *interface, const struct ip *
                    word);
     if (slash)
         bits = atoi(slash + 1);
-    return parse(text, &wished) && ip_same_network(&wished, address, bits);
+    return parse(text, &net) && ip_same_network(&net, address, bits);
 }
 
-bool networks_wished(const char *wish, const char *interface, const char *address, int prefix)
+bool networks_allow(const char *allowed, const char *interface, const char *address, int prefix)
 {
     struct ip a;
 
-    if (strcmp(wish, "auto") == 0)
+    if (strcmp(allowed, "auto") == 0)
         return true;
     if (!parse(address, &a))
         return false;
-    while (*wish) {
-        size_t n = strcspn(wish, ",");
+    while (*allowed) {
+        size_t n = strcspn(allowed, ",");
         char word[64];
 
-        (void)snprintf(word, sizeof word, "%.*s", (int)n, wish);
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, allowed);
         if (word[0] && word_fits(word, interface, &a, prefix))
             return true;
-        wish += n + (wish[n] == ',');
+        allowed += n + (allowed[n] == ',');
     }
     return false;
 }
@@ -295,13 +295,13 @@ static void drop_unfit(struct search *s, const struct place *p, const struct ip 
 /* Check whether communication.interface allows this network, by the address or interface of any
  * node in it.
  */
-static bool wished(const struct search *s, const struct ip *net, int prefix)
+static bool is_allowed(const struct search *s, const struct ip *net, int prefix)
 {
     for (int i = 0; i < s->n_places; i++) {
         const struct network_address *a = address_at(s, &s->place[i]);
 
         if (ip_same_network(&s->place[i].address, net, prefix) &&
-            networks_wished(s->wish, a->interface, a->address, prefix))
+            networks_allow(s->allowed, a->interface, a->address, prefix))
             return true;
     }
     return false;
@@ -347,7 +347,7 @@ static int consider(struct search *s, const struct place *p)
              address_at(s, p)->address, s->node[p->node].name, s->node[p->other].name);
         return 0;
     }
-    if (!wished(s, &net, prefix)) {
+    if (!is_allowed(s, &net, prefix)) {
         drop(s, &net, prefix, "is not what communication.interface asks for");
         return 0;
     }
@@ -426,8 +426,8 @@ static int consider_routed(struct search *s)
         const struct place *p = came_by(s, i);
         int bits;
 
-        if (!p || !networks_wished(s->wish, address_at(s, p)->interface, address_at(s, p)->address,
-                                   address_at(s, p)->prefix))
+        if (!p || !networks_allow(s->allowed, address_at(s, p)->interface,
+                                  address_at(s, p)->address, address_at(s, p)->prefix))
             return 0;
         bits = bits_in_common(&first->address, &p->address);
         prefix = bits < prefix ? bits : prefix;
@@ -477,13 +477,13 @@ static bool same_machine(const struct search *s)
 }
 
 /* Add the loopback network as the only candidate. Return 0 or -ENOMEM. */
-static int loopback(struct search *s)
+static int loopback(struct search *s, struct eddis_error *err)
 {
     struct network_candidate w = { .subnet = "127.0.0.0/8" };
 
     if (candidate_new(s->n_nodes, &w) < 0) {
         candidate_free(&w);
-        return -ENOMEM;
+        return eddis_fail(err, -ENOMEM, "no memory for the addresses of %d nodes", s->n_nodes);
     }
     for (int i = 0; i < s->n_nodes; i++) {
         (void)strcpy(w.address[i], "127.0.0.1");
@@ -538,11 +538,11 @@ static int none(const struct search *s, struct eddis_error *err)
     describe(s, stranger(s), &b);
     if (s->unfit[0])
         strbuf_addf(&b, "; %s", s->unfit);
-    if (strcmp(s->wish, "auto") != 0)
+    if (strcmp(s->allowed, "auto") != 0)
         return eddis_fail(
             err, -ENETUNREACH,
             "communication.interface \"%.60s\" matches no network that connects all %d nodes: %s",
-            s->wish, s->n_nodes, strbuf_text(&b));
+            s->allowed, s->n_nodes, strbuf_text(&b));
     return eddis_fail(err, -ENETUNREACH, "no network connects all %d nodes: %s", s->n_nodes,
                       strbuf_text(&b));
 }
@@ -555,7 +555,7 @@ static int find(struct search *s, struct eddis_error *err)
     int rc = collect(s);
 
     if (rc == 0 && same_machine(s))
-        return loopback(s);
+        return loopback(s, err);
     for (int i = 0; rc == 0 && i < s->first[1]; i++)
         rc = consider(s, &s->place[i]);
     if (rc == 0 && may_be_routed(s))
@@ -568,11 +568,11 @@ static int find(struct search *s, struct eddis_error *err)
     return 0;
 }
 
-int networks_find(const struct network_node *node, int n_nodes, const char *wish,
+int networks_find(const struct network_node *node, int n_nodes, const char *allowed,
                   struct networks *ret, struct eddis_error *err)
 {
     struct networks found = { .network = calloc(MAX_CANDIDATES, sizeof *found.network) };
-    struct search s = { .node = node, .n_nodes = n_nodes, .wish = wish, .ret = &found };
+    struct search s = { .node = node, .n_nodes = n_nodes, .allowed = allowed, .ret = &found };
     int rc = found.network ? find(&s, err)
                            : eddis_fail(err, -ENOMEM, "no memory for the nodes' networks");
 

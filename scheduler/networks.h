@@ -63,20 +63,20 @@ struct networks {
     struct strlist dropped; /* "172.17.0.0/16: 172.17.0.1 is on c01 and c02, ..." */
 };
 
-/* Find the candidates for n_nodes nodes. wish: "auto", or the value of communication.interface: an
- * interface's name on any node, an address, a network "10.1.0.0/24", or several of these separated
- * by commas. If there is one node, or all nodes are the same machine, the candidate is loopback.
- * The caller frees *ret with networks_fini. -ENETUNREACH: there is no candidate; err names two
- * nodes that share no network.
+/* Find the candidates for n_nodes nodes. allowed: "auto", or the value of communication.interface:
+ * an interface's name on any node, an address, a network "10.1.0.0/24", or several of these
+ * separated by commas. If there is one node, or all nodes are the same machine, the candidate is
+ * loopback. The caller frees *ret with networks_fini. -ENETUNREACH: there is no candidate; err
+ * names two nodes that share no network.
  */
-int networks_find(const struct network_node *node, int n_nodes, const char *wish,
+int networks_find(const struct network_node *node, int n_nodes, const char *allowed,
                   struct networks *ret, struct eddis_error *err);
 
 void networks_fini(struct networks *s);
 
-/* Check whether `wish` (see networks_find) allows this address, of a network with this prefix, on
- * this interface.
+/* Check whether `allowed` (see networks_find) allows this address, of a network with this prefix,
+ * on this interface.
  */
-bool networks_wished(const char *wish, const char *interface, const char *address, int prefix);
+bool networks_allow(const char *allowed, const char *interface, const char *address, int prefix);
 
 #endif

@@ -39,7 +39,7 @@ static const struct device *indexed_device(const struct node_profile *node, enum
 }
 
 /* Check whether the job lists this device for the host. */
-static bool is_wished(const struct job_host *host, const struct device *d)
+static bool is_wanted(const struct job_host *host, const struct device *d)
 {
     for (size_t i = 0; i < host->n_device; i++)
         if (host->device[i] == d->index)
@@ -60,7 +60,7 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
     node->workers = host->workers;
     node->max_batch = host->max_batch;
     for (int d = 0; host->device && d < node->n_devices; d++)
-        if (node->device[d].kind == kind && is_wished(host, &node->device[d]))
+        if (node->device[d].kind == kind && is_wanted(host, &node->device[d]))
             node->device[n++] = node->device[d];
     if (host->device)
         node->n_devices = n;

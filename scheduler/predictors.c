@@ -42,7 +42,7 @@ static int predict_elastic(const struct predictor_input *in, struct prediction *
 {
     int rc = 0;
 
-    ret->options = *in->wish;
+    ret->options = *in->wanted;
     if (!ret->options.period)
         rc = choose_period(&in->setup, ret, err);
     if (!(ret->options.moving_rate > 0))
@@ -104,7 +104,7 @@ static int predict_wire(const struct algorithm *a, const struct predictor_input 
 int predictors_run(const struct algorithm *a, const struct predictor_input *in,
                    struct prediction *ret, struct eddis_error *err)
 {
-    enum sync_wire asked = in->wish->wire;
+    enum sync_wire asked = in->wanted->wire;
     struct prediction half;
     int rc = predict_wire(a, in, asked ? asked : SYNC_WIRE_FLOAT32, ret, err);
 

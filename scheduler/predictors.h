@@ -16,7 +16,7 @@ struct predictor_input {
     const int *group; /* [setup.n] group of each worker, for algorithms that have groups */
     int n_groups;
     /* the job's options; after a restart, with the wire format that the job began with */
-    const struct sync_options *wish;
+    const struct sync_options *wanted;
 };
 
 struct prediction {

@@ -2,15 +2,19 @@
 /* recovery.c - the rules by which a job, its network and its nodes are started again */
 #include "recovery.h"
 
+#include "lib/base/text.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stddef.h>
 
-/* young_s: a program without known steps that exits this soon after its first sign of life, or
- * after its start if it gave none, has not begun its work. same_part: ages that differ by at most
- * this fraction of the greater are the same.
+/* A program without known steps that exits this soon after its first sign of life, or after its
+ * start if it gave none, has not begun its work.
  */
-static const double young_s = 30, same_part = 0.2;
+#define YOUNG_S 30
+
+/* Ages that differ by at most this fraction of the greater are the same. */
+static const double same_part = 0.2;
 
 /* Check whether all workers have finished. Then failures of the launcher or of nodes do not matter.
  */
@@ -120,7 +124,7 @@ static bool too_young(const struct recovery_case *c)
 {
     bool exited = c->cause == CAUSE_EXIT || (c->cause == CAUSE_OOM && !c->signal);
 
-    return is_trusted(c) && exited && !c->echo && life_s(c) <= young_s;
+    return is_trusted(c) && exited && !c->echo && life_s(c) <= YOUNG_S;
 }
 
 /* Check whether a program without known steps failed in the same way, at the same rank and about
@@ -210,10 +214,10 @@ const char *recovery_reasons(const struct recovery_case *c)
             "a checkpoint may hold a wrong model; resume from a correct one with --resume",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_SAME_FAULT] = "a rank has failed in the same way at the same step before",
-        [RECOVERY_TOO_YOUNG] = "it exited within 30 s of its first sign of life",
+        [RECOVERY_TOO_YOUNG] = "it exited within " TEXT_OF(YOUNG_S) " s of its first sign of life",
         [RECOVERY_SAME_AGE] = "the same rank has failed before in the same way after the same time",
         [RECOVERY_USED_UP] = "all restarts are used up",
-        [RECOVERY_NO_START] = "it could not be started 10 times in a row",
+        [RECOVERY_NO_START] = "it could not be started " TEXT_OF(RECOVERY_STARTS) " times in a row",
     };
     enum recovery r = recovery_decide(c);
     bool none = c->restarts == 0 && (c->cause != CAUSE_NODE || c->losses == 0);
@@ -223,7 +227,7 @@ const char *recovery_reasons(const struct recovery_case *c)
     if (r == RECOVERY_NO_STEP && is_blind(c))
         return blind_words(c);
     if (r == RECOVERY_TOO_YOUNG && c->alive_s <= 0)
-        return "it exited within 30 s of its start, without a sign of life";
+        return "it exited within " TEXT_OF(YOUNG_S) " s of its start, without a sign of life";
     if (r == RECOVERY_USED_UP && c->cause == CAUSE_NODE)
         return "as many nodes as node_losses allows have been lost";
     return words[r] ? words[r] : "";

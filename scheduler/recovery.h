@@ -94,7 +94,7 @@ enum recovery {
 /* Number of consecutive failed launches (CAUSE_LAUNCH) after which a job that ran before ends.
  * Failed launches do not count as restarts, since the program did not fail.
  */
-enum { RECOVERY_STARTS = 10 };
+#define RECOVERY_STARTS 10
 
 /* Decide by the table of rules: return RECOVERY_RESTART, or the reason against a restart. */
 enum recovery recovery_decide(const struct recovery_case *c);

@@ -123,7 +123,7 @@ static bool compare(struct replan *r, double scale, struct compared *ret)
 {
     struct modes_setup wire = r->set.network;
     struct modes_setup s;
-    int n, told = 0;
+    int n, n_measured = 0;
 
     wire.latency_s *= scale;
     wire.bytes_per_s /= scale;
@@ -134,12 +134,12 @@ static bool compare(struct replan *r, double scale, struct compared *ret)
         if (r->sum[g].reporter < 0)
             continue;
         add_reporter(&r->member[r->sum[g].reporter], &r->time[g], ret);
-        told++;
+        n_measured++;
     }
-    ret->compute_s /= fmax(told, 1);
-    ret->measured_s /= fmax(told, 1);
-    ret->predicted_s /= fmax(told, 1);
-    return told > 0;
+    ret->compute_s /= fmax(n_measured, 1);
+    ret->measured_s /= fmax(n_measured, 1);
+    ret->predicted_s /= fmax(n_measured, 1);
+    return n_measured > 0;
 }
 
 /* Return by bisection the factor on the network's times at which the prediction equals measured_s;

@@ -38,12 +38,12 @@ struct way {
 struct slow_links {
     int *ends; /* [n_nodes] ends of slow connections at each node; scratch */
     int n, n_nodes;
-    int wished, told;      /* rank to report, and rank reported as slow; -1: none */
-    int at;                /* rank whose connection is, or was, the slow one of `wished` */
-    int64_t since;         /* number of the step at which `wished` changed */
-    double noticed_s;      /* when it changed */
-    struct slow_link last; /* as reported */
-    struct way way[];      /* [n] */
+    int candidate, reported; /* rank to report, and rank reported as slow; -1: none */
+    int at;                  /* rank whose connection is, or was, the slow one of `candidate` */
+    int64_t since;           /* number of the step at which `candidate` changed */
+    double noticed_s;        /* when it changed */
+    struct slow_link last;   /* as reported */
+    struct way way[];        /* [n] */
 };
 
 int slow_links_new(const int *node, int n, int n_nodes, struct slow_links **ret,
@@ -62,7 +62,7 @@ int slow_links_new(const int *node, int n, int n_nodes, struct slow_links **ret,
     }
     s->n = n;
     s->n_nodes = n_nodes;
-    s->wished = s->told = -1;
+    s->candidate = s->reported = -1;
     for (int i = 0; i < n; i++)
         s->way[i].node = node[i];
     *ret = s;
@@ -230,34 +230,34 @@ static void tell(const struct slow_links *s, int node, int rank, struct slow_lin
 /* Return the rank to report as slow: the reported one while any connection of its machine is slow,
  * otherwise the first rank of the node whose link is slow; -1: none.
  */
-static int wished_rank(struct slow_links *s)
+static int candidate_rank(struct slow_links *s)
 {
     int node = find_node(s);
 
-    if (s->told >= 0 && slowest_of(s, s->way[s->told].node) >= 0)
-        return s->told;
+    if (s->reported >= 0 && slowest_of(s, s->way[s->reported].node) >= 0)
+        return s->reported;
     return node >= 0 ? first_of(s, node) : -1;
 }
 
 bool slow_links_next(struct slow_links *s, double now_s, struct slow_link *ret)
 {
-    int rank = wished_rank(s);
+    int rank = candidate_rank(s);
 
-    if (rank != s->wished || rank == s->told) {
-        s->wished = rank;
+    if (rank != s->candidate || rank == s->reported) {
+        s->candidate = rank;
         s->noticed_s = now_s;
         s->at = rank >= 0 ? slowest_of(s, s->way[rank].node) : s->at;
         s->since = s->way[s->at].step;
     }
-    if (rank == s->told || now_s - s->noticed_s < LASTS_S)
+    if (rank == s->reported || now_s - s->noticed_s < LASTS_S)
         return false;
-    if (s->told >= 0) {
+    if (s->reported >= 0) {
         s->last.over = true;
         s->last.since = s->since;
-        s->told = -1;
+        s->reported = -1;
     } else {
         tell(s, s->way[rank].node, rank, &s->last);
-        s->told = rank;
+        s->reported = rank;
     }
     *ret = s->last;
     return true;
@@ -265,5 +265,5 @@ bool slow_links_next(struct slow_links *s, double now_s, struct slow_link *ret)
 
 void slow_links_take_back(struct slow_links *s)
 {
-    s->told = s->wished = -1;
+    s->reported = s->candidate = -1;
 }

@@ -59,7 +59,7 @@ struct worker {
     double waits_s; /* mean wait in a recent step, beyond own time; NAN: unknown */
     /* Time at which stragglers_next noticed a state not yet reported; NAN: none. */
     double noticed_s;
-    bool slow, told; /* the worker is slow; the last report says that it is slow */
+    bool slow, reported; /* the worker is slow; the last report says that it is slow */
 };
 
 struct stragglers {
@@ -231,7 +231,7 @@ static void note_speed(struct worker *w)
         w->usual = w->now;
         w->by_learnt = w->bound = false;
     }
-    if (!slow && !w->told && (w->stalls < 0 || !w->usual_count))
+    if (!slow && !w->reported && (w->stalls < 0 || !w->usual_count))
         w->usual_count = w->now.count;
 }
 
@@ -477,7 +477,7 @@ static bool is_to_be_read(const struct worker *w, double now_s)
  */
 static bool is_time(struct worker *w, bool slow, double now_s)
 {
-    if (slow == w->told) {
+    if (slow == w->reported) {
         w->noticed_s = NAN;
         return false;
     }
@@ -486,7 +486,7 @@ static bool is_time(struct worker *w, bool slow, double now_s)
     if (now_s - w->noticed_s < LASTS_S || w->now.since + w->now.steps - w->since < LASTS_STEPS ||
         (slow && is_to_be_read(w, now_s)))
         return false;
-    w->told = slow;
+    w->reported = slow;
     w->noticed_s = NAN;
     return true;
 }
@@ -523,7 +523,7 @@ static void find_common_loss(struct stragglers *s, struct straggler *ret)
  */
 static bool next_of_all(struct stragglers *s, double times, double now_s, struct straggler *ret)
 {
-    bool slow = times > (s->all.told ? STRAGGLER_OVER : STRAGGLER_TIMES);
+    bool slow = times > (s->all.reported ? STRAGGLER_OVER : STRAGGLER_TIMES);
 
     s->all.now = (struct window){ .steps = LASTS_STEPS, .own_s = 1 };
     if (!is_time(&s->all, slow, now_s))
@@ -546,9 +546,9 @@ static bool next_link(struct stragglers *s, double now_s, struct straggler *ret)
 
     if (!s->links || !slow_links_next(s->links, now_s, &l))
         return false;
-    if (l.over && s->worker[l.rank].told)
+    if (l.over && s->worker[l.rank].reported)
         return false;
-    if (!l.over && (s->worker[l.rank].slow || s->all.told || !isnan(s->all.noticed_s))) {
+    if (!l.over && (s->worker[l.rank].slow || s->all.reported || !isnan(s->all.noticed_s))) {
         slow_links_take_back(s->links);
         return false;
     }
@@ -569,7 +569,7 @@ bool stragglers_next(struct stragglers *s, double now_s, struct straggler *ret)
 
     for (int i = 0; i < s->n; i++) {
         struct worker *w = &s->worker[i];
-        bool slow = w->slow && (w->told || w->times > common * STRAGGLER_TIMES);
+        bool slow = w->slow && (w->reported || w->times > common * STRAGGLER_TIMES);
 
         if (is_time(w, slow, now_s)) {
             tell(s, i, ret);

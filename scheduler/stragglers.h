@@ -88,7 +88,7 @@ int stragglers_new(const struct time_model *learnt, int n, struct stragglers **r
 void stragglers_free(struct stragglers *s); /* accepts NULL */
 
 /* Add a report of a worker's steps. queued_s: seconds of a step in the run queue, NAN: unknown.
- * model: the worker's learnt time model, of which only the shape is used.
+ * model: the worker's learnt time model; only its shape is used.
  */
 void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *f, double queued_s,
                      const struct time_model *model);

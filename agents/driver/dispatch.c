@@ -291,7 +291,7 @@ void dispatch_files(struct driver *d)
     int rc;
 
     file_thread_turn(d->run.records);
-    file_thread_turn(d->run.looks);
+    file_thread_turn(d->run.reader);
     while ((i = logs_written(&d->logs, &rc, &err))) {
         if (state_is_known(&d->run.state, i->agent))
             answer_report(d, i, rc, err.text);

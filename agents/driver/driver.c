@@ -236,7 +236,7 @@ static int open_threads(struct driver *d, struct eddis_error *err)
     int rc = file_thread_start(&d->run.records, err);
 
     d->run.journal.files = d->run.records;
-    return rc < 0 ? rc : file_thread_start(&d->run.looks, err);
+    return rc < 0 ? rc : file_thread_start(&d->run.reader, err);
 }
 
 /* Open everything that the job needs, and last start the agents.  Return 0 or a negative error; the
@@ -300,7 +300,7 @@ static void close_agents(struct driver *d)
 static void free_driver(struct driver *d)
 {
     file_thread_stop(d->run.records);
-    file_thread_stop(d->run.looks);
+    file_thread_stop(d->run.reader);
     slurm_query_close(&d->slurm);
     logs_fini(&d->logs);
     if (d->signals >= 0)

@@ -108,7 +108,7 @@ void driver_loop(struct driver *d)
                             { .fd = d->signals, .events = POLLIN },
                             { .fd = starter_fd(d->registration.starter), .events = POLLIN },
                             { .fd = file_thread_fd(d->run.records), .events = POLLIN },
-                            { .fd = file_thread_fd(d->run.looks), .events = POLLIN },
+                            { .fd = file_thread_fd(d->run.reader), .events = POLLIN },
                             { .fd = slurm_query_fd(&d->slurm), .events = POLLIN } };
     const struct driver_view *v = &d->run.o->view;
     int64_t looked_ns = clock_now_ns();

@@ -155,7 +155,7 @@ __attribute__((constructor)) static void begin(void)
  */
 static int read_guard(struct guard_file *ret)
 {
-    int fd = open(guard_path, O_RDONLY | O_CLOEXEC);
+    int fd = open(guard_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : REAL(read)(fd, ret, sizeof *ret);
 
     if (fd >= 0)

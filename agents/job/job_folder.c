@@ -24,7 +24,7 @@
 
 /* STAMP: length of "-20261121-140712-3f9a" after the name; MAX_TOLD: most jobs named in an error.
  */
-enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_TOLD = 3 };
+enum { STAMP = 21, MAX_NAME = JOB_FOLDER_MAX_ID - STAMP, MAX_LISTED = 3 };
 
 /* Time since job.yaml was written within which a job's driver may still be starting. */
 static const int64_t starting_ns = 60 * CLOCK_S;
@@ -343,9 +343,9 @@ static int ambiguous(const struct job_folder *list, int n, const char *prefix, i
                      struct eddis_error *err)
 {
     struct strbuf b = { 0 };
-    int told = 0, rc;
+    int listed = 0, rc;
 
-    for (int i = n - 1; i >= 0 && told < MAX_TOLD; i--) {
+    for (int i = n - 1; i >= 0 && listed < MAX_LISTED; i--) {
         char when[32];
         int64_t s = 0;
         time_t start;
@@ -356,11 +356,12 @@ static int ambiguous(const struct job_folder *list, int n, const char *prefix, i
         (void)job_folder_parse_id(list[i].id, NULL, 0, &s);
         start = (time_t)s;
         (void)strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", localtime_r(&start, &local));
-        strbuf_addf(&b, "%s%s (%s%s)", told ? ", " : "", list[i].id, told ? "" : "started ", when);
-        told++;
+        strbuf_addf(&b, "%s%s (%s%s)", listed ? ", " : "", list[i].id, listed ? "" : "started ",
+                    when);
+        listed++;
     }
-    if (count > told)
-        strbuf_addf(&b, " and %d older", count - told);
+    if (count > listed)
+        strbuf_addf(&b, " and %d older", count - listed);
     rc = eddis_fail(err, -EINVAL, "the ids of %d jobs begin with '%s'; write more of the id: %s",
                     count, prefix, strbuf_text(&b));
     strbuf_fini(&b);

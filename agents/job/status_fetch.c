@@ -340,10 +340,13 @@ static bool had_ranks(const struct job_folder *f)
 {
     cleanup_free char *path = file_join(f->path, "events.jsonl");
     cleanup_free char *line = NULL, *word = NULL;
-    cleanup_file FILE *events = path ? fopen(path, "re") : NULL;
+    cleanup_fd int fd = path ? file_open_regular(path, SIZE_MAX, NULL, NULL) : -1;
+    cleanup_file FILE *events = fd >= 0 ? fdopen(fd, "r") : NULL;
     size_t room = 0;
     bool found = false;
 
+    if (events)
+        (void)cleanup_keep_fd(fd); /* closing events closes it */
     if (asprintf(&word, "\"%s\"", job_event_name(JOB_EVENT_RANK_STARTED)) < 0)
         word = NULL;
     while (events && word && !found && getline(&line, &room, events) > 0)

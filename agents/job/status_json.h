@@ -161,8 +161,8 @@ struct job_status {
 /* Set all members of *s to "unknown", with no workers. */
 void job_status_init(struct job_status *s);
 
-/* Replace the table of workers by n workers of which all is unknown. Return 0 or a negative errno;
- * on failure the old table stays.
+/* Replace the table of workers by n workers with unknown values. Return 0 or a negative errno; on
+ * failure the old table stays.
  */
 int job_status_resize(struct job_status *s, int n, struct eddis_error *err);
 

@@ -274,11 +274,11 @@ static int begin(struct agent *a, struct eddis_error *err)
 static void report_signal(struct agent *a, int sig)
 {
     struct event e = { .type = EVENT_SIGNAL, .rank = -1, .step = -1, .signal = sig };
-    bool *told = sig == SIGTERM ? &a->told_term : &a->told_usr1;
+    bool *sent = sig == SIGTERM ? &a->sent_term : &a->sent_usr1;
 
-    if (!*told)
+    if (!*sent)
         event_sender_send(&a->event_sender, &e, clock_now_ns());
-    *told = true;
+    *sent = true;
 }
 
 /* Read all pending signals.  In a Slurm step report SIGTERM and SIGUSR1 to the driver; otherwise a

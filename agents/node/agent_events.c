@@ -137,7 +137,7 @@ static void rank_ended(struct agent *a, struct worker *w, const struct rank_mess
     beside_end(a->generation, m, beside, sizeof beside);
     e.alone =
         contact_watch_was_alone(&a->generation->contact_watch, &w->contact_watch, w->rank == 0);
-    e.by_us = !e.first && (m->told || (a->stop.active && m->at_ns >= a->stop.began_ns));
+    e.by_us = !e.first && (m->ordered || (a->stop.active && m->at_ns >= a->stop.began_ns));
     w->ended = true;
     if (!m->signal && !e.by_us)
         see_who_ends(a);
@@ -179,7 +179,7 @@ static void rank_output(struct agent *a, const struct worker *w, struct rank_mes
  */
 static bool tells_steps(const struct worker *w)
 {
-    return w->seen && (!w->before.told || w->before.steps_done > 0);
+    return w->seen && (!w->before.steps_source || w->before.steps_done > 0);
 }
 
 /* Send the driver the event that a rank has been quiet since w->quiet.since_ns or, if not quiet,
@@ -245,9 +245,9 @@ static void report_unseen(struct agent *a, const struct worker *w, int status)
 
     node_log_say(a->event_sender.log, "py-spy could not inspect rank %d: code %d%s%s", w->rank,
                  WEXITSTATUS(status), why ? ", " : "", why ? why : "");
-    if (!why || a->generation->forbidden_told)
+    if (!why || a->generation->reported_forbidden)
         return;
-    a->generation->forbidden_told = true;
+    a->generation->reported_forbidden = true;
     event_sender_note(&a->event_sender, a->generation->number,
                       "py-spy could not inspect rank %d: %s", w->rank, why);
 }
@@ -290,7 +290,7 @@ static void look_for_quiet(struct agent *a, int64_t now_ns)
             continue;
         /* proctree_maps is called as late as possible: it reads the whole memory map of the process
          */
-        if (!w->seen && !w->quiet.told && w->quiet.looked_ns &&
+        if (!w->seen && !w->quiet.reported && w->quiet.looked_ns &&
             now_ns - w->quiet.since_ns >= quiet_ns && proctree_maps(w->pid, "/libeddis.so"))
             limit_ns = a->agent_config->quiet_start_ns;
         news = quiet_watch_look(&w->quiet, w->wrapper, limit_ns, now_ns);
@@ -353,7 +353,7 @@ void agent_look_at_wrappers(struct agent *a)
                                   .pid = w->pid,
                                   .code = -1,
                                   .signal = SIGKILL,
-                                  .told = g->mpirun_ended };
+                                  .ordered = g->mpirun_ended };
 
         /* Without a pidfd the wrapper was dead already when its first message came. */
         if (w->pidfd < 0 ? !w->wrapper || w->ended : poll(&fd, 1, 0) <= 0)

@@ -58,7 +58,7 @@ struct agent {
     int signals; /* signalfd for the signals that the agent handles */
     int sender;  /* pid of the sender of Slurm's signals to this step; -1: not a Slurm step */
     /* in a Slurm step: SIGTERM, or SIGUSR1, was reported to the driver */
-    bool told_term, told_usr1;
+    bool sent_term, sent_usr1;
 
     struct http_client *http;
     struct outputs *outputs; /* the ranks' output for the next report */

@@ -35,7 +35,7 @@ int agent_logs_open(struct agent_logs *l, struct agent_config *b, struct file_th
 /* Store in w->paths the allocated paths of the log that order o asks for: a rank's log (three
  * files), the agent's or mpirun's.  Return 0 or -ENOMEM.
  */
-static int add_paths(const struct agent_logs *l, const struct order *o, struct log_wish *w)
+static int add_paths(const struct agent_logs *l, const struct order *o, struct log_request *w)
 {
     cleanup_free char *dir = log_place_generation(&l->place, o->generation);
 
@@ -57,11 +57,11 @@ static int add_paths(const struct agent_logs *l, const struct order *o, struct l
 
 int agent_logs_send(struct agent_logs *l, const struct order *o, struct eddis_error *err)
 {
-    struct log_wish w = { .rank = o->log_rank,
-                          .order = o->number,
-                          .generation = o->generation,
-                          .offset = o->log_offset,
-                          .remove = !l->place.shared && o->log_offset == 0 };
+    struct log_request w = { .rank = o->log_rank,
+                             .order = o->number,
+                             .generation = o->generation,
+                             .offset = o->log_offset,
+                             .remove = !l->place.shared && o->log_offset == 0 };
 
     l->asked = true;
     if (add_paths(l, o, &w) < 0)

@@ -217,7 +217,7 @@ struct worker *generation_message(struct generation *g, struct rank_message *ret
 
 bool generation_was_first(const struct worker *w, const struct rank_message *m)
 {
-    return w->ending && m->signal && m->signal != SIGABRT && !(m->told && m->signal == SIGTERM);
+    return w->ending && m->signal && m->signal != SIGABRT && !(m->ordered && m->signal == SIGTERM);
 }
 
 void generation_signal(const struct generation *g, int sig)
@@ -257,7 +257,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
                  int64_t now_ns)
 {
     const struct board_step *last = &page->ring[(page->steps_done + BOARD_RING - 1) % BOARD_RING];
-    int64_t end_ns = last->end_ns > 0 ? last->end_ns : page->told ? page->phase_ns : 0;
+    int64_t end_ns = last->end_ns > 0 ? last->end_ns : page->steps_source ? page->phase_ns : 0;
 
     *p = (struct progress){
         .rank = w->rank,
@@ -295,7 +295,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .ended = page->ended != 0,
         .models = page->models,
         .loss_step = page->loss_step,
-        .told = page->told != 0,
+        .steps_only = page->steps_source != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     progress_checkpoints(p, page);

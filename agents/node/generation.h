@@ -101,7 +101,7 @@ struct generation {
     bool open; /* rank 0 is on this node, and its eddis_commit will ask for the mode */
     struct poll_backoff asked; /* polls for rank 0's eddis_commit */
     int32_t choice_version;    /* version of rank 0's choice that was reported */
-    bool forbidden_told;       /* the user was told that the kernel forbids py-spy */
+    bool reported_forbidden;   /* the user was told that the kernel forbids py-spy */
     bool network_reported;     /* rank 0's check of the network was reported */
     int64_t log_offset;        /* start of this generation's output in mpirun.log */
     struct frozen mpirun_frozen;

@@ -47,7 +47,7 @@ static char *with_names(const struct generation *g, const char *text)
 
 char *generation_words(const struct generation *g)
 {
-    cleanup_fd int fd = open(g->log_path, O_RDONLY | O_CLOEXEC);
+    cleanup_fd int fd = open(g->log_path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     char words[WORDS_BYTES + 1];
     int64_t from = g->log_offset;
     struct stat st;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -90,6 +91,7 @@ int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct
 static int fail(const struct probe *p, int status, struct eddis_error *err)
 {
     cleanup_free char *words = NULL;
+    char late[32] = "";
 
     if (lseek(p->err, 0, SEEK_SET) < 0 ||
         file_read_fd(p->err, "eddis-probe", MAX_PROFILE, &words, NULL, NULL) < 0 || !*words)
@@ -98,10 +100,11 @@ static int fail(const struct probe *p, int status, struct eddis_error *err)
         words[strcspn(words, "\n")] = '\0';
         text_strip_control(words);
     }
+    if (clock_now_ns() >= p->deadline_ns)
+        (void)snprintf(late, sizeof late, " after %d s", (int)(PROBE_DEADLINE_NS / CLOCK_S));
     if (WIFSIGNALED(status))
         return eddis_fail(err, -EIO, "eddis-probe was killed by signal %d%s: %.300s",
-                          WTERMSIG(status), clock_now_ns() >= p->deadline_ns ? " after 20 s" : "",
-                          words ? words : "");
+                          WTERMSIG(status), late, words ? words : "");
     return eddis_fail(err, -EIO, "eddis-probe failed with code %d: %.300s", WEXITSTATUS(status),
                       words ? words : "");
 }

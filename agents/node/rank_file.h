@@ -62,8 +62,9 @@ struct rank_message {
     int32_t rank;
     int32_t wrapper, pid; /* pids of eddis-rank and of the user's program */
     int32_t code, signal; /* as struct event */
-    int32_t told, oom; /* 1: mpirun or the agent had ordered the program to end; 1: out of memory */
-    int64_t peak_bytes; /* as in struct event, like the next member */
+    int32_t ordered;      /* 1: mpirun or the agent had ordered the program to end */
+    int32_t oom;          /* 1: out of memory */
+    int64_t peak_bytes;   /* as in struct event, like the next member */
     int64_t limit_bytes;
     /* time between the kill of another process of the control group for lack of memory and the
      * SIGKILL of this program; 0: none was killed

@@ -63,7 +63,7 @@ struct wrapper {
     bool reaped;        /* the process pid has ended */
     int64_t reaped_ns;  /* time at which it was reaped */
     bool asked;         /* SIGTERM was passed on to the program */
-    bool told;          /* mpirun or the agent has ordered this wrapper to end */
+    bool ordered;       /* mpirun or the agent has ordered this wrapper to end */
     bool by_agent;      /* the agent has ordered it, and will kill this wrapper itself */
     bool echo;          /* the program's output blames another rank */
     bool lingers;       /* the program left the job properly but without MPI_Finalize; its death
@@ -106,7 +106,7 @@ static void address_message(const struct wrapper *w, struct rank_message *m)
     m->rank = w->rank;
     m->wrapper = (int32_t)getpid();
     m->pid = (int32_t)w->pid;
-    m->told = w->told;
+    m->ordered = w->ordered;
 }
 
 /* Send a message to the agent.  While its queue is full, retry, for up to TELL_NS and while the
@@ -197,7 +197,7 @@ static void report_end(struct wrapper *w, int status)
     m.code = WIFSIGNALED(status) ? -1 : WEXITSTATUS(status);
     killed = m.signal && m.signal != SIGABRT && m.signal != SIGINT;
     m.oom = m.code == EXIT_MEMORY;
-    if (m.signal == SIGKILL && !w->told)
+    if (m.signal == SIGKILL && !w->ordered)
         m.oom = oom_killed(&w->oom, w->pid, w->reaped_ns, &m.lacked_ns);
     m.peak_bytes = w->peak_bytes;
     if (m.oom && m.signal)
@@ -360,12 +360,12 @@ static int read_signals(struct wrapper *w)
             asked++;
             w->asked = true;
             if ((pid_t)info.ssi_pid == w->parent)
-                w->told = true;
+                w->ordered = true;
             /* Only the agent and mpirun may order this wrapper to end; SIGTERM from other processes
              * is only passed on.
              */
             if ((pid_t)info.ssi_pid == (pid_t)w->file->agent_pid)
-                w->told = w->by_agent = true;
+                w->ordered = w->by_agent = true;
         }
         pass_on(w, (int)info.ssi_signo);
     }
@@ -385,7 +385,7 @@ static void look_at_mpirun(struct wrapper *w, int wait_ms)
         return;
     (void)close(w->mpirun);
     w->mpirun = -1;
-    w->told = true;
+    w->ordered = true;
     w->kill_ns = clock_after_ns(clock_now_ns(), ORPHAN_NS);
     if (!w->asked)
         pass_on(w, SIGTERM);
@@ -470,7 +470,7 @@ static int run(struct wrapper *w)
 static void hold(struct wrapper *w)
 {
     int64_t end = w->by_agent || w->lingers ? CLOCK_NEVER : clock_after_ns(clock_now_ns(), HOLD_NS);
-    bool mpirun_asked = w->told && !w->by_agent;
+    bool mpirun_asked = w->ordered && !w->by_agent;
 
     while (!mpirun_asked && clock_now_ns() < end && w->mpirun >= 0) {
         wait_for_something(w, end);
@@ -491,7 +491,7 @@ static bool is_echo(const struct wrapper *w, int status)
 {
     bool itself = WIFSIGNALED(status) ? WTERMSIG(status) == SIGABRT : WEXITSTATUS(status) != 0;
 
-    return itself && !w->told && rank_log_blames_another(w->log);
+    return itself && !w->ordered && rank_log_blames_another(w->log);
 }
 
 /* Check whether a program, by its waitpid status, died of a signal that its own fault raises. */
@@ -512,7 +512,7 @@ static void wait_for_blamed(struct wrapper *w)
 {
     int64_t end = clock_after_ns(w->reaped_ns, ECHO_NS);
 
-    while (clock_now_ns() < end && w->mpirun >= 0 && !w->told) {
+    while (clock_now_ns() < end && w->mpirun >= 0 && !w->ordered) {
         wait_for_something(w, end);
         (void)read_signals(w);
         look_at_mpirun(w, 0);
@@ -525,7 +525,7 @@ static void wait_for_blamed(struct wrapper *w)
  */
 static void end_orphaned(struct wrapper *w)
 {
-    look_at_mpirun(w, w->told && !w->by_agent ? DYING_MS : 0);
+    look_at_mpirun(w, w->ordered && !w->by_agent ? DYING_MS : 0);
     if (w->mpirun >= 0)
         return;
     (void)proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), NULL);

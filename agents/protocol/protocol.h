@@ -164,7 +164,7 @@ struct progress {
     bool ended;        /* as in board_page */
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step; /* as in board_page */
     char checkpoint_why[BOARD_WHY];
-    bool told;                 /* only the step numbers are known, from calls or from the output */
+    bool steps_only;           /* only the step numbers are known, from calls or from the output */
     struct model_check models; /* as in board_page */
     int64_t loss_step;         /* as in board_page */
     struct board_metric metric[BOARD_METRICS];

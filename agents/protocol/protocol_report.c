@@ -190,7 +190,7 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, stops, BOOL, 0, 0),
     FIELD(struct progress, trained, BOOL, 0, 0),
     FIELD(struct progress, ended, BOOL, 0, 0),
-    FIELD(struct progress, told, BOOL, 0, 0),
+    FIELD_AS("told", struct progress, steps_only, BOOL),
     FIELD_INLINE("models_", struct progress, models, model_table),
     FIELD(struct progress, loss_step, INT64, 0, INT64_MAX),
     FIELD_STRUCT_IF("figures", struct progress, metrics, metrics.plan, step_metrics_table),

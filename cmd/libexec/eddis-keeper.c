@@ -33,10 +33,12 @@ static const int64_t most_ns = 10 * CLOCK_S; /* time limit for ending leftovers 
 /* Print the usage to standard error and return the exit code for wrong arguments. */
 static int usage(void)
 {
-    fputs("usage: eddis-keeper LEASE_NS MARK < CONFIGURATION\n       eddis-keeper --join LEASE_NS "
-          "WAIT_NS MARK < INVITATION\n       eddis-keeper --cleanup JOB MARK ...\nstarted by "
-          "eddis-run; the lease is at least 0.1 s\n",
-          stderr);
+    fprintf(
+        stderr,
+        "usage: eddis-keeper LEASE_NS MARK < CONFIGURATION\n       eddis-keeper --join LEASE_NS "
+        "WAIT_NS MARK < INVITATION\n       eddis-keeper --cleanup JOB MARK ...\nstarted by "
+        "eddis-run; the lease is at least %g s\n",
+        (double)TIMING_LEAST_LEASE_NS / CLOCK_S);
     return EXIT_USAGE;
 }
 

@@ -35,7 +35,7 @@ static const struct option_table table = {
 };
 
 /* Options of the command line. */
-struct wish {
+struct probe_options {
     struct profiler_options profiler;
     struct job_emulated emulate[JOB_MAX_EMULATED];
 };
@@ -69,7 +69,8 @@ static int parse_seconds(const char *s, int64_t *ret_ns, struct eddis_error *err
 }
 
 /* Store one option of the command line in *w. Return 0 or -EINVAL. */
-static int take_option(const struct options_item *item, struct wish *w, struct eddis_error *err)
+static int take_option(const struct options_item *item, struct probe_options *w,
+                       struct eddis_error *err)
 {
     if (!item->row)
         return eddis_fail(err, -EINVAL, "'%.80s' is not an option; see eddis-probe --help",
@@ -88,7 +89,7 @@ static int take_option(const struct options_item *item, struct wish *w, struct e
 /* Parse the command line into *w. Return 0; 1 if --help or --version was printed and nothing is
  * left to do; -EINVAL: err names the mistake.
  */
-static int parse(int argc, char **argv, struct wish *w, struct eddis_error *err)
+static int parse(int argc, char **argv, struct probe_options *w, struct eddis_error *err)
 {
     struct options options = { .table = &table, .argc = argc, .argv = argv };
     struct options_item item;
@@ -124,7 +125,7 @@ static int print(const struct node_profile *p, struct eddis_error *err)
  */
 int main(int argc, char **argv)
 {
-    static struct wish o;
+    static struct probe_options o;
     static struct node_profile p;
     cleanup_free char *dir = file_cache_dir();
     struct eddis_error err = { 0 };

@@ -129,7 +129,7 @@ int run_detach(int *ret_up, int *ret_code, struct eddis_error *err)
 
 int run_detach_up(int *up, int log, struct eddis_error *err)
 {
-    cleanup_fd int told = *up;
+    cleanup_fd int report_fd = *up;
     cleanup_fd int fd = log;
     int rc = 0;
 
@@ -138,7 +138,7 @@ int run_detach_up(int *up, int log, struct eddis_error *err)
     fflush(stderr);
     if (fd >= 0 && (dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0))
         rc = -errno;
-    if (write(told, "u", 1) != 1) {
+    if (write(report_fd, "u", 1) != 1) {
         /* the parent has exited already: no error */
     }
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot write to the job's own log") : 0;

@@ -31,7 +31,7 @@
 #define LOOK_NS     (CLOCK_S / 4)  /* interval of polling the job's output file */
 #define FIRST_NS    (CLOCK_S / 4)  /* interval of polling Slurm at first */
 #define LAST_NS     (5 * CLOCK_S)  /* longest interval of polling Slurm */
-#define HURRY_NS    (5 * CLOCK_S)  /* time limit of a program of Slurm's after a second signal */
+#define URGENT_NS   (5 * CLOCK_S)  /* time limit of a program of Slurm's after a second signal */
 #define LATE_NS     (10 * CLOCK_S) /* longest wait for output after the job's end */
 #define PATIENCE_NS (10 * CLOCK_S) /* time limit of a program of Slurm's otherwise */
 
@@ -39,11 +39,11 @@
 struct follow {
     char id[64];
     bool quiet;
-    int signals;                /* signalfd of SIGINT and SIGTERM */
-    int asked;                  /* number of signals received */
-    int number;                 /* the first signal received */
-    struct slurm_job job;       /* the job as Slurm reported it last; state "": not yet */
-    char told[SLURM_JOB_NODES]; /* the job's nodes that were printed last */
+    int signals;                   /* signalfd of SIGINT and SIGTERM */
+    int asked;                     /* number of signals received */
+    int number;                    /* the first signal received */
+    struct slurm_job job;          /* the job as Slurm reported it last; state "": not yet */
+    char printed[SLURM_JOB_NODES]; /* the job's nodes that were printed last */
     struct slurm_output out;
     int64_t pause_ns, next_ns; /* next interval of polling Slurm; when to poll it next */
     bool silent;               /* Slurm does not answer, and that was printed */
@@ -82,11 +82,12 @@ static void report_place(struct follow *f, const struct slurm_job *now)
     bool ran = slurm_job_is_over(now) && strcmp(now->state, "BOOT_FAIL") != 0;
 
     if (slurm_job_waits(now))
-        f->told[0] = '\0';
-    if ((!runs && !ran) || !*now->nodes || *now->nodes == '(' || strcmp(f->told, now->nodes) == 0)
+        f->printed[0] = '\0';
+    if ((!runs && !ran) || !*now->nodes || *now->nodes == '(' ||
+        strcmp(f->printed, now->nodes) == 0)
         return;
     say(f, "%s on %.300s", runs ? "runs" : "ran", now->nodes);
-    memcpy(f->told, now->nodes, sizeof f->told);
+    memcpy(f->printed, now->nodes, sizeof f->printed);
 }
 
 /* Print what has changed in `now` since the last poll, f->job: nodes, why the job waits, or how it
@@ -116,8 +117,8 @@ static int ask(struct follow *f, struct eddis_error *err)
     const char *const argv[] = { "scontrol", "show", "job", f->id, NULL };
     cleanup_free char *said = NULL;
     struct slurm_job now;
-    bool hurry = f->asked >= 2;
-    int rc = slurm_program_run_for(argv, "", hurry ? HURRY_NS : PATIENCE_NS, !hurry, &said, err);
+    bool urgent = f->asked >= 2;
+    int rc = slurm_program_run_for(argv, "", urgent ? URGENT_NS : PATIENCE_NS, !urgent, &said, err);
 
     if (rc == 0 && slurm_job_parse(said, &now)) {
         tell_change(f, &now);
@@ -148,7 +149,7 @@ static void cancel(const struct follow *f, const char *option, const char *signa
     const char *const one[] = { "scancel", option, signal, f->id, NULL };
     cleanup_free char *said = NULL;
     struct eddis_error err = { 0 };
-    int rc = slurm_program_run_for(option ? one : all, "", f->asked > 1 ? HURRY_NS : PATIENCE_NS,
+    int rc = slurm_program_run_for(option ? one : all, "", f->asked > 1 ? URGENT_NS : PATIENCE_NS,
                                    false, &said, &err);
 
     if (rc != 0)
@@ -234,26 +235,26 @@ static bool is_late(const struct follow *f)
 
 /* Copy the rest of the job's output after its end, and block until the file is complete here,
  * LATE_NS at most if nothing more comes. Return false if a signal has ended this, or if the user
- * has sent one before and the reader of our output takes nothing for HURRY_NS.
+ * has sent one before and the reader of our output takes nothing for URGENT_NS.
  */
 static bool copy_rest(struct follow *f)
 {
     struct pollfd p[] = { { .fd = f->signals, .events = POLLIN }, { .events = POLLOUT } };
-    int64_t end_ns = clock_now_ns() + (f->asked ? HURRY_NS : LATE_NS);
-    bool told = false;
+    int64_t end_ns = clock_now_ns() + (f->asked ? URGENT_NS : LATE_NS);
+    bool reported = false;
 
     for (;;) {
         bool more = slurm_output_copy(&f->out, f->job.out, STDOUT_FILENO);
         int64_t until_ns = more && !f->asked ? CLOCK_NEVER
-                           : more            ? clock_now_ns() + HURRY_NS
+                           : more            ? clock_now_ns() + URGENT_NS
                                              : clock_now_ns() + LOOK_NS;
         int rc;
 
         if (!more && (!is_late(f) || clock_now_ns() >= end_ns))
             return true;
-        if (!more && !told)
+        if (!more && !reported)
             say(f, "has ended; waiting ten seconds at most for its output in %s", f->job.out);
-        told = told || !more;
+        reported = reported || !more;
         p[1].fd = more ? STDOUT_FILENO : -1;
         rc = poll(p, 2, clock_poll_ms(until_ns));
         if (rc == 0 && more)

@@ -77,10 +77,10 @@ static bool take_switch(struct request *q, const char *name)
     return options_switch(name, row, sizeof row / sizeof *row);
 }
 
-/* Append KEY=VALUE of --set to q->set. Return 0; -EINVAL: text has no '='. */
+/* Append KEY=VALUE of --set to q->set. Return 0; -EINVAL: text has no key or no '='. */
 static int take_set(struct request *q, const char *text, struct eddis_error *err)
 {
-    if (!strchr(text, '='))
+    if (!strchr(text, '=') || text[0] == '=')
         return eddis_fail(err, -EINVAL, "--set needs KEY=VALUE, not \"%.100s\"", text);
     strlist_addf(&q->set, "%s", text);
     return 0;

@@ -48,13 +48,13 @@ static enum rank rank_of(const struct slurm_job *j)
 static void add_tasks(const char *said, enum rank rank, int count, struct strbuf *b)
 {
     struct slurm_job j;
-    int told = 0;
+    int named = 0;
 
-    while (told < NAMED && slurm_job_next(&said, &j))
+    while (named < NAMED && slurm_job_next(&said, &j))
         if (rank_of(&j) == rank)
-            strbuf_addf(b, "%s%s_%s", told++ ? ", " : "", j.array, j.task);
-    if (count > told)
-        strbuf_addf(b, " and %d more", count - told);
+            strbuf_addf(b, "%s%s_%s", named++ ? ", " : "", j.array, j.task);
+    if (count > named)
+        strbuf_addf(b, " and %d more", count - named);
 }
 
 /* Set err because `count` tasks of an array run (rank RUNS) or are over, so that none can be

@@ -106,8 +106,8 @@ static void job_parts(struct strbuf *b, const struct job_status *s)
         strbuf_add(b, "   emulated devices");
 }
 
-/* Append BAR_GAP blanks and a progress bar of `cells` characters, of which the share `part` (0 to
- * 1) is full.
+/* Append BAR_GAP blanks and a progress bar of `cells` characters. The share `part` (0 to 1) of the
+ * bar is full.
  */
 static void add_bar(struct strbuf *b, double part, int cells, bool ascii)
 {

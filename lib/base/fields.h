@@ -73,7 +73,7 @@ struct fields {
     const char *name;   /* what messages call it ("worker" in "worker 3: ..."); NULL: nothing */
     bool open;          /* a newer writer may add members, which are ignored */
     const char *more;   /* the message about more members, instead of that of fields_end; or NULL */
-    const char *secret; /* key of a member of which fields_text and fields_parse leave no copy */
+    const char *secret; /* key of a member; fields_text and fields_parse leave no copy of it */
     int (*check)(const void *s, struct eddis_error *err); /* of what was read; NULL: none */
 };
 

@@ -180,13 +180,11 @@ const char *file_room_advice(int code)
     return code == -EFBIG ? "raise the limit of the size of files (ulimit -f)" : "free space there";
 }
 
-/* Open a file for appending, with the additional open(2) flags `more`.  If it does not exist,
- * create it with `mode`.  Return its descriptor.  -EPERM: it existed and is not trusted (trust_fd).
- */
-static int open_append(const char *path, int more, mode_t mode, struct eddis_error *err)
+int file_open_append(const char *path, mode_t mode, struct eddis_error *err)
 {
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | more;
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
     cleanup_fd int fd = open(path, flags | O_EXCL, mode);
+    struct stat st;
     int rc;
 
     if (fd >= 0) /* a new file is not checked: the file system chooses its owner and mode */
@@ -194,18 +192,17 @@ static int open_append(const char *path, int more, mode_t mode, struct eddis_err
     fd = open(path, flags, mode);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
-    rc = trust_fd(fd, path, NULL, err);
+    if (fstat(fd, &st) < 0)
+        return eddis_fail_errno(err, -errno, "cannot stat '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return eddis_fail(err, -EINVAL, "'%s' is not a regular file", path);
+    rc = trust_stat(&st, path, NULL, err);
     return rc < 0 ? rc : cleanup_keep_fd(fd);
-}
-
-int file_open_append(const char *path, mode_t mode, struct eddis_error *err)
-{
-    return open_append(path, O_NONBLOCK, mode, err);
 }
 
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err)
 {
-    cleanup_fd int fd = open_append(path, 0, mode, err);
+    cleanup_fd int fd = file_open_append(path, mode, err);
     off_t before;
     int rc;
 

@@ -51,11 +51,12 @@ int file_try(const char *path, struct eddis_error *err);
 const char *file_room_advice(int code);
 
 /* Open a log to append; create it with this mode if missing.  Never blocks on a FIFO.  Return its
- * descriptor.  -EPERM: the log existed, and another user owns it or all users may write to it.
+ * descriptor.  -EPERM: the log existed, and another user owns it or all users may write to it;
+ * -EINVAL: it is not a regular file.
  */
 int file_open_append(const char *path, mode_t mode, struct eddis_error *err);
 
-/* Append n bytes to the file; create it with this mode if missing.  For a single writer.  Return 0
+/* Append n bytes to the file; open it as file_open_append does.  For a single writer.  Return 0
  * or a negative errno; the file is then cut to its length before.
  */
 int file_append(const char *path, const void *data, size_t n, mode_t mode, struct eddis_error *err);

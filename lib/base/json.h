@@ -41,8 +41,8 @@ int json_parse(const char *text, size_t n, const char *what, json_t **ret, struc
  */
 int json_read_file(const char *path, json_t **ret, struct eddis_error *err);
 
-/* Overwrite the text of the string member `key` of object o, a secret of which jansson keeps a
- * copy.  o may be NULL, and the member missing.
+/* Overwrite the text of the string member `key` of object o: jansson keeps a copy of this secret.
+ * o may be NULL, and the member missing.
  */
 void json_wipe(const json_t *o, const char *key);
 

@@ -236,7 +236,7 @@ static size_t utf8_char(const char *text, size_t n, uint32_t *ret)
     return length;
 }
 
-/* Check whether code point c is a control character: C0 except tab, DEL, or C1, of which U+009B
+/* Check whether code point c is a control character: C0 except tab, DEL, or C1.  U+009B, of C1,
  * acts like ESC and '['.
  */
 static bool is_control(uint32_t c)

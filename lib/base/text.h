@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Return the value of a macro as a string literal, for messages that state a limit. */
+#define TEXT_OF(macro)  TEXT_OF_(macro)
+#define TEXT_OF_(value) #value
+
 /* Borrow the one of n names nearest to `word` by edit distance (insertions, deletions, changes,
  * swaps of neighbours); NULL if none is near enough to be a misspelling.
  */

@@ -236,8 +236,8 @@ static bool page_is_valid(const struct board *b, int local_rank, const struct bo
         !program_is_valid(&p->program) || p->step_plan < 0 || p->steps_before < 0 ||
         p->samples_done < 0 || p->samples_before < 0 || p->memory_bytes < 0 || p->at_once < 0 ||
         p->exchanges < 0 || p->exchange_ns < 0 || p->thread < 0 || p->samples_in_epoch < 0 ||
-        p->restored_samples < 0 || p->restored_at < 0 || p->told < 0 ||
-        p->told > BOARD_TOLD_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
+        p->restored_samples < 0 || p->restored_at < 0 || p->steps_source < 0 ||
+        p->steps_source > BOARD_STEPS_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
         p->waits_for < -1 || p->waits_for >= b->setup.n_ranks || !times_are_valid(&p->sum) ||
         !times_are_valid(&p->sum_before))
         return false;
@@ -278,7 +278,7 @@ static bool page_is_open(const struct board_page *page)
 /* Check whether the page is written from the worker's output, not by the worker itself. */
 static bool page_is_output(const struct board_page *page)
 {
-    return __atomic_load_n(&page->told, __ATOMIC_ACQUIRE) == BOARD_TOLD_OUTPUT;
+    return __atomic_load_n(&page->steps_source, __ATOMIC_ACQUIRE) == BOARD_STEPS_OUTPUT;
 }
 
 bool board_all_mapped(const struct board *b)
@@ -407,7 +407,7 @@ static int open_page(const char *path, int local_rank, pid_t pid, struct board *
         board_close(b);
         return rc;
     }
-    b->page.told = pid ? BOARD_TOLD_OUTPUT : 0;
+    b->page.steps_source = pid ? BOARD_STEPS_OUTPUT : 0;
     init_page(b, local_rank, pid ? pid : getpid());
     *ret = b;
     return 0;
@@ -500,7 +500,7 @@ bool board_note_left(const char *path, int local_rank, bool left)
         return false;
     if (!left)
         return unlink(name) < 0 && errno != ENOENT;
-    fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    fd = open(name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (fd >= 0)
         (void)close(fd);
     return fd >= 0;

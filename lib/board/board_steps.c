@@ -65,8 +65,8 @@ void board_show_steps(struct board *b, const struct board_reported *t)
     if (s.steps > 0)
         show_steps(p, &s);
     p->steps_done = step + 1;
-    if (!p->told)
-        p->told = BOARD_TOLD_CALLS;
+    if (!p->steps_source)
+        p->steps_source = BOARD_STEPS_CALLS;
     if (t->total > 0)
         p->steps_total = t->total;
     if (p->plan_since < 0)

@@ -72,8 +72,8 @@ enum {
 #define BOARD_MOST_STEPS (INT64_MAX - BOARD_RING)
 
 enum {
-    BOARD_TOLD_CALLS = 1,  /* the program reports its steps itself (eddis_progress) */
-    BOARD_TOLD_OUTPUT = 2, /* the wrapper finds steps in the output, until libeddis takes over */
+    BOARD_STEPS_CALLS = 1,  /* the program reports its steps itself (eddis_progress) */
+    BOARD_STEPS_OUTPUT = 2, /* the wrapper finds steps in the output, until libeddis takes over */
 };
 
 #define BOARD_MAGIC UINT64_C(0x64616f6273696465) /* "edisboad", little endian */
@@ -142,9 +142,9 @@ struct board_page {
     int64_t trained;        /* 1: this worker has found no step of the job left */
     int64_t ended; /* 1: the worker has ended its steps by itself and waits for the workers of its
                     * model */
-    int64_t told;  /* BOARD_TOLD_...: source of the step numbers, if only these are known; else 0 */
-    int64_t thread;    /* number (gettid) of the thread that begins the steps; 0: none yet */
-    int64_t step_plan; /* plan version of the newest finished step; 0: none yet */
+    int64_t steps_source; /* BOARD_STEPS_... if only the numbers of the steps are known; else 0 */
+    int64_t thread;       /* number (gettid) of the thread that begins the steps; 0: none yet */
+    int64_t step_plan;    /* plan version of the newest finished step; 0: none yet */
     struct board_times sum_before;        /* sum over the steps before the first under step_plan */
     int64_t steps_before, samples_before; /* number of steps in sum_before, and of their samples */
     struct network_check network; /* set by rank 0, in the first generation, if an earlier job has

@@ -51,7 +51,7 @@ static int halving_core(int n_ranks)
     return core;
 }
 
-/* Return the bytes of a buffer for a message of this many blocks, of which there are `core`. */
+/* Return the bytes of a buffer for a message of this many blocks.  There are `core` blocks. */
 static size_t halving_room(const struct allreduce *a, int core, int blocks)
 {
     return reduction_room(a, (a->n / (size_t)core + 1) * (size_t)blocks);

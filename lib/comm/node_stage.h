@@ -50,8 +50,8 @@ struct node_stage {
     uint64_t ticket;         /* private: number of piece 0 among all pieces of the pool */
     uint64_t arrived, taken; /* number of pieces to which this rank has contributed; number that it
                               * has taken */
-    uint64_t own;            /* number of pieces of which no chunk of this rank's share is left */
-    uint64_t claimed;        /* number of pieces of which no chunk of any share is left */
+    uint64_t own;            /* number of pieces without a chunk left in this rank's share */
+    uint64_t claimed;        /* number of pieces without a chunk left in any share */
     int64_t own_ns;   /* ns that this rank's share of piece `timed` took, or has taken so far */
     uint64_t timed;   /* number of the piece whose time own_ns is */
     int64_t since_ns; /* time when waiting for others' shares of piece `claimed` began; 0: not

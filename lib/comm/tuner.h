@@ -103,7 +103,7 @@ bool tuner_next(const struct tuner *t, struct tuner_rung *ret);
 /* Record the seconds [TUNER_KINDS] of the kinds that tuner_next asked for, each more than 0. */
 void tuner_note(struct tuner *t, const double *seconds);
 
-/* Choose the kinds of all-reduce by the measured rungs, of which there is at least one. */
+/* Choose the kinds of all-reduce by the measured rungs.  There is at least one rung. */
 void tuner_choose(const struct tuner *t, struct tuner_result *ret);
 
 /* Return the size in bytes of the pieces in which an all-reduce of this cost and with these limits

@@ -2,6 +2,8 @@
 /* host_range.c - expand the ranges in a host name, "v100-[1-4,7]" */
 #include "host_range.h"
 
+#include "lib/base/text.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -10,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* limits of the brackets in a pattern and of the digits in a number; size of an expanded name */
-enum { MAX_BRACKETS = 8, MAX_DIGITS = 9, NAME_SIZE = 512 };
+/* limits of the brackets in a pattern and of the digits in a number */
+#define MAX_BRACKETS 8
+#define MAX_DIGITS   9
+/* size of an expanded name, and the characters outside the brackets that surely fit into it */
+enum { NAME_SIZE = 512, MAX_LITERAL = NAME_SIZE - MAX_BRACKETS * (MAX_DIGITS + 1) - 1 };
 
 /* The pattern, split at its brackets: literal 0, choice 0, literal 1, ..., the last literal.  The
  * texts are borrowed from the pattern.
@@ -59,15 +64,17 @@ static int cut(const char *s, size_t n, struct parts *p, struct eddis_error *err
         length += p->literal_n[p->brackets];
         if (memchr(s, ']', p->literal_n[p->brackets]))
             return shape(err, "a \"]\" without \"[\"");
-        if (length >= NAME_SIZE - MAX_BRACKETS * (MAX_DIGITS + 1))
-            return eddis_fail(err, -EINVAL, "a name of more than 253 characters; shorten it");
+        if (length > MAX_LITERAL)
+            return eddis_fail(err, -EINVAL,
+                              "a name of more than %d characters outside its brackets; shorten it",
+                              MAX_LITERAL);
         if (!open)
             return 0;
         close = memchr(open, ']', (size_t)(end - open));
         if (!close)
             return shape(err, "a \"[\" without \"]\"");
         if (p->brackets == MAX_BRACKETS)
-            return shape(err, "more than 8 brackets in one name");
+            return shape(err, "more than " TEXT_OF(MAX_BRACKETS) " brackets in one name");
         p->choice[p->brackets] = open + 1;
         p->choice_n[p->brackets] = (size_t)(close - open - 1);
         s = close + 1;
@@ -99,7 +106,8 @@ static int read_span(const char **s, const char *end, struct span *ret, struct e
     int digits, last;
 
     if (!read_number(s, end, &ret->lo, &digits))
-        return shape(err, "no number, or one of more than 9 digits, between brackets");
+        return shape(
+            err, "no number, or one of more than " TEXT_OF(MAX_DIGITS) " digits, between brackets");
     ret->hi = ret->lo;
     last = digits;
     if (*s < end && **s == '-') {

@@ -4,7 +4,7 @@
  * Requests proceed inside http_client_wait, which is the program's poll(2): it waits for them and
  * for the caller's descriptors together.
  *
- * A server may have several addresses, some of which cannot be reached from here.  A request tries
+ * A server may have several addresses, and some cannot be reached from here.  A request tries
  * them in order until one accepts a connection.  Once an address has answered, a request tries this
  * address first and then one other.  So addresses that lead nowhere do not prolong an interruption
  * of the network.  A request is sent at most once.  There are at most two connections, for a long

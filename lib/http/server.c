@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -275,13 +276,17 @@ static int check_headers(struct http_server *s, struct MHD_Connection *c, const 
  */
 static enum MHD_Result refuse_headers(struct MHD_Connection *c, int status)
 {
+    char text[64];
+
     switch (status) {
     case MHD_HTTP_UNAUTHORIZED:
         return refuse(c, status, "{\"error\":\"not authorised\"}");
     case MHD_HTTP_LENGTH_REQUIRED:
         return refuse(c, status, "{\"error\":\"a body needs a Content-Length\"}");
     case SERVER_TOO_LARGE:
-        return refuse(c, status, "{\"error\":\"the body is longer than 1 MiB\"}");
+        (void)snprintf(text, sizeof text, "{\"error\":\"the body is longer than %d MiB\"}",
+                       HTTP_MAX_BODY >> 20);
+        return refuse(c, status, text);
     default:
         return refuse(c, status, "{\"error\":\"the path is not plain\"}");
     }

@@ -66,7 +66,7 @@ struct node_profile {
     char note[256];   /* why something could not be measured, one sentence; "": all was measured */
 };
 
-/* Return a device of which nothing is measured: its metrics are NAN, other members 0. */
+/* Return a device without measurements: its metrics are NAN, other members 0. */
 static inline struct device device_unmeasured(enum device_kind kind, int index, int numa)
 {
     return (struct device){

@@ -46,12 +46,12 @@ static double value(const struct field *f, const struct sync_options *s)
     }
 }
 
-const char *sync_options_clash(const struct sync_options *wish, const struct sync_options *has)
+const char *sync_options_clash(const struct sync_options *wanted, const struct sync_options *has)
 {
     for (size_t i = 0; i < sync_options_table.n; i++) {
-        double wished = value(&fields[i], wish);
+        double wanted_value = value(&fields[i], wanted);
 
-        if (wished > 0 && !near(wished, value(&fields[i], has)))
+        if (wanted_value > 0 && !near(wanted_value, value(&fields[i], has)))
             return fields[i].key;
     }
     return NULL;

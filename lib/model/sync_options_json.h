@@ -10,9 +10,9 @@
 /* Table of all options; an option that is missing or out of range is rejected. */
 extern const struct fields sync_options_table;
 
-/* Return the name of the first option that is set in `wish` and has another value in `has`; NULL:
+/* Return the name of the first option that is set in `wanted` and has another value in `has`; NULL:
  * none.
  */
-const char *sync_options_clash(const struct sync_options *wish, const struct sync_options *has);
+const char *sync_options_clash(const struct sync_options *wanted, const struct sync_options *has);
 
 #endif

@@ -18,7 +18,7 @@ static bool smb_serves(const struct smb *b)
  * succeeded.  Send the server WORK_HELLO with the same information.  The `done` function of m.
  * Return 0 or -ENOMEM.
  */
-static int near_told(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
+static int near_open(struct smb *b, struct message *m, struct outbox *out, struct eddis_error *err)
 {
     struct work_order hello = { .kind = WORK_HELLO, .rank = b->place.rank };
     struct work_result where;
@@ -45,7 +45,7 @@ static int smb_begin(struct smb *b, struct outbox *out, struct eddis_error *err)
     m = message_new(b, sizeof(struct work_result));
     if (!m)
         return message_no_memory(err);
-    m->done = near_told;
+    m->done = near_open;
     message_post(b, COMM_RECEIVE, b->server[b->own], SMB_TAG_ANSWER, m, sizeof(struct work_result),
                  out);
     return 0;

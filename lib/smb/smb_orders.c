@@ -44,7 +44,7 @@ int smb_orders_explain(struct smb_op *op)
                           "no room for a buffer of %zu bytes: a server's memory is used up, or it "
                           "holds %d buffers already",
                           w->n * op->element, MEMORY_BUFFERS);
-    return eddis_fail_errno(smb_op_error(op), op->rc, "%s of buffer %llx", names[w->kind],
+    return eddis_fail_errno(smb_op_error(op), op->rc, "%s of buffer %llx", names[op->r->kind],
                             key_number(w->key));
 }
 
@@ -356,14 +356,14 @@ static void next_attach(struct smb *b, struct smb_op *op)
 }
 
 /* After the order to detach: if this rank was the buffer's last user, make the orders that free its
- * stripes.
+ * stripes.  The order's own result decides: op->rc may be the failure that next_attach undoes.
  */
 static void next_detach(struct smb *b, struct smb_op *op)
 {
-    bool last = op->part[0].work.result.last;
+    const struct work_result got = op->part[0].work.result;
 
     op->n_parts = 0;
-    if (op->rc == 0 && last)
+    if (got.rc == 0 && got.last)
         part_each(b, op, WORK_FREE, op->what.n, 0, op->what.n);
 }
 
@@ -372,10 +372,10 @@ static void next_detach(struct smb *b, struct smb_op *op)
  */
 static void next_data(struct smb *b, struct smb_op *op)
 {
-    bool told = op->n_parts == 1 && op->part[0].stripe == 0;
+    bool notified = op->n_parts == 1 && op->part[0].stripe == 0;
 
     op->n_parts = 0;
-    if (op->rc == 0 && !told)
+    if (op->rc == 0 && !notified)
         part_add(b, op, WORK_NOTIFY, 0);
 }
 

@@ -187,7 +187,7 @@ static bool task_in_range(const struct work_order *o, const struct memory_shape 
 
 /* Continue a READ or WRITE: write received chunks, post further chunks, and give a WRITE's notice
  * after the last one.  Return 1 once the task is done, 0 if not, or a failure.  -EPROTO: the
- * elements are not on this node.
+ * elements are not on this node; -ENOMEM: they cannot be mapped.
  */
 static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbox *out,
                      struct eddis_error *err)
@@ -196,6 +196,9 @@ static int task_move(struct smb *b, struct task *t, size_t *budget, struct outbo
     int rc = -ENOENT;
     struct memory_buffer *m = memory_find(b->memory, o->id, &rc);
 
+    if (!m && rc != -ENOENT)
+        return eddis_fail_errno(err, rc, "cannot map buffer %llx, which rank %d asks for",
+                                (unsigned long long)o->id, t->client);
     if (!m || !task_in_range(o, memory_shape(m)))
         return eddis_fail(err, -EPROTO,
                           "rank %d asks for elements of buffer %llx that are not here", t->client,

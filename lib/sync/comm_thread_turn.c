@@ -70,7 +70,7 @@ static int post(struct comm_thread *t, struct eddis_error *err)
     return t->transport ? transport_post(t->transport, &t->out, err) : 0;
 }
 
-/* Add r, a finished request to the box, to the list of which publish_box sets `done`. */
+/* Add r, a finished request to the box, to the list t->boxed; publish_box sets `done` of it. */
 static void boxed(struct comm_thread *t, struct smb_request *r)
 {
     struct command_queue *m = r->user;
@@ -79,8 +79,8 @@ static void boxed(struct comm_thread *t, struct smb_request *r)
     t->boxed = m;
 }
 
-/* Start a request to the box.  If the request is finished already, add it to the list of which
- * publish_box sets `done`.  Return 0 or a failure.
+/* Start a request to the box.  If the request is finished already, add it to the list t->boxed, for
+ * publish_box.  Return 0 or a failure.
  */
 static int start_box(struct comm_thread *t, struct command_queue *m, int64_t now_ns,
                      struct eddis_error *err)
@@ -237,8 +237,7 @@ static int poll_requests(struct comm_thread *t, struct eddis_error *err)
 
 /* Poll shared memory for the box, and set t->polls if the box still waits for shared memory.  Pass
  * each finished request to the engine; if the engine's algorithm did not make the request, add it
- * to the list of which publish_box sets `done`.  Return 1 if anything moved, 0 if not, or a
- * failure.
+ * to the list t->boxed, for publish_box.  Return 1 if anything moved, 0 if not, or a failure.
  */
 static int poll_box(struct comm_thread *t, struct eddis_error *err)
 {

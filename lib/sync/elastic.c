@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The phases of which exchanges consist. */
+/* The phases of an exchange. */
 enum elastic_phase {
     ELASTIC_OVER,   /* end of the list of phases */
     ELASTIC_ATTACH, /* attach to the centre */

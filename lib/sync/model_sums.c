@@ -87,8 +87,8 @@ static void find_outlier(const struct model_sums *s, int i, struct model_finding
     ret->other = s->least_rank[i] < s->most_rank[i] ? s->most_rank[i] : s->least_rank[i];
 }
 
-/* Return the finding for models of which some are not finite.  If others are finite, it names a
- * rank of the smaller group, finite or not.
+/* Return the finding if some models are not finite.  If others are finite, it names a rank of the
+ * smaller group, finite or not.
  */
 static struct model_finding judge_odd(const struct model_sums *s)
 {
@@ -105,7 +105,7 @@ static struct model_finding judge_odd(const struct model_sums *s)
 
 struct model_finding model_sums_judge(const struct model_sums *s)
 {
-    struct model_finding f = { .verdict = MODELS_UNTOLD, .rank = -1, .other = -1 };
+    struct model_finding f = { .verdict = MODELS_NONE, .rank = -1, .other = -1 };
     double sum, squares;
 
     if (s->n_odd)

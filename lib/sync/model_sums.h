@@ -33,7 +33,7 @@ struct model_sums {
 
 /* The results of comparing models. */
 enum model_verdict {
-    MODELS_UNTOLD, /* there is nothing to compare */
+    MODELS_NONE, /* there is nothing to compare */
     MODELS_ALIKE,
     MODELS_UNLIKE,     /* models differ by more than MODEL_SUMS_ROUNDING, at most
                         * MODEL_SUMS_TOLERANCE */

@@ -168,10 +168,11 @@ static int save_begin(struct checkpoint_save *s, const char *folder, int64_t ste
 /* ---- writing ---- */
 
 /* Find the folder if rank 0 passes (adds nothing to the checkpoint): it is the folder given by the
- * lowest rank that does not pass.  Collective.  Then *folder is borrowed from `told` on the workers
- * that pass.  *folder is unchanged on all others, and if rank 0 does not pass or all workers pass.
+ * lowest rank that does not pass.  Collective.  Then *folder is borrowed from `received` on the
+ * workers that pass.  *folder is unchanged on all others, and if rank 0 does not pass or all
+ * workers pass.
  */
-static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[PATH_MAX],
+static int save_learn_folder(struct checkpoint_save *s, bool passes, char received[PATH_MAX],
                              const char **folder, struct eddis_error *err)
 {
     int64_t writer = passes ? INT64_MAX : s->all->place.rank;
@@ -180,10 +181,10 @@ static int save_learn_folder(struct checkpoint_save *s, bool passes, char told[P
     if (rc < 0 || writer == 0 || writer == INT64_MAX)
         return rc;
     if (!passes && *folder)
-        snprintf(told, PATH_MAX, "%s", *folder);
-    rc = collectives_broadcast(s->all, told, PATH_MAX, (int)writer, err);
-    if (passes && *told)
-        *folder = told;
+        snprintf(received, PATH_MAX, "%s", *folder);
+    rc = collectives_broadcast(s->all, received, PATH_MAX, (int)writer, err);
+    if (passes && *received)
+        *folder = received;
     return rc;
 }
 
@@ -196,12 +197,12 @@ static int save_files(struct checkpoint_save *s, const char *folder, bool passes
 {
     int rc = save_check_data(s->centre->samples, "written", err), learnt = 0;
     bool first = s->all->place.rank == 0;
-    char told[PATH_MAX] = "";
+    char received[PATH_MAX] = "";
 
     if (!folder && !passes && s->area && *s->area->checkpoint_dir)
         folder = s->area->checkpoint_dir;
     if (s->centre->group->several)
-        learnt = save_learn_folder(s, passes, told, &folder, err);
+        learnt = save_learn_folder(s, passes, received, &folder, err);
     rc = rc < 0 ? rc : learnt;
     if (rc == 0 && !folder && !passes)
         rc = eddis_fail(err, -ENOENT, "the job has no folder for checkpoints and none was given");

@@ -17,15 +17,15 @@ bool models_due(const struct models *m, int64_t step, bool last)
 
 void models_keep(struct models *m, const double sum[MODEL_SUMS])
 {
-    m->told = true;
+    m->pending = true;
     for (int i = 0; i < MODEL_SUMS; i++)
         m->sum[i] = sum[i];
 }
 
 void models_report(struct models *m, struct model_sums *ret)
 {
-    *ret = m->told ? model_sums_of(m->rank, m->sum) : (struct model_sums){ .n_finite = 0 };
-    m->told = false;
+    *ret = m->pending ? model_sums_of(m->rank, m->sum) : (struct model_sums){ .n_finite = 0 };
+    m->pending = false;
 }
 
 /* Write to ret [size] what is wrong: "the model of rank 2 is not that of the other workers" */
@@ -94,7 +94,7 @@ int models_agree(struct models *m, const struct model_sums *all, int64_t steps,
     struct model_finding f = model_sums_judge(all);
     struct model_check *s = &m->shown;
 
-    if (f.verdict == MODELS_UNTOLD)
+    if (f.verdict == MODELS_NONE)
         return 0;
     s->compared++;
     if (f.verdict == MODELS_DIFFER || f.verdict == MODELS_NOT_FINITE) {

@@ -17,7 +17,7 @@
 struct models {
     int64_t every; /* steps between two comparisons; 0: none are made */
     int rank;
-    bool told; /* the program has reported `sum`, and it is not sent yet */
+    bool pending; /* the program has reported `sum`, and it is not sent yet */
     double sum[MODEL_SUMS];
     struct model_check shown; /* result that the board shows */
 };

@@ -352,7 +352,7 @@ void plan_switch_resume(struct plan_switch *r, int64_t step)
 {
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&r->lock);
 
-    r->models.told = false;
+    r->models.pending = false;
     for (int i = 0; i < r->n_events; i++)
         r->event[i].step = step;
     if (r->stop_at < INT64_MAX) {

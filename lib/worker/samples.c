@@ -435,10 +435,10 @@ void samples_report(struct samples *s, struct sync_trailer *tail)
 
     if (c->stop_sent)
         tail->flags |= SYNC_STOP;
-    if (c->n_told) {
-        tail->range_first = c->told[0].first;
-        tail->range_count = c->told[0].count;
-        memmove(c->told, c->told + 1, (size_t)--c->n_told * sizeof *c->told);
+    if (c->n_unsent) {
+        tail->range_first = c->unsent[0].first;
+        tail->range_count = c->unsent[0].count;
+        memmove(c->unsent, c->unsent + 1, (size_t)--c->n_unsent * sizeof *c->unsent);
     }
 }
 
@@ -507,7 +507,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->ranges = ranges;
     s->feed = feed;
     s->counter.counted = 0;
-    s->counter.n_told = 0;
+    s->counter.n_unsent = 0;
     s->counter.stop_sent = false; /* a stop is reported again */
     s->last = INT64_MAX;
     s->over = false;

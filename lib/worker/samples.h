@@ -30,7 +30,7 @@
 #include <pthread.h>
 
 /* Most ranges that a root keeps for its members; it asks for one in each step */
-enum { SAMPLES_TOLD = 4 };
+enum { SAMPLES_UNSENT = 4 };
 
 /* This worker's state of the counter.  A group's root adds to the counter and sends the ranges to
  * the members, one range in each step's trailer.
@@ -39,8 +39,8 @@ struct samples_counter {
     smb_key key;
     bool stop_sent;  /* the counter has the mark of a stop, which this root has set or read */
     int64_t counted; /* with the feed samples_alike: this worker's own counter */
-    struct range told[SAMPLES_TOLD]; /* [n_told] on the root: ranges not yet sent to members */
-    int n_told;
+    struct range unsent[SAMPLES_UNSENT]; /* [n_unsent] on the root: ranges for the members */
+    int n_unsent;
     struct command_queue ask;
     bool asking; /* `ask` is under way */
     bool busy;   /* a thread waits for the answer to `ask` */

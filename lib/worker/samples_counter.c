@@ -95,7 +95,7 @@ static int ask_answered(struct samples *s, struct eddis_error *err)
     if (rc < 0 || (ranges_end(s->ranges) == end && !ranges_exhausted(s->ranges)))
         return rc < 0 ? rc : 1;
     if (s->group->place.n_ranks > 1)
-        c->told[c->n_told++] = ranges_exhausted(s->ranges) ? (struct range){ 0, -1 } : x;
+        c->unsent[c->n_unsent++] = ranges_exhausted(s->ranges) ? (struct range){ 0, -1 } : x;
     return 0;
 }
 
@@ -151,7 +151,7 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
     if (rc < 0 || c->busy || ranges_exhausted(s->ranges) || (s->spread && c->stop_sent))
         return rc;
     /* Enough is taken; or members could not be told of more, which then would never be done. */
-    if (!s->spread && (c->n_told == SAMPLES_TOLD || ranges_end(s->ranges) > s->step + ahead(s)))
+    if (!s->spread && (c->n_unsent == SAMPLES_UNSENT || ranges_end(s->ranges) > s->step + ahead(s)))
         return 0;
     ask_prepare(s, s->spread ? COUNTER_STOP : group_batch(s));
     return 1;
@@ -191,7 +191,7 @@ static int counter_more(struct samples *s, int64_t deadline_ns, struct eddis_err
     const struct samples_counter *c = &s->counter;
     int rc;
 
-    if (!group_is_root(s->group) || c->busy || s->frozen || c->n_told == SAMPLES_TOLD)
+    if (!group_is_root(s->group) || c->busy || s->frozen || c->n_unsent == SAMPLES_UNSENT)
         return 0;
     rc = samples_counter_draw(s, deadline_ns, err);
     return rc < 0 ? rc : 1;
@@ -256,7 +256,7 @@ static int draw_first(struct samples *s, struct range *ret, struct eddis_error *
 
     for (int i = 0; rc == 0 && group_is_root(s->group) && i < ahead(s); i++) {
         rc = samples_counter_draw(s, CLOCK_NEVER, err);
-        s->counter.n_told = 0; /* the members get these from the allgather */
+        s->counter.n_unsent = 0; /* the members get these from the allgather */
         ret[i] = ask_range(&s->counter);
     }
     return rc;

@@ -28,7 +28,7 @@ _Static_assert((int)EDDIS_FLOAT32 == COMM_FLOAT32 && (int)EDDIS_FLOAT64 == COMM_
 static void worker_set_board(struct eddis *e, struct board *board)
 {
     board_begin(board)->takes_pieces = e->options.pieces != 0;
-    board_begin(board)->told = 0;
+    board_begin(board)->steps_source = 0;
     board_end(board);
     e->board = e->phase.board = e->plan_switch.board = board;
     e->area = e->centre.area = e->save.area = board_setup(board);

@@ -61,6 +61,7 @@ CALLS = [
     *(f"eddis-run {name}" for name in FILES if name.endswith(".yaml") and name != "good.yaml"),
     "eddis-run god.yaml", "eddis-sbatch", "eddis-sbatch --halp", "eddis-sbatch no-such.yaml", "eddis-sbatch unknown.yaml", "eddis-sbatch -p gpu good.yaml",
     "eddis-sbatch good.yaml more", "eddis-sbatch good.yaml --gpus-per-task=1", "eddis-sbatch good.yaml --set x",
+    "eddis-sbatch --set =x good.yaml",
     "eddis-sbatch good.yaml --set slurm.time=1m",
     "eddis-status --no-such", "eddis-status none", "eddis-status --logs x", "eddis-status --interval x", "eddis-status --lines x",
     "eddis-status a b", "eddis-status --list a", "eddis-status ./",

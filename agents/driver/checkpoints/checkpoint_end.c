@@ -57,7 +57,7 @@ void checkpoint_end(struct job_run *job, bool *ret_over)
     *k = (struct drop){ .task = { .run = run, .done = done }, .job = job, .over = ret_over };
     k->last = job->o->batch ? (job->o->batch->restarts + 1) * SLURM_GENERATIONS - 1 : INT64_MAX;
     strcpy(k->dir, dir);
-    file_thread_add(job->looks, &k->task);
+    file_thread_add(job->reader, &k->task);
 }
 
 void checkpoint_end_give_up(struct job_run *job)

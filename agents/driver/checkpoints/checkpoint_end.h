@@ -10,7 +10,7 @@
 /* Start removing the checkpoint that ranks were writing when they were stopped, if the checkpoint
  * folder is the job's own and visible from this machine. (During the job the next generation
  * removes such a checkpoint.) *ret_over is set to true when the removal is done or has failed:
- * later, in file_thread_turn of run->looks, or before the return if there is nothing to remove. A
+ * later, in file_thread_turn of run->reader, or before the return if there is nothing to remove. A
  * failure is reported to the user.
  */
 void checkpoint_end(struct job_run *run, bool *ret_over);

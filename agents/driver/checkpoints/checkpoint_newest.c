@@ -100,5 +100,5 @@ void checkpoint_newest(struct job_run *job, checkpoint_newest_fn *tell, void *ct
     k->ctx = ctx;
     if (job->o->folder)
         k->folder = *job->o->folder;
-    file_thread_add(job->looks, &k->task);
+    file_thread_add(job->reader, &k->task);
 }

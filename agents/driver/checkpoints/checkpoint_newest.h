@@ -24,7 +24,7 @@ struct checkpoint_found {
 typedef void checkpoint_newest_fn(void *ctx, const struct checkpoint_found *f);
 
 /* Start a search for the newest checkpoint. The result is passed to tell(ctx, ...) on this thread:
- * in a later file_thread_turn of run->looks, or before the return if there is nothing to search.
+ * in a later file_thread_turn of run->reader, or before the return if there is nothing to search.
  */
 void checkpoint_newest(struct job_run *run, checkpoint_newest_fn *tell, void *ctx);
 

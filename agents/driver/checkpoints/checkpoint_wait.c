@@ -30,7 +30,7 @@ static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
     if (++w->answered < w->asked || !w->look_ns) /* an abandoned search */
         return;
     w->look_ns = 0;
-    w->looked = w->run->state.generation;
+    w->searched = w->run->state.generation;
     if (f->step > w->run->state.resume_step)
         w->run->state.resume_step = f->step;
     w->run->state.begun_step = f->begun_step;
@@ -41,11 +41,11 @@ static void take_checkpoint(void *ctx, const struct checkpoint_found *f)
 
 bool checkpoint_wait_ready(struct checkpoint_wait *w)
 {
-    if (w->run->state.generation <= 1 || w->looked == w->run->state.generation)
+    if (w->run->state.generation <= 1 || w->searched == w->run->state.generation)
         return true;
     if (!w->look_ns) {
         w->look_ns = clock_now_ns();
-        w->told = false;
+        w->reported = false;
         w->asked++;
         checkpoint_newest(w->run, take_checkpoint, w);
     }
@@ -69,8 +69,8 @@ static void look_is_late(struct checkpoint_wait *w, int64_t now_ns)
                        "(timeouts.launch): the folder does not answer",
                        dir, (double)launch_ns / CLOCK_S);
         state_unplannable(&w->run->state, text, now_ns);
-    } else if (!w->told && now_ns >= w->look_ns + FILE_THREAD_LATE_NS) {
-        w->told = true;
+    } else if (!w->reported && now_ns >= w->look_ns + FILE_THREAD_LATE_NS) {
+        w->reported = true;
         job_run_sayf(w->run, JOB_EVENT_SAY, -1, -1,
                      "the restart waits for the list of checkpoints in '%.1000s', which does not "
                      "answer",

@@ -16,8 +16,8 @@ struct checkpoint_wait {
     int64_t look_ns;
     /* number of searches begun, and of searches ended, including abandoned searches */
     int asked, answered;
-    bool told;      /* the user has been told that the plan waits */
-    int64_t looked; /* the last generation whose search has ended */
+    bool reported;    /* the user has been told that the plan waits */
+    int64_t searched; /* the last generation whose search has ended */
 };
 
 /* Check whether the next generation may be planned. If not, start the search for checkpoints unless

@@ -74,7 +74,7 @@ struct job_run {
     struct run_agent *agent; /* [n_agents] nodes and their agents */
     int n_agents;
     struct file_thread *records; /* thread that writes into the job's folder */
-    struct file_thread *looks;   /* thread that reads checkpoints, logs and the cache */
+    struct file_thread *reader;  /* thread that reads checkpoints, logs and the cache */
     struct journal journal;
     struct job_status status;
     struct metrics metrics;

@@ -18,7 +18,7 @@ enum heard {
     HEARD_TAKEN, /* the event is fully handled, and the state machine knows its result */
 };
 
-/* The entry points of a subject, each of which may be NULL; self is the struct of the subject */
+/* The entry points of a subject. Each may be NULL; self is the struct of the subject */
 struct subject_ops {
     /* Handle an event of an agent. The handler may change *e. */
     enum heard (*on_event)(void *self, int agent, struct event *e, int64_t now_ns);

@@ -12,10 +12,10 @@ static void load(struct history *k)
     const struct job *job = k->run->o->job;
 
     if (!k->model.bytes)
-        k->model = past_model(k->run->looks, job);
+        k->model = past_model(k->run->reader, job);
     if (!k->loaded) {
-        past_times_load(k->run->looks, job, k->model.bytes, &k->times);
-        past_memory_load(k->run->looks, job, k->model.bytes, &k->memory);
+        past_times_load(k->run->reader, job, k->model.bytes, &k->times);
+        past_memory_load(k->run->reader, job, k->model.bytes, &k->memory);
         k->memory_kept = k->memory.list.n > 0;
     }
     k->loaded = true;
@@ -66,7 +66,7 @@ static void keep_model(const struct history *k)
 {
     struct eddis_error err = { 0 };
 
-    if (past_model_keep(k->run->looks, k->run->o->job, &k->model, &err) < 0)
+    if (past_model_keep(k->run->reader, k->run->o->job, &k->model, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
@@ -111,7 +111,7 @@ void history_keep_times(struct history *k)
     struct eddis_error err = { 0 };
 
     if (k->times.list.n &&
-        past_times_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->times, &err) < 0)
+        past_times_keep(k->run->reader, k->run->o->job, k->model.bytes, &k->times, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
@@ -123,7 +123,7 @@ void history_keep_memory(struct history *k)
     struct eddis_error err = { 0 };
 
     if (k->model.bytes && (k->memory.list.n || k->memory_kept) &&
-        past_memory_keep(k->run->looks, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
+        past_memory_keep(k->run->reader, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
     k->memory_kept = k->memory.list.n > 0;
 }

@@ -165,14 +165,14 @@ static struct call *make_call(enum job_cache_call what, const struct job_cache_e
  * operation has been blocked for that long, do not wait.  The operation is freed here or, after
  * -ETIMEDOUT, by the thread.
  */
-static int call(struct file_thread *looks, struct call *c, char **ret, struct eddis_error *err)
+static int call(struct file_thread *reader, struct call *c, char **ret, struct eddis_error *err)
 {
     int64_t now_ns = clock_now_ns();
-    bool held = file_thread_held_ns(looks, now_ns) > PATIENCE_NS;
+    bool held = file_thread_held_ns(reader, now_ns) > PATIENCE_NS;
     int rc;
 
-    file_thread_add(looks, &c->task);
-    if (held || !file_thread_await(looks, &c->task, now_ns + PATIENCE_NS))
+    file_thread_add(reader, &c->task);
+    if (held || !file_thread_await(reader, &c->task, now_ns + PATIENCE_NS))
         return eddis_fail(err, -ETIMEDOUT, "the cache did not answer within %g s",
                           (double)PATIENCE_NS / CLOCK_S);
     rc = c->rc;
@@ -184,7 +184,7 @@ static int call(struct file_thread *looks, struct call *c, char **ret, struct ed
     return rc;
 }
 
-int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
+int job_cache_load(struct file_thread *reader, const struct job_cache_entry *e, int64_t age_ns,
                    char **ret)
 {
     struct call *c = make_call(CALL_LOAD, e, NULL, NULL);
@@ -192,21 +192,21 @@ int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, i
     if (!c)
         return -ENOENT;
     c->age_ns = age_ns;
-    return call(looks, c, ret, NULL);
+    return call(reader, c, ret, NULL);
 }
 
-int job_cache_store(struct file_thread *looks, const struct job_cache_entry *e, const char *text,
+int job_cache_store(struct file_thread *reader, const struct job_cache_entry *e, const char *text,
                     struct eddis_error *err)
 {
     struct call *c = make_call(CALL_STORE, e, text, err);
 
-    return c ? call(looks, c, NULL, err) : -ENOENT;
+    return c ? call(reader, c, NULL, err) : -ENOENT;
 }
 
-void job_cache_drop(struct file_thread *looks, const struct job_cache_entry *e)
+void job_cache_drop(struct file_thread *reader, const struct job_cache_entry *e)
 {
     struct call *c = make_call(CALL_DROP, e, NULL, NULL);
 
     if (c)
-        file_thread_add(looks, &c->task);
+        file_thread_add(reader, &c->task);
 }

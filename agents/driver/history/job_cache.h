@@ -30,16 +30,16 @@ struct job_cache_entry {
  * caller frees. Return 0; -ENOENT: there is none; -ETIMEDOUT: the cache does not answer; or another
  * negative errno. Blocks for half a second at most.
  */
-int job_cache_load(struct file_thread *looks, const struct job_cache_entry *e, int64_t age_ns,
+int job_cache_load(struct file_thread *reader, const struct job_cache_entry *e, int64_t age_ns,
                    char **ret);
 
 /* Replace the cache's entry e by text, a JSON object: atomically, in a file of mode 0600. Return 0
  * or a negative errno. Blocks for at most half a second.
  */
-int job_cache_store(struct file_thread *looks, const struct job_cache_entry *e, const char *text,
+int job_cache_store(struct file_thread *reader, const struct job_cache_entry *e, const char *text,
                     struct eddis_error *err);
 
 /* Delete the cache's entry e. The call does not wait for the deletion. */
-void job_cache_drop(struct file_thread *looks, const struct job_cache_entry *e);
+void job_cache_drop(struct file_thread *reader, const struct job_cache_entry *e);
 
 #endif

@@ -31,14 +31,14 @@ static char *key_of(const struct job *job)
 
 #define N(table) (sizeof table / sizeof *table)
 
-struct past_model past_model(struct file_thread *looks, const struct job *job)
+struct past_model past_model(struct file_thread *reader, const struct job *job)
 {
     cleanup_free char *key = key_of(job), *text = NULL;
     cleanup_json json_t *o = NULL;
     struct past_model m = { 0 };
 
     if (!key || job->profile.cache_ns == 0 ||
-        job_cache_load(looks, &(struct job_cache_entry){ "model", key }, job->profile.cache_ns,
+        job_cache_load(reader, &(struct job_cache_entry){ "model", key }, job->profile.cache_ns,
                        &text) < 0 ||
         json_parse(text, strlen(text), "the model's size", &o, NULL) < 0)
         return m;
@@ -50,7 +50,7 @@ struct past_model past_model(struct file_thread *looks, const struct job *job)
     return m;
 }
 
-int past_model_keep(struct file_thread *looks, const struct job *job,
+int past_model_keep(struct file_thread *reader, const struct job *job,
                     const struct past_model *model, struct eddis_error *err)
 {
     cleanup_free char *key = key_of(job), *text = NULL;
@@ -62,7 +62,7 @@ int past_model_keep(struct file_thread *looks, const struct job *job,
         fields_write(program_fields, N(program_fields), &model->program, o) < 0 ||
         !(text = json_text(o, false)))
         return 0; /* no memory: the next job measures it again */
-    return job_cache_store(looks, &(struct job_cache_entry){ "model", key }, text, err);
+    return job_cache_store(reader, &(struct job_cache_entry){ "model", key }, text, err);
 }
 
 /* ---- workers' times ---- */
@@ -211,7 +211,7 @@ static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, st
 /* Load the table *l, which is empty, from the cache.  Return the entry's JSON object, for the
  * caller to release; NULL: no usable entry, *l stays empty.
  */
-static json_t *load_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+static json_t *load_rows(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                          const struct kind *kind, struct past_rows *l)
 {
     cleanup_free char *key = times_key(job), *text = NULL;
@@ -219,7 +219,7 @@ static json_t *load_rows(struct file_thread *looks, const struct job *job, int64
     int64_t age_ns = job->profile.cache_ns;
 
     if (!key || model_bytes == 0 || age_ns == 0 ||
-        job_cache_load(looks, &(struct job_cache_entry){ kind->name, key }, age_ns, &text) < 0 ||
+        job_cache_load(reader, &(struct job_cache_entry){ kind->name, key }, age_ns, &text) < 0 ||
         json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0)
         return NULL;
     if (read_rows(o, model_bytes, kind, l) == 0) {
@@ -234,7 +234,7 @@ static json_t *load_rows(struct file_thread *looks, const struct job *job, int64
 /* Store a table in the cache, as a part of object o, which may have other members.  A NULL o counts
  * as no memory.  Return 0 or a negative error.
  */
-static int keep_rows(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+static int keep_rows(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      const struct kind *kind, json_t *o, const struct past_rows *l,
                      struct eddis_error *err)
 {
@@ -243,16 +243,16 @@ static int keep_rows(struct file_thread *looks, const struct job *job, int64_t m
     if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
         fields_write(kind->row, 1, l, o) < 0 || !(text = json_text(o, false)))
         return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
-    return job_cache_store(looks, &(struct job_cache_entry){ kind->name, key }, text, err);
+    return job_cache_store(reader, &(struct job_cache_entry){ kind->name, key }, text, err);
 }
 
 static const struct kind times_kind = { "times", &times_row,
                                         offsetof(struct planner_time, learnt_s) };
 
-void past_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+void past_times_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      struct past_times *ret)
 {
-    cleanup_json json_t *o = load_rows(looks, job, model_bytes, &times_kind, &ret->list);
+    cleanup_json json_t *o = load_rows(reader, job, model_bytes, &times_kind, &ret->list);
     struct planner_time *row = ret->list.row;
 
     for (int i = 0; o && i < ret->list.n; i++)
@@ -264,12 +264,12 @@ int past_times_set(struct past_times *l, const struct planner_time *row)
     return put_row(&times_kind, &l->list, row);
 }
 
-int past_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+int past_times_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                     const struct past_times *l, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object();
 
-    return keep_rows(looks, job, model_bytes, &times_kind, o, &l->list, err);
+    return keep_rows(reader, job, model_bytes, &times_kind, o, &l->list, err);
 }
 
 void past_times_fini(struct past_times *l)
@@ -294,10 +294,10 @@ static const struct field bounds_row =
 static const struct kind bounds_kind = { "memory", &bounds_row,
                                          offsetof(struct planner_bound, learnt_s) };
 
-void past_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+void past_memory_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                       struct past_memory *ret)
 {
-    cleanup_json json_t *o = load_rows(looks, job, model_bytes, &bounds_kind, &ret->list);
+    cleanup_json json_t *o = load_rows(reader, job, model_bytes, &bounds_kind, &ret->list);
 
     if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
         rows_fini(&ret->list);
@@ -350,14 +350,14 @@ void past_memory_measured(struct past_memory *l, const struct planner_bound *row
     }
 }
 
-int past_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      const struct past_memory *l, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object();
 
     if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
-    return keep_rows(looks, job, model_bytes, &bounds_kind, o, &l->list, err);
+    return keep_rows(reader, job, model_bytes, &bounds_kind, o, &l->list, err);
 }
 
 void past_memory_fini(struct past_memory *l)

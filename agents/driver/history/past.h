@@ -25,12 +25,12 @@ struct past_model {
 /* Load what earlier jobs recorded of the program's model. Return all members 0 if there is no
  * record.
  */
-struct past_model past_model(struct file_thread *looks, const struct job *job);
+struct past_model past_model(struct file_thread *reader, const struct job *job);
 
 /* Store the program's model in the cache for the next job. Return 0 or a negative errno. If memory
  * is lacking, nothing is stored, and 0 is returned.
  */
-int past_model_keep(struct file_thread *looks, const struct job *job,
+int past_model_keep(struct file_thread *reader, const struct job *job,
                     const struct past_model *model, struct eddis_error *err);
 
 /* An array of rows, one for each worker's key; each row begins with this planner_key. A zeroed
@@ -51,7 +51,7 @@ struct past_times {
  * If model_bytes is 0 (unknown), or the cache has no such times, *ret stays empty. *ret must be
  * zeroed; the caller frees it with past_times_fini.
  */
-void past_times_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+void past_times_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      struct past_times *ret);
 
 /* Add the row of a worker, or replace the row with the same key; the row's learnt_s becomes the
@@ -62,7 +62,7 @@ int past_times_set(struct past_times *l, const struct planner_time *row);
 /* Store the workers' times in the cache for the next job of the program, for a model of this size.
  * Return 0 or a negative errno.
  */
-int past_times_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+int past_times_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                     const struct past_times *l, struct eddis_error *err);
 
 /* Free the rows. */
@@ -77,7 +77,7 @@ struct past_memory {
 /* Load into *ret the workers' memory limits that earlier jobs measured, by the rules of
  * past_times_load.
  */
-void past_memory_load(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+void past_memory_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                       struct past_memory *ret);
 
 /* Record a worker's memory limit that a failure showed, with the present time. The new limit
@@ -106,7 +106,7 @@ void past_memory_measured(struct past_memory *l, const struct planner_bound *row
 /* Store the workers' memory limits in the cache for the next job of the program, for a model of
  * this size. Return 0 or a negative errno.
  */
-int past_memory_keep(struct file_thread *looks, const struct job *job, int64_t model_bytes,
+int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      const struct past_memory *l, struct eddis_error *err);
 
 /* Free the limits. */

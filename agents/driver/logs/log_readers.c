@@ -155,7 +155,7 @@ static void answer_here(struct log_readers *s, struct log_reader *k)
     r->log_readers = s;
     r->number = k->number = ++s->n_readings;
     r->a = (struct log_answer){ .rank = k->rank, .offset = k->offset };
-    file_thread_add(s->run->looks, &r->task);
+    file_thread_add(s->run->reader, &r->task);
 }
 
 /* ---- all requests ---- */

@@ -22,12 +22,13 @@ int metrics_next(struct metrics *f, const struct plan *plan, int64_t real_versio
     free(f->worker);
     f->worker = NULL;
     f->n_workers = 0;
-    f->plan = plan;
-    f->real_version = real_version;
+    f->plan = NULL;
     f->worker = calloc((size_t)plan->n_workers, sizeof *f->worker);
     if (!f->worker)
         return eddis_fail(err, -ENOMEM, "no memory for %d workers", plan->n_workers);
     f->n_workers = plan->n_workers;
+    f->plan = plan;
+    f->real_version = real_version;
     metrics_plans_begin(f);
     return 0;
 }
@@ -305,7 +306,7 @@ static double equal_rate(const struct metrics *f)
 /* End a generation whose program resumes by itself: count all its samples in the totals.  They are
  * corrected once the program reports the step at which it resumed.
  */
-static void end_told(struct metrics *f)
+static void end_reported(struct metrics *f)
 {
     const struct metrics_worker *first = furthest(f);
 
@@ -339,7 +340,7 @@ void metrics_end_generation(struct metrics *f, int64_t resume_step)
         return;
     ideal = ideal_rate(f, own_speed);
     if (metrics_spans_reported(f) && resume_step <= 0)
-        end_told(f);
+        end_reported(f);
     else
         end_counted(f, resume_step);
     /* Skip a generation in which a device's speed is still unknown: it was too short to matter. */
@@ -567,10 +568,11 @@ static double metric(const struct metrics *f, const char *name)
  */
 static int64_t all_steps(const struct metrics *f, const struct progress *p, int64_t done)
 {
-    bool told = metrics_spans_reported(f);
-    int64_t n = f->all_steps > 0 && (told || p->steps_total <= 0) ? f->all_steps : p->steps_total;
+    bool reported = metrics_spans_reported(f);
+    int64_t n =
+        f->all_steps > 0 && (reported || p->steps_total <= 0) ? f->all_steps : p->steps_total;
 
-    return told && done > n ? 0 : n;
+    return reported && done > n ? 0 : n;
 }
 
 /* Fill the numbers of steps, epochs and samples in the job's status, and whether the program stops

@@ -26,7 +26,7 @@ double metrics_spans_own_speed(const struct metrics_mark *from, const struct met
 bool metrics_spans_reported(const struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++)
-        if (f->worker[i].last.told)
+        if (f->worker[i].last.steps_only)
             return true;
     return f->printed;
 }
@@ -38,14 +38,14 @@ bool metrics_spans_reported(const struct metrics *f)
 static bool add_up(const struct metrics *f, metrics_spans_fn marks, int64_t *samples,
                    int64_t *longest_ns)
 {
-    bool told = metrics_spans_reported(f);
+    bool reported = metrics_spans_reported(f);
 
     *samples = *longest_ns = 0;
     for (int i = 0; i < f->n_workers; i++) {
         struct metrics_mark from, to;
         int64_t ns;
 
-        if (!f->worker[i].seen && told)
+        if (!f->worker[i].seen && reported)
             continue;
         if (!f->worker[i].seen)
             return false;

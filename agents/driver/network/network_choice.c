@@ -180,7 +180,7 @@ static const struct network_candidate *find_cached(struct network_choice *c, con
     for (int k = 0; age_ns > 0 && k < c->candidates.n; k++) {
         cleanup_free char *key = key_of(v, &c->candidates.network[k]);
 
-        if (key && job_cache_load(c->run->looks, &(struct job_cache_entry){ "network", key },
+        if (key && job_cache_load(c->run->reader, &(struct job_cache_entry){ "network", key },
                                   age_ns, &c->used.measured) == 0)
             return &c->candidates.network[k];
     }
@@ -249,7 +249,7 @@ static void keep(struct network_choice *c)
 
     if (c->key && c->used.measured && c->run->state.network != STATE_NETWORK_CACHED &&
         !c->run->wire.bytes_per_s &&
-        job_cache_store(c->run->looks, &(struct job_cache_entry){ "network", c->key },
+        job_cache_store(c->run->reader, &(struct job_cache_entry){ "network", c->key },
                         c->used.measured, &err) < 0)
         job_run_say(c->run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
@@ -260,7 +260,7 @@ static void keep(struct network_choice *c)
 static void forget(struct network_choice *c)
 {
     if (c->key)
-        job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
+        job_cache_drop(c->run->reader, &(struct job_cache_entry){ "network", c->key });
     free(c->used.measured);
     c->used.measured = NULL;
     c->used.check = (struct network_check){ 0 };
@@ -350,7 +350,7 @@ static void tick(void *self, int64_t now_ns)
     (void)now_ns;
     if (!c->run->wire.bytes_per_s || c->dropped || !c->key)
         return;
-    job_cache_drop(c->run->looks, &(struct job_cache_entry){ "network", c->key });
+    job_cache_drop(c->run->reader, &(struct job_cache_entry){ "network", c->key });
     c->dropped = true;
 }
 

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/model/network.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,33 +72,38 @@ void network_result_describe(struct run_network *used)
     network_free(n);
 }
 
-/* Add the network and the nodes' names to the network probe's results, and store them in *used;
- * without memory for the names *used is unchanged.
+/* Add the network and the nodes' names to the network probe's results, and store them in *used.
+ * Return 0, or -ENOMEM with *used unchanged.
  */
-static void measured(const struct job_run *r, struct network *n, struct run_network *used)
+static int measured(const struct job_run *r, struct network *n, struct run_network *used,
+                    struct eddis_error *err)
 {
+    char *text = NULL;
+
     (void)snprintf(n->network, sizeof n->network, "%s", used->subnet);
-    if (name_nodes(r, n) < 0)
-        return;
+    if (name_nodes(r, n) == 0)
+        text = network_text(n);
+    if (!text)
+        return eddis_fail(err, -ENOMEM, "no memory for the measurement of the network");
     free(used->measured);
-    used->measured = network_text(n);
+    used->measured = text;
     network_result_describe(used);
+    return 0;
 }
 
 bool network_result_take(struct job_run *r, const char *text, struct run_network *used)
 {
     struct eddis_error err = { 0 };
     struct network *n = NULL;
-    bool good = false;
+    int rc = network_parse(text, strlen(text), "the network probe", &n, &err);
+    bool good = rc == 0 && !n->failed[0];
 
-    if (network_parse(text, strlen(text), "the network probe", &n, &err) < 0)
-        state_network_failed(&r->state, err.text, clock_now_ns());
-    else if (n->failed[0])
+    if (rc == 0 && !good)
         failed(r, n);
-    else {
-        measured(r, n, used);
-        good = used->measured != NULL;
-    }
+    if (good)
+        rc = measured(r, n, used, &err);
+    if (rc < 0)
+        state_network_failed(&r->state, err.text, clock_now_ns());
     network_free(n);
-    return good;
+    return good && rc == 0;
 }

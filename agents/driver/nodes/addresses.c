@@ -200,22 +200,22 @@ static int add_names(struct found *f, const char **name, size_t n)
  * name, address or subnet of an interface) and be neither loopback nor IPv6 link-local.  "auto"
  * also excludes IPv4 link-local addresses and virtual interfaces.
  */
-static bool is_open(const struct interface *o, const char *wish)
+static bool is_open(const struct interface *o, const char *allowed)
 {
-    bool any = strcmp(wish, "auto") == 0, near;
+    bool any = strcmp(allowed, "auto") == 0, near;
     struct ip a;
 
     if (o->loopback || !ip_parse(o->address, &a))
         return false;
     near = ip_is_link_local(&a);
     return (any ? !near && !o->is_virtual : ip_is_v4(&a) || !near) &&
-           networks_wished(wish, o->name, o->address, o->prefix);
+           networks_allow(allowed, o->name, o->address, o->prefix);
 }
 
 /* Add this machine's addresses that match the user's request, IPv4 addresses first.  "auto" matches
  * every address that other machines could reach.  Return 0 or a negative error.
  */
-static int add_own(struct found *f, const char *wish, struct eddis_error *err)
+static int add_own(struct found *f, const char *allowed, struct eddis_error *err)
 {
     struct interface *list = calloc(MAX_INTERFACES, sizeof *list);
     int n = list ? interfaces_list(list, MAX_INTERFACES, err)
@@ -223,7 +223,7 @@ static int add_own(struct found *f, const char *wish, struct eddis_error *err)
 
     for (int six = 0; six < 2; six++)
         for (int i = 0; i < n; i++)
-            if ((strchr(list[i].address, ':') != NULL) == six && is_open(&list[i], wish))
+            if ((strchr(list[i].address, ':') != NULL) == six && is_open(&list[i], allowed))
                 add(f, list[i].address);
     free(list);
     return n < 0 ? n : 0;
@@ -267,7 +267,7 @@ static bool all_here(const struct job *job)
 int addresses_find(const struct job *job, char ret[HTTP_MAX_BASES][LISTENERS_ADDRESS],
                    struct eddis_error *err)
 {
-    const char *wish = job->communication.interface;
+    const char *allowed = job->communication.interface;
     struct found f = { .ret = ret };
     int rc = 0;
 
@@ -275,8 +275,8 @@ int addresses_find(const struct job *job, char ret[HTTP_MAX_BASES][LISTENERS_ADD
         add(&f, "127.0.0.1");
         return f.n;
     }
-    if (strcmp(wish, "auto") != 0)
-        rc = add_own(&f, wish, err);
+    if (strcmp(allowed, "auto") != 0)
+        rc = add_own(&f, allowed, err);
     if (rc == 0 && f.n == 0) {
         rc = add_nodes(&f, job);
         if (rc == -ENOMEM)

@@ -145,7 +145,7 @@ bool listeners_refused_at_node(struct listeners *d, const char *peer, int64_t n)
     int before = d->at_nodes.n_peers;
 
     http_rejections_add(&d->at_nodes, peer, n);
-    http_rejections_add(&d->told, peer, 0); /* the caller reports it */
+    http_rejections_add(&d->reported, peer, 0); /* the caller reports it */
     return d->at_nodes.n_peers > before;
 }
 
@@ -153,19 +153,19 @@ bool listeners_refusal(struct listeners *d, char *ret_peer, size_t size)
 {
     struct http_rejections now;
 
-    if (listeners_refused(d) == d->told.total)
+    if (listeners_refused(d) == d->reported.total)
         return false;
     collect(d, &now);
     for (int i = 0; i < now.n_peers; i++) {
-        int before = d->told.n_peers;
+        int before = d->reported.n_peers;
 
-        http_rejections_add(&d->told, now.peer[i].peer, 0);
-        if (d->told.n_peers == before) /* reported already, or beyond the table's size */
+        http_rejections_add(&d->reported, now.peer[i].peer, 0);
+        if (d->reported.n_peers == before) /* reported already, or beyond the table's size */
             continue;
         (void)snprintf(ret_peer, size, "%s", now.peer[i].peer);
         return true;
     }
-    d->told.total = now.total;
+    d->reported.total = now.total;
     return false;
 }
 

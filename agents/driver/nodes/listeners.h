@@ -46,7 +46,7 @@ struct listeners {
     char pin[HTTP_PIN_CHARS + 1];
     struct http_rejections at_nodes; /* rejected connections to mpirun and its daemons, by peer */
     /* peers that have been reported to the user, for all servers together */
-    struct http_rejections told;
+    struct http_rejections reported;
 };
 
 /* Open the HTTP servers for agents and people. *d must be zeroed; listeners_close is needed even on

@@ -314,16 +314,16 @@ static int64_t newest_reported(const struct progress *p)
 
 bool plan_versions_knows(struct plan_versions *s, const struct progress *p)
 {
-    int64_t told = newest_reported(p);
+    int64_t reported = newest_reported(p);
 
-    if (told <= s->plans.newest)
+    if (reported <= s->plans.newest)
         return true;
     if (!s->refused) {
         s->refused = true;
         job_run_sayf(s->run, JOB_EVENT_SAY, -1, p->rank,
                      "rank %d reports plan version %" PRId64 ", but the newest is %" PRId64
                      "; its metrics are ignored",
-                     p->rank, told, s->plans.newest);
+                     p->rank, reported, s->plans.newest);
     }
     return false;
 }

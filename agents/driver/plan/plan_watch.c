@@ -74,7 +74,7 @@ void plan_watch_keep(struct plan_watch *w)
 }
 
 /* Re-plans that are reported one by one; further ones are counted only. */
-enum { REPLANS_TOLD = 5 };
+enum { REPLANS_REPORTED = 5 };
 
 enum { NETWORKS_TOLD = 6 }; /* changes of the network that the user is shown; later: events only */
 
@@ -91,7 +91,7 @@ static const char *gain_text(double gain, char *ret, size_t size)
     return ret;
 }
 
-/* Print that a new plan is in force once its first step is known: REPLANS_TOLD times with the
+/* Print that a new plan is in force once its first step is known: REPLANS_REPORTED times with the
  * change, then once that later re-plans are only counted.
  */
 static void report_replan(struct plan_watch *w, const struct progress *p)
@@ -99,9 +99,10 @@ static void report_replan(struct plan_watch *w, const struct progress *p)
     const struct plan *now = w->published->plans.plan;
     char text[400], gain[48];
 
-    if (!now || now->version != p->plan_version || !now->change[0] || w->told > REPLANS_TOLD)
+    if (!now || now->version != p->plan_version || !now->change[0] ||
+        w->n_reported > REPLANS_REPORTED)
         return;
-    if (w->told++ < REPLANS_TOLD)
+    if (w->n_reported++ < REPLANS_REPORTED)
         (void)snprintf(text, sizeof text, "re-planned from step %" PRId64 ": %s%s", p->plan_since,
                        now->change, gain_text(now->gain, gain, sizeof gain));
     else
@@ -282,7 +283,7 @@ static void tell_alone(struct plan_watch *w)
 static void replan(struct plan_watch *w, int64_t now_ns)
 {
     struct run_plans *all = &w->published->plans;
-    struct replan_proposal wish;
+    struct replan_proposal proposal;
     struct eddis_error err = { 0 };
     struct planner_history history;
     struct plan *p;
@@ -293,12 +294,12 @@ static void replan(struct plan_watch *w, int64_t now_ns)
     watch_memory(w);
     if (w->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
-    if (!replanner_decide(&w->replan, now_ns, &wish)) {
+    if (!replanner_decide(&w->replan, now_ns, &proposal)) {
         tell_alone(w);
         return;
     }
     history_fill(w->history, &history);
-    p = replanner_plan(&w->replan, all->plan, &history, &wish);
+    p = replanner_plan(&w->replan, all->plan, &history, &proposal);
     if (!p)
         return;
     if (plan_versions_replace(w->published, p, &err) < 0) {

@@ -24,7 +24,7 @@ struct plan_watch {
     bool length_known;          /* the program of this generation has reported the job's length */
     int64_t replan_ns;          /* time from which the next re-plan may be decided */
     bool alone_reported;        /* the user was told that one worker alone would be faster */
-    int told;                   /* number of re-plans reported to the user, in all generations */
+    int n_reported;             /* number of re-plans reported to the user, in all generations */
     int networks_reported; /* number of network changes reported to the user, in all generations */
     double network_bytes_per_s; /* bandwidth in the last reported network change; 0: none */
 };

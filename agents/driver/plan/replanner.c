@@ -249,16 +249,16 @@ static struct planner_worker *learnt_workers(const struct replanner *r, const st
  */
 static struct plan *plan_again(struct replanner *r, const struct plan *p,
                                const struct planner_history *history,
-                               const struct replan_proposal *wish, struct eddis_error *err)
+                               const struct replan_proposal *proposal, struct eddis_error *err)
 {
-    cleanup_free struct planner_worker *w = learnt_workers(r, p, wish->batch);
+    cleanup_free struct planner_worker *w = learnt_workers(r, p, proposal->batch);
     struct plan *again = NULL;
 
     if (!w)
         eddis_fail(err, -ENOMEM, "no memory for a plan");
-    else if (planner_again(r->run->o->job, p, w, wish->period, history, &again, err) == 0) {
-        again->gain = 1 + wish->gain;
-        (void)snprintf(again->change, sizeof again->change, "%s", wish->reason);
+    else if (planner_again(r->run->o->job, p, w, proposal->period, history, &again, err) == 0) {
+        again->gain = 1 + proposal->gain;
+        (void)snprintf(again->change, sizeof again->change, "%s", proposal->reason);
     }
     return again;
 }
@@ -271,10 +271,10 @@ bool replanner_decide(struct replanner *r, int64_t now_ns, struct replan_proposa
 
 struct plan *replanner_plan(struct replanner *r, const struct plan *p,
                             const struct planner_history *history,
-                            const struct replan_proposal *wish)
+                            const struct replan_proposal *proposal)
 {
     struct eddis_error err = { 0 };
-    struct plan *again = plan_again(r, p, history, wish, &err);
+    struct plan *again = plan_again(r, p, history, proposal, &err);
 
     if (!again)
         job_run_say(r->run, JOB_EVENT_NOTE, -1, -1, err.text);

@@ -68,12 +68,12 @@ void replanner_agreed(struct replanner *r, int64_t version, int64_t now_ns);
  */
 bool replanner_decide(struct replanner *r, int64_t now_ns, struct replan_proposal *ret);
 
-/* Return a new plan, which replaces p, from the proposal `wish`; the caller frees it. NULL: it
+/* Return a new plan, which replaces p, from `proposal`; the caller frees it. NULL: it
  * failed, and the error is recorded as an event.
  */
 struct plan *replanner_plan(struct replanner *r, const struct plan *p,
                             const struct planner_history *history,
-                            const struct replan_proposal *wish);
+                            const struct replan_proposal *proposal);
 
 /* Check whether p has relative times and all its workers have done more than METRICS_WINDOW steps,
  * so that times in seconds are known.

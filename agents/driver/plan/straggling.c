@@ -55,8 +55,8 @@ void straggling_end(struct straggling *s)
 {
     stragglers_free(s->found);
     s->found = NULL;
-    free(s->told);
-    s->told = NULL;
+    free(s->steps);
+    s->steps = NULL;
     s->n_workers = s->n_reporting = 0;
 }
 
@@ -67,19 +67,19 @@ void straggling_end(struct straggling *s)
  */
 static bool make_windows(struct straggling *s)
 {
-    if (!s->told)
-        s->told = calloc((size_t)s->n_workers, sizeof *s->told);
-    for (int i = 0; s->told && s->n_reporting == 0 && i < s->n_workers; i++)
-        step_window_init(&s->told[i]);
-    return s->told != NULL;
+    if (!s->steps)
+        s->steps = calloc((size_t)s->n_workers, sizeof *s->steps);
+    for (int i = 0; s->steps && s->n_reporting == 0 && i < s->n_workers; i++)
+        step_window_init(&s->steps[i]);
+    return s->steps != NULL;
 }
 
 /* Add the steps since the last report of a worker that reports only step numbers to its window,
  * each with their mean time, which counts entirely as the worker's own.  Once all workers have
  * reported, write the window's medians to *ret and return true; otherwise return false.
  */
-static bool take_told(struct straggling *s, int64_t plan, const struct progress *p,
-                      struct step_metrics *ret)
+static bool take_reported(struct straggling *s, int64_t plan, const struct progress *p,
+                          struct step_metrics *ret)
 {
     int64_t n = p->recent_steps < STEP_WINDOW_MAX ? p->recent_steps : STEP_WINDOW_MAX;
     struct step_window *w;
@@ -87,7 +87,7 @@ static bool take_told(struct straggling *s, int64_t plan, const struct progress 
 
     if (n <= 0 || p->rank < 0 || p->rank >= s->n_workers || !make_windows(s))
         return false;
-    w = &s->told[p->rank];
+    w = &s->steps[p->rank];
     s->n_reporting += w->last < 0;
     step_s = (double)p->recent.total_ns / (double)p->recent_steps / CLOCK_S;
     for (int64_t i = p->steps_done - n; i < p->steps_done; i++)
@@ -123,14 +123,14 @@ static void take_step(struct straggling *s, const struct progress *p, int peer)
 void straggling_progress(struct straggling *s, const struct plan *in_force,
                          const struct progress *p, const struct time_model *model, int peer)
 {
-    struct step_metrics told = { 0 };
+    struct step_metrics reported = { 0 };
 
     if (!s->found)
         return;
-    if (!p->told)
+    if (!p->steps_only)
         stragglers_take(s->found, p->rank, &p->metrics, p->queued_s, model);
-    else if (take_told(s, in_force->version > 0 ? in_force->version : 1, p, &told))
-        stragglers_take(s->found, p->rank, &told, NAN, model);
+    else if (take_reported(s, in_force->version > 0 ? in_force->version : 1, p, &reported))
+        stragglers_take(s->found, p->rank, &reported, NAN, model);
     stragglers_take_loss(s->found, p->rank, in_force->worker[p->rank].kind, &p->core_loss);
     take_step(s, p, peer);
 }
@@ -201,14 +201,14 @@ static int input_text(const struct straggler *w, char *ret, size_t size)
 static int compute_text(const struct straggler *w, char *ret, size_t size)
 {
     char lost[LOSS], queued[SHARE] = "";
-    bool told = loss_text(w, lost, sizeof lost);
+    bool has_loss = loss_text(w, lost, sizeof lost);
 
     if (isfinite(w->queued_part))
         (void)snprintf(queued, sizeof queued,
                        ", and for %.0f %% of that time its main thread waits for a processor%s",
                        100 * w->queued_part,
-                       w->cause == STRAGGLER_PROCESSOR && !told ? ", which other programs use"
-                                                                : "");
+                       w->cause == STRAGGLER_PROCESSOR && !has_loss ? ", which other programs use"
+                                                                    : "");
     return snprintf(ret, size, "it takes %.3g ms a step instead of %.3g%s%s", 1e3 * w->own_s,
                     1e3 * w->usual_s, queued, lost);
 }
@@ -231,12 +231,12 @@ static void cause_text(const struct straggler *w, char (*node)[256], char *ret)
                        1e3 * w->waited_s);
 }
 
-/* Describe a worker's share of the batch; ret has SHARE bytes.  told: the program divides its data
- * itself.
+/* Describe a worker's share of the batch; ret has SHARE bytes.  divides: the program divides its
+ * data itself.
  */
-static void share_text(const struct straggler *w, int64_t batch, bool told, char *ret)
+static void share_text(const struct straggler *w, int64_t batch, bool divides, char *ret)
 {
-    if (told)
+    if (divides)
         (void)snprintf(ret, SHARE, "the program divides its data itself");
     else if (w->usual_count > 0 && batch != w->usual_count)
         (void)snprintf(ret, SHARE, "it gets %" PRId64 " samples instead of %" PRId64, batch,
@@ -259,7 +259,7 @@ static const char *before_text(const struct straggler *w)
 static void tell_all(struct straggling *s, const struct straggler *w)
 {
     char lost[LOSS];
-    bool told = loss_text(w, lost, sizeof lost);
+    bool has_loss = loss_text(w, lost, sizeof lost);
     enum job_event type;
 
     s->n_all += !w->over;
@@ -270,20 +270,20 @@ static void tell_all(struct straggling *s, const struct straggler *w)
         job_run_sayf(s->run, type, -1, -1,
                      "most workers take %.1f times as long as %s%s%s%s, so no single worker is "
                      "reported as slow",
-                     w->times, before_text(w), told ? " (" : "", lost + (told ? strlen("; ") : 0),
-                     told ? ")" : "");
+                     w->times, before_text(w), has_loss ? " (" : "",
+                     lost + (has_loss ? strlen("; ") : 0), has_loss ? ")" : "");
     s->run->status.all_slow_times = w->over ? NAN : w->times;
 }
 
-/* Describe a slow or recovered worker, without its name; ret has SAYS bytes. told: the program
+/* Describe a slow or recovered worker, without its name; ret has SAYS bytes. divides: the program
  * divides its data itself.
  */
-static void says_text(const struct straggler *w, const struct plan *p, bool told, char *ret)
+static void says_text(const struct straggler *w, const struct plan *p, bool divides, char *ret)
 {
     char cause[CAUSE], share[SHARE];
 
     cause_text(w, p->node, cause);
-    share_text(w, p->worker[w->rank].batch, told, share);
+    share_text(w, p->worker[w->rank].batch, divides, share);
     if (w->over)
         (void)snprintf(ret, SAYS, "has been as fast as before since step %" PRId64 "; %s", w->since,
                        share);
@@ -323,7 +323,7 @@ void straggling_report(struct straggling *s, const struct plan *p, const int *ag
             tell_all(s, &w);
             continue;
         }
-        says_text(&w, p, s->told != NULL, says);
+        says_text(&w, p, s->steps != NULL, says);
         job_run_sayf(s->run, w.over ? JOB_EVENT_STRAGGLER_OVER : JOB_EVENT_STRAGGLER,
                      agent[of->node], w.rank, "rank %d on %.255s %s", w.rank, p->node[of->node],
                      says);

@@ -13,7 +13,7 @@ struct straggling {
     struct stragglers *found; /* the detector; NULL: no generation */
     int n_all;                /* number of times that most workers were slow at the same time */
     /* For programs that only report step numbers: steps between two reports */
-    struct step_window *told;   /* [n_workers] steps; NULL: no worker has reported a step number */
+    struct step_window *steps;  /* [n_workers] steps; NULL: no worker has reported a step number */
     int n_workers, n_reporting; /* number of workers; number of workers that have reported a step */
 };
 

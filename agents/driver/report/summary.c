@@ -22,7 +22,7 @@
 /* ---- waiting for files ---- */
 
 /* Time limits for the reads and writes that are pending: without a signal, and after one. */
-static const int64_t wait_ns = 10 * CLOCK_S, hurry_ns = CLOCK_S;
+static const int64_t wait_ns = 10 * CLOCK_S, signalled_ns = CLOCK_S;
 
 /* How long to wait for files. */
 struct patience {
@@ -33,10 +33,10 @@ struct patience {
 /* If a signal has come, let the wait end in one second at the latest: the user does not want to
  * wait, and a folder that answers needs less.  SIGCONT does not count; it comes after Ctrl-Z.
  */
-static void hurry(struct patience *p)
+static void shorten(struct patience *p)
 {
     struct signalfd_siginfo i;
-    int64_t soon_ns = clock_now_ns() + hurry_ns;
+    int64_t soon_ns = clock_now_ns() + signalled_ns;
 
     while (p->signals >= 0 && read(p->signals, &i, sizeof i) == sizeof i)
         if (i.ssi_signo != SIGCONT && soon_ns < p->end_ns)
@@ -54,7 +54,7 @@ static void wait_for(struct patience *p, struct file_thread *t)
     while (!file_thread_idle(t) && clock_now_ns() < p->end_ns) {
         (void)poll(fds, 2, clock_poll_ms(p->end_ns));
         file_thread_turn(t);
-        hurry(p);
+        shorten(p);
     }
     file_thread_turn(t);
 }
@@ -230,13 +230,13 @@ void summary_report(struct job_report *t, int signals)
 
     checkpoint_end(t->run, &no_parts);
     checkpoint_newest(t->run, take_found, &newest);
-    wait_for(&p, t->run->looks);
+    wait_for(&p, t->run->reader);
     if (!no_parts)
         checkpoint_end_give_up(t->run);
     state_checkpoint_seen(&t->run->state, newest.step);
     record(t, &newest);
-    if (p.end_ns < clock_now_ns() + hurry_ns) /* maybe another file system */
-        p.end_ns = clock_now_ns() + hurry_ns;
+    if (p.end_ns < clock_now_ns() + signalled_ns) /* maybe another file system */
+        p.end_ns = clock_now_ns() + signalled_ns;
     wait_for(&p, t->run->records);
     t->run->status.folder_hangs = journal_give_up(&t->run->journal) < 0;
     say_gaps(t);

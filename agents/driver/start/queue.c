@@ -204,10 +204,10 @@ static void keeper_answers(struct starter *s, int host)
     }
     set_stage(s, p, START_UP);
     if (p->ops->is_shared) {
-        session->told = true;
+        session->input_sent = true;
         steps_answered(s, p->step);
     } else if (!session->input) {
-        session->told = true;
+        session->input_sent = true;
         session_wipe_input(session);
     } else if (queue_watch(s, host, START_WATCH_TO, session->to, EPOLLOUT) < 0) {
         session_wipe_input(session);
@@ -335,7 +335,7 @@ static void process_ended(struct starter *s, int host, int64_t now_ns)
         return; /* we killed the process and reported that; the host may be queued again already */
     else if (p->stage == START_LEAVING && *p->session.words)
         say_left(s, host, code);
-    else if (p->session.told && p->ops->is_cut && p->ops->is_cut(status))
+    else if (p->session.input_sent && p->ops->is_cut && p->ops->is_cut(status))
         say_cut(s, host, code, &p->session);
     else
         say_end(s, host, code, WIFSIGNALED(status));
@@ -466,7 +466,7 @@ void starter_abandon(struct starter *s)
     for (int i = 0; i < s->n; i++) {
         struct start_node *p = &s->node[i];
 
-        if (!is_waited_for(p) || (p->stage == START_UP && p->session.told))
+        if (!is_waited_for(p) || (p->stage == START_UP && p->session.input_sent))
             continue;
         if (p->ops->logs_in)
             kill_process(p);

@@ -35,7 +35,7 @@ int session_renew(struct session *p, const char *input, struct eddis_error *err)
         return eddis_fail(err, -ENOMEM, "no memory to start an agent");
     p->input_n = input ? strlen(input) : 0;
     p->input_at = 0;
-    p->told = false;
+    p->input_sent = false;
     p->words[0] = p->said[0] = '\0';
     return 0;
 }
@@ -224,7 +224,7 @@ void session_write(struct session *p)
             break; /* the process has ended, as its pidfd will show */
         p->input_at += (size_t)n;
     }
-    p->told = n >= 0;
+    p->input_sent = n >= 0;
     session_wipe_input(p);
 }
 

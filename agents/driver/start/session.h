@@ -29,7 +29,7 @@ struct session {
     /* data for the process's standard input, owned; NULL: none, or written and wiped */
     char *input;
     size_t input_n, input_at;      /* length of `input`; number of bytes written so far */
-    bool told;                     /* the input has been written */
+    bool input_sent;               /* the input has been written */
     bool awaited;                  /* the supervisor has not printed its version yet */
     char version[SESSION_VERSION]; /* version of the supervisor; "": not known yet */
     char line[SESSION_LINE];       /* the first line_n bytes of a line that is not complete yet */

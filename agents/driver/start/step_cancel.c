@@ -14,7 +14,7 @@ enum { SAID_MAX = 512 }; /* bytes of scancel's output that are read, with a fina
 
 void step_cancel_init(struct step_cancel *c)
 {
-    *c = (struct step_cancel){ .told = -1 };
+    *c = (struct step_cancel){ .output = -1 };
 }
 
 int step_cancel_begin(struct step_cancel *c, char *const *argv, char *const *envp)
@@ -24,7 +24,7 @@ int step_cancel_begin(struct step_cancel *c, char *const *argv, char *const *env
     };
     int rc;
 
-    w.err = c->told = memfd_create("eddis-cancel", MFD_CLOEXEC);
+    w.err = c->output = memfd_create("eddis-cancel", MFD_CLOEXEC);
     rc = spawn_start(&w, &c->pid, NULL);
     if (rc < 0)
         step_cancel_fini(c);
@@ -43,8 +43,8 @@ bool step_cancel_is_over(struct step_cancel *c, bool (*is_over)(const char *said
     c->pid = 0;
     if (got < 0 || spawn_exit_code(status) == 0)
         return true;
-    if (c->told >= 0)
-        n = pread(c->told, said, sizeof said - 1, 0);
+    if (c->output >= 0)
+        n = pread(c->output, said, sizeof said - 1, 0);
     said[n > 0 ? n : 0] = '\0';
     c->refused = !is_over || !is_over(said);
     return true;
@@ -56,7 +56,7 @@ void step_cancel_fini(struct step_cancel *c)
 
     if (c->pid > 0)
         (void)spawn_stop(c->pid, now, 1, NULL, NULL);
-    if (c->told >= 0)
-        (void)close(c->told);
+    if (c->output >= 0)
+        (void)close(c->output);
     step_cancel_init(c);
 }

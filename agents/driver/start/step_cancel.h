@@ -9,7 +9,7 @@
 /* A running or finished request to end a step */
 struct step_cancel {
     pid_t pid;    /* process of the program; 0: it does not run */
-    int told;     /* memfd with the program's output; -1: none */
+    int output;   /* memfd with the program's output; -1: none */
     bool refused; /* the program failed or was killed */
 };
 

@@ -20,8 +20,10 @@ int state_init(struct state *s, const struct state_options *o, int64_t now_ns,
                          .lost_usable = -1,
                          .exit_code = -1 };
     s->agent = calloc((size_t)o->n_agents, sizeof *s->agent);
-    if (!s->agent || state_queue_init(&s->queue) < 0)
+    if (!s->agent || state_queue_init(&s->queue) < 0) {
+        state_fini(s);
         return eddis_fail(err, -ENOMEM, "no memory for %d agents", o->n_agents);
+    }
     state_go(s, STATE_PHASE_REGISTER, now_ns);
     return 0;
 }
@@ -163,7 +165,7 @@ static void note_place(struct state *s, int agent, const struct event *e, int64_
     if (!state_has_rank(s, agent, e->rank))
         return;
     r = &s->rank[e->rank];
-    r->looked = true;
+    r->answered = true;
     (void)snprintf(r->where, sizeof r->where, "%s", e->text ? e->text : "");
     r->place = e->code;
     if (s->look_ns)

@@ -2,6 +2,8 @@
 /* state_end.c - stops a generation, and begins what follows: the next one, or the job's end */
 #include "state_impl.h"
 
+#include "lib/base/text.h"
+
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -175,6 +177,8 @@ static int pause_s(struct state *s)
  */
 static void enter_regroup(struct state *s, int64_t now_ns)
 {
+    static const char in_vain[] = TEXT_OF(RECOVERY_STARTS) " nodes were lost in a row "
+                                                           "without a new checkpoint in between";
     int pause = pause_s(s);
 
     count_failure(s, now_ns);
@@ -184,7 +188,7 @@ static void enter_regroup(struct state *s, int64_t now_ns)
     s->regroup_ns = now_ns + (pause > REGROUP_S ? pause : REGROUP_S) * CLOCK_S;
     state_go(s, STATE_PHASE_REGROUP, now_ns);
     if (recovery_losses_end(s->losses_in_vain, s->resume_step >= 0)) {
-        state_give_up(s, "10 nodes were lost in a row without a new checkpoint in between", now_ns);
+        state_give_up(s, in_vain, now_ns);
         return;
     }
     if (pause > 1)

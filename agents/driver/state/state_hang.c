@@ -77,7 +77,7 @@ static int64_t min_known(int64_t a, int64_t b)
  */
 static bool has_stepped(const struct progress *p)
 {
-    return p->steps_here > 0 || (p->told && p->steps_done > 0);
+    return p->steps_here > 0 || (p->steps_only && p->steps_done > 0);
 }
 
 /* Copy the progress page that a rank's agent reported into the rank's record.  If it shows the
@@ -97,19 +97,19 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     if (r->still_ns < 0)
         r->still_ns = in->now_ns - r->moved_ns;
     state_lives(s, in->now_ns);
-    s->any_page = s->any_page || (p->phase >= 0 && !p->told);
-    s->any_reported = s->any_reported || p->told;
+    s->any_page = s->any_page || (p->phase >= 0 && !p->steps_only);
+    s->any_reported = s->any_reported || p->steps_only;
     s->models = s->models || p->models.found != MODEL_CHECK_ALIKE;
     r->steps = p->steps_done;
     r->phase = p->phase;
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
-    r->told = p->told;
+    r->steps_only = p->steps_only;
     r->trained = p->trained;
     if (p->ended && !r->ended)
         r->ended_ns = in->now_ns;
     r->ended = p->ended;
     r->page_ns = in->now_ns;
-    r->will_step = p->told || p->steps_total > 0 || p->model_bytes > 0;
+    r->will_step = p->steps_only || p->steps_total > 0 || p->model_bytes > 0;
     r->at_once = p->at_once;
     r->waits_for = p->waits_for < s->n_ranks && p->waits_for != p->rank ? p->waits_for : -1;
     if (has_stepped(p) && !r->stepped) {
@@ -367,10 +367,10 @@ static void add_state(const struct state *s, int rank, bool all_wait, char *ret,
 {
     const struct state_rank *r = &s->rank[rank];
 
-    if (r->phase >= 0 && !(r->told && r->where[0]))
+    if (r->phase >= 0 && !(r->steps_only && r->where[0]))
         text_append(ret, size, ", %s", doing(r->phase));
     add_waiting(s, rank, all_wait, ret, size);
-    if (r->told || r->phase < 0 || r->place != STATE_PLACE_UNKNOWN)
+    if (r->steps_only || r->phase < 0 || r->place != STATE_PLACE_UNKNOWN)
         add_place(s, rank, ret, size);
 }
 
@@ -459,7 +459,7 @@ static int find_quiet(const struct state *s)
 
         if (r->exited)
             continue;
-        if (!r->quiet || (r->phase >= 0 && (!r->told || r->steps > 0)))
+        if (!r->quiet || (r->phase >= 0 && (!r->steps_only || r->steps > 0)))
             return -1;
         if (longest < 0 || r->quiet_ns < s->rank[longest].quiet_ns)
             longest = i;
@@ -556,10 +556,10 @@ static void alone_text(const struct state *s, int rank, int behind, char *ret, s
 /* Check whether the location of each running rank is known, or its agent is lost.  Return true too
  * if patience_ns has passed since the order.
  */
-static bool all_looked(const struct state *s, int64_t now_ns)
+static bool all_located(const struct state *s, int64_t now_ns)
 {
     for (int r = 0; r < s->n_ranks; r++)
-        if (!s->rank[r].exited && !s->rank[r].looked && !s->agent[s->rank[r].agent].lost)
+        if (!s->rank[r].exited && !s->rank[r].answered && !s->agent[s->rank[r].agent].lost)
             return now_ns - s->look_ns >= patience_ns;
     return true;
 }
@@ -568,19 +568,19 @@ static bool all_looked(const struct state *s, int64_t now_ns)
  * asked since the hang was found, clear what is known of locations, queue ACTION_LOOK and return
  * false.
  */
-static bool looked(struct state *s, int64_t now_ns)
+static bool is_located(struct state *s, int64_t now_ns)
 {
     if (!s->look_ns) {
         s->look_ns = now_ns;
         for (int r = 0; r < s->n_ranks; r++) {
-            s->rank[r].looked = false;
+            s->rank[r].answered = false;
             s->rank[r].place = STATE_PLACE_UNKNOWN;
             s->rank[r].where[0] = '\0';
         }
         state_push(s, ACTION_LOOK);
         return false;
     }
-    return all_looked(s, now_ns);
+    return all_located(s, now_ns);
 }
 
 /* Fill in which rank is blamed for a hang, and since when. found: the rank that stands still. */
@@ -627,9 +627,9 @@ void state_hang_look(struct state *s, const struct state_input *in)
         found = first ? find_first(s, &all_wait, in->now_ns) : find(s, &all_wait);
     if (found < 0)
         s->look_ns = 0; /* there is no hang, or it has passed */
-    if (found < 0 || !looked(s, in->now_ns))
+    if (found < 0 || !is_located(s, in->now_ns))
         return;
-    r = quiet < 0 && s->rank[found].told && elsewhere(s) >= 0 ? elsewhere(s) : found;
+    r = quiet < 0 && s->rank[found].steps_only && elsewhere(s) >= 0 ? elsewhere(s) : found;
     blame(s, r, found, in->now_ns, &f);
     if (quiet >= 0)
         f.since_ns = s->rank[r].quiet_ns;

@@ -70,12 +70,12 @@ struct state_rank {
     bool ended;      /* the rank has ended its steps by itself, and waits for the other ranks */
     int64_t ended_ns; /* time at which `ended` was first reported; 0: never */
     int64_t page_ns;  /* time at which the last progress page arrived; 0: none has */
-    bool told;        /* the rank reports only the numbers of its steps */
+    bool steps_only;  /* the rank reports only the numbers of its steps */
     int waits_for;    /* rank for which this rank waits; -1: none known */
     int64_t still_ns; /* time without a new step or phase, at the last report */
     bool quiet;       /* the rank has no progress page, and neither prints nor computes ... */
     int64_t quiet_ns; /* ... since this time */
-    bool looked;      /* the agent has answered ORDER_LOOK for the rank ... */
+    bool answered;    /* the agent has answered ORDER_LOOK for the rank ... */
     char where[256]; /* ... with this description of its location, "it waits in ..."; "": unknown */
     int place;       /* ... and with this kind of location, enum state_place */
     /* time at which the rank's steps or phase last changed, by this machine's clock */

@@ -117,8 +117,8 @@ static bool any_left(const struct state *s)
  */
 static bool has_to_save(const struct state *s)
 {
-    return any_steps(s) && !state_any_rank(s, offsetof(struct state_rank, told)) && !any_left(s) &&
-           !is_recovering(s);
+    return any_steps(s) && !state_any_rank(s, offsetof(struct state_rank, steps_only)) &&
+           !any_left(s) && !is_recovering(s);
 }
 
 /* Check whether no step is left, and some ranks only have to end, such as one that saves the final

@@ -123,7 +123,7 @@ static bool starts(const char *line, size_t n, size_t at, const char *word)
     return n >= at + len && memcmp(line + at, word, len) == 0;
 }
 
-/* Check whether a line is a C++ stack frame, of which libraries append tens to a message. */
+/* Check whether a line is a C++ stack frame. Libraries append tens of them to a message. */
 static bool is_of_cxx(const char *line, size_t n)
 {
     return starts(line, n, prefix_of(line, n), "frame #");

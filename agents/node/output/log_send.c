@@ -18,21 +18,21 @@ struct part {
 enum { PARTS = 3 };
 
 /* A request for a log, and its progress. */
-struct wish {
-    struct log_wish w;
+struct request {
+    struct log_request w;
     struct log_files files; /* open from begin() until all chunks were taken */
     struct part part[PARTS];
     int n_parts, at;      /* number of parts; index of the part being sent */
     int64_t done;         /* bytes of that part taken so far */
     int64_t offset;       /* offset of the next chunk in the whole text */
     bool begun, ended;    /* the parts were chosen; all chunks were taken */
-    bool told;            /* log_send_done has returned it */
+    bool reported;        /* log_send_done has returned it */
     bool arrived, partly; /* all chunks have arrived; some bytes were left out or rejected */
     int error;            /* negative errno: no file could be read; 0: none */
 };
 
 struct log_send {
-    struct wish *wish[LOG_SEND_WISHES];
+    struct request *request[LOG_SEND_REQUESTS];
     int n, at;     /* number of requests; index of the request being sent */
     int n_arrived; /* requests before this index have arrived or failed */
 };
@@ -43,7 +43,7 @@ struct log_send *log_send_new(void)
 }
 
 /* Close the files of a request, and free it and its paths. */
-static void free_wish(struct wish *w)
+static void free_request(struct request *w)
 {
     log_files_close(&w->files);
     log_files_free_paths(w->w.paths);
@@ -53,35 +53,37 @@ static void free_wish(struct wish *w)
 void log_send_close(struct log_send *s)
 {
     for (int i = 0; s && i < s->n; i++) {
-        struct wish *w = s->wish[i];
+        struct request *w = s->request[i];
         bool remove = w->w.remove && w->arrived && !w->partly && !w->error;
 
         for (int k = 0; k < LOG_FILES && remove && w->w.paths[k]; k++)
             (void)unlink(w->w.paths[k]);
-        free_wish(w);
+        free_request(w);
     }
     free(s);
 }
 
-int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct eddis_error *err)
+int log_send_add_take(struct log_send *s, const struct log_request *request,
+                      struct eddis_error *err)
 {
-    struct wish *w = calloc(1, sizeof *w), copy = { .w = *wish, .files = LOG_FILES_NONE };
+    struct request *w = calloc(1, sizeof *w), copy = { .w = *request, .files = LOG_FILES_NONE };
     int rc = 0;
 
     /* To make room, drop finished requests that remove no files, such as those of users who read a
      * log.
      */
-    for (int i = 0; w && s->n == LOG_SEND_WISHES && i < s->n_arrived; i++)
-        if (!s->wish[i]->w.remove && s->wish[i]->told) {
-            free_wish(s->wish[i]);
-            memmove(&s->wish[i], &s->wish[i + 1], (size_t)(s->n - i - 1) * sizeof *s->wish);
+    for (int i = 0; w && s->n == LOG_SEND_REQUESTS && i < s->n_arrived; i++)
+        if (!s->request[i]->w.remove && s->request[i]->reported) {
+            free_request(s->request[i]);
+            memmove(&s->request[i], &s->request[i + 1],
+                    (size_t)(s->n - i - 1) * sizeof *s->request);
             s->n--;
             s->at--;
             s->n_arrived--;
         }
     if (!w)
         rc = eddis_fail(err, -ENOMEM, "no memory for a log");
-    else if (s->n == LOG_SEND_WISHES)
+    else if (s->n == LOG_SEND_REQUESTS)
         rc = eddis_fail(err, -EBUSY, "%d logs are already being sent", s->n);
     if (rc < 0) {
         log_files_free_paths(copy.w.paths);
@@ -89,14 +91,14 @@ int log_send_add_take(struct log_send *s, const struct log_wish *wish, struct ed
         return rc;
     }
     *w = copy;
-    s->wish[s->n++] = w;
+    s->request[s->n++] = w;
     return 0;
 }
 
 /* ---- the parts of a text ---- */
 
 /* Append the bytes from..to of the log to the parts to send, if there are any. */
-static void add_range(struct wish *w, int64_t from, int64_t to)
+static void add_range(struct request *w, int64_t from, int64_t to)
 {
     if (to > from)
         w->part[w->n_parts++] = (struct part){ .from = from, .n = to - from };
@@ -106,7 +108,7 @@ static void add_range(struct wish *w, int64_t from, int64_t to)
  * as in log_files_from.  If they exceed LOG_SEND_MOST, choose the first and last of them, with a
  * line of eddis between.  If no file can be opened, set w->error.
  */
-static void begin(struct wish *w)
+static void begin(struct request *w)
 {
     int64_t from, all;
     struct part *p;
@@ -136,7 +138,8 @@ static void begin(struct wish *w)
 /* Read up to n bytes of a part, from its byte `at`, into `to`.  Return the number of bytes read; 0:
  * a file has shrunk or cannot be read.
  */
-static size_t read_part(const struct wish *w, const struct part *p, int64_t at, char *to, size_t n)
+static size_t read_part(const struct request *w, const struct part *p, int64_t at, char *to,
+                        size_t n)
 {
     ssize_t got;
 
@@ -170,7 +173,7 @@ bool log_send_busy(const struct log_send *s)
 int log_send_next(struct log_send *s, struct log_chunk *ret)
 {
     while (s->at < s->n) {
-        struct wish *w = s->wish[s->at];
+        struct request *w = s->request[s->at];
         struct part *p;
         int64_t left;
         size_t n, got;
@@ -220,7 +223,7 @@ int log_send_next(struct log_send *s, struct log_chunk *ret)
 void log_send_arrived(struct log_send *s, bool refused)
 {
     for (int i = s->n_arrived; i < s->n && i <= s->at; i++) {
-        struct wish *w = s->wish[i];
+        struct request *w = s->request[i];
 
         if (refused && w->begun) { /* the driver wants no more of this log */
             w->partly = true;
@@ -236,11 +239,11 @@ void log_send_arrived(struct log_send *s, bool refused)
 int log_send_done(struct log_send *s, struct log_sent *ret)
 {
     for (int i = 0; i < s->at; i++) {
-        struct wish *w = s->wish[i];
+        struct request *w = s->request[i];
 
-        if (w->told || !w->ended)
+        if (w->reported || !w->ended)
             continue;
-        w->told = true;
+        w->reported = true;
         *ret = (struct log_sent){ .rank = w->w.rank,
                                   .order = w->w.order,
                                   .generation = w->w.generation,

@@ -17,10 +17,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_WISHES = 256 };
+enum { LOG_SEND_MOST = 20 << 20, LOG_SEND_PIECE = 64 << 10, LOG_SEND_REQUESTS = 256 };
 
 /* A request to send a log. */
-struct log_wish {
+struct log_request {
     int rank;
     int64_t order; /* number of the driver's order */
     int64_t generation;
@@ -33,7 +33,7 @@ struct log_wish {
 /* The result of a request. */
 struct log_sent {
     int rank;
-    int64_t order; /* as in struct log_wish */
+    int64_t order; /* as in struct log_request */
     int64_t generation;
     int64_t end;    /* length of the whole text in bytes; -1: it could not be read */
     char text[512]; /* sentence for the user; "": none */
@@ -50,7 +50,7 @@ void log_send_close(struct log_send *s);
 /* Queue a request, and take over its paths, also if an error is returned. Return 0; -EBUSY: too
  * many requests are pending; or another negative errno.
  */
-int log_send_add_take(struct log_send *s, const struct log_wish *w, struct eddis_error *err);
+int log_send_add_take(struct log_send *s, const struct log_request *w, struct eddis_error *err);
 
 /* Check whether there is something to send. */
 bool log_send_busy(const struct log_send *s);

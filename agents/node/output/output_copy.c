@@ -73,7 +73,7 @@ void output_copy_free(struct output_copy *c)
 
 /* ---- pending lines ---- */
 
-/* Remove the oldest pending line, of which there must be one, and count it as dropped. */
+/* Remove the oldest pending line and count it as dropped. There must be a pending line. */
 static void drop_oldest(struct output_copy *c)
 {
     const char *from = c->text + c->first, *end = memchr(from, '\n', c->n);

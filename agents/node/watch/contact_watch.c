@@ -19,7 +19,7 @@
 /* Least number of polls of a port for the finding that no process has listened on it: fewer polls
  * may have missed a listener between two of them.
  */
-enum { LOOKS_SURE = 5 };
+enum { POLLS_SURE = 5 };
 
 /* Parts of the paths of training frameworks' libraries in a memory map. */
 static const char *const frameworks[] = { "/libtorch", "/libtensorflow", "/jaxlib/", "/paddle/" };
@@ -107,7 +107,7 @@ bool contact_watch_is_listened_on(const struct contact_watch_listeners *l, int p
 
 void contact_watch_inspect_port(struct contact_watch *m, const struct contact_watch_listeners *l)
 {
-    m->looks++;
+    m->polls++;
     m->listened = m->listened || !l || l->n == MEETING_LISTENERS ||
                   (m->port && contact_watch_is_listened_on(l, m->port));
 }
@@ -115,5 +115,5 @@ void contact_watch_inspect_port(struct contact_watch *m, const struct contact_wa
 bool contact_watch_was_alone(const struct contact_watch *m, const struct contact_watch_rank *r,
                              bool is_first)
 {
-    return r->trains && !r->joined && (!is_first || (m->looks >= LOOKS_SURE && !m->listened));
+    return r->trains && !r->joined && (!is_first || (m->polls >= POLLS_SURE && !m->listened));
 }

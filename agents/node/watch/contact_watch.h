@@ -17,7 +17,7 @@ struct contact_watch {
     /* time of the next poll of the port, and of the next poll of the ranks */
     int64_t next_ns, ranks_ns;
     int port;      /* MASTER_PORT on rank 0's node; 0 on other nodes */
-    int looks;     /* number of polls of the port */
+    int polls;     /* number of polls of the port */
     bool listened; /* a process listened on the port, or this is unknown */
 };
 

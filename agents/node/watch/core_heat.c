@@ -45,15 +45,15 @@ static bool read_ms(const char *root, int core, const char *what, int64_t *ret)
 
 void core_heat_read(const char *root, const cpu_set_t *cores, struct core_heat *ret)
 {
-    int looked = 0;
+    int n_read = 0;
 
     *ret = (struct core_heat){ 0 };
-    for (int i = 0; i < CPU_SETSIZE && looked < CORES; i++) {
+    for (int i = 0; i < CPU_SETSIZE && n_read < CORES; i++) {
         int64_t core_ms, package_ms = 0;
 
         if (!CPU_ISSET(i, cores))
             continue;
-        looked++;
+        n_read++;
         if (!read_ms(root, i, "core", &core_ms))
             continue;
         (void)read_ms(root, i, "package", &package_ms);

@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 enum { ESTABLISHED = 1, ADDRESS = 46 }; /* ESTABLISHED: TCP_ESTABLISHED of the kernel */
-enum { MOST = 64 << 10 }; /* most connections of a machine; with more nothing is known */
+enum { MOST = 64 << 10 }; /* most connections that are read; the load of others is unknown */
 
 /* One TCP connection: time it was busy sending, and acknowledged bytes, since it was opened. */
 struct link {
@@ -152,19 +152,14 @@ static bool read_peer(const struct inet_diag_msg *m, struct link *ret)
     return inet_ntop(m->idiag_family, m->id.idiag_dst, ret->peer, sizeof ret->peer) != NULL;
 }
 
-/* Add a connection with n bytes of attributes to the reading ctx, if it leaves the machine.  Return
- * true, so that the listing goes on; if there is no room for more, drop all connections and return
- * false (sock_diag_fn).
+/* Add a connection with n bytes of attributes, if it leaves the machine; as sock_diag_fn, ctx is
+ * the reading.  If there is no room for it, end the list: the connections read so far are complete.
  */
 static bool take_message(void *ctx, const struct inet_diag_msg *m, int n)
 {
-    struct reading *r = ctx;
     struct link l = { .inode = m->idiag_inode };
 
-    if (!goes_out(m) || !read_info(m, n, &l) || !read_peer(m, &l) || keep(r, &l))
-        return true;
-    r->n = 0;
-    return false;
+    return !goes_out(m) || !read_info(m, n, &l) || !read_peer(m, &l) || keep(ctx, &l);
 }
 
 /* Compare two connections by inode, for qsort and bsearch. */

@@ -4,6 +4,7 @@
  * Only TCP connections are read: the kernel counts the time in which a connection had data to send,
  * or unacknowledged data, and the receiver had room. A slow link keeps a connection busy, while a
  * rank that waits for other ranks sends nothing. With another transport nothing is known.
+ * A reading holds 65536 connections of the machine at most; the load of others is unknown.
  */
 #ifndef EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H
 #define EDDIS_AGENTS_NODE_WATCH_LINK_WATCH_H

@@ -37,8 +37,8 @@ static pid_t own_number(pid_t pid, const char *status, pid_t here)
     return ret;
 }
 
-/* Return the thread of pid that reports the number `told` in its own namespace; 0: none. */
-static pid_t find_thread(pid_t pid, pid_t told)
+/* Return the thread of pid that reports the number `reported` in its own namespace; 0: none. */
+static pid_t find_thread(pid_t pid, pid_t reported)
 {
     char path[80];
     struct dirent *e;
@@ -51,16 +51,16 @@ static pid_t find_thread(pid_t pid, pid_t told)
         pid_t here = (pid_t)strtol(e->d_name, NULL, 10);
 
         (void)snprintf(path, sizeof path, "task/%d/status", (int)here);
-        if (here > 0 && own_number(pid, path, here) == told)
+        if (here > 0 && own_number(pid, path, here) == reported)
             ret = here;
     }
     return ret;
 }
 
-/* Find the descendant of root, and its thread, that have the numbers p->told_pid and p->told_thread
- * in their own PID namespace.  Set p->pid and p->thread to their numbers on this node, and
- * p->start; set pid and thread to 0 if there is none, or if several processes in different
- * namespaces have this number.
+/* Find the descendant of root, and its thread, that have the numbers p->reported_pid and
+ * p->reported_thread in their own PID namespace.  Set p->pid and p->thread to their numbers on this
+ * node, and p->start; set pid and thread to 0 if there is none, or if several processes in
+ * different namespaces have this number.
  */
 static void look(struct process_load *p, pid_t root)
 {
@@ -68,7 +68,7 @@ static void look(struct process_load *p, pid_t root)
     int n = proctree_list(root, &all, NULL), found = 0;
 
     for (int i = 0; i < n; i++) {
-        if (own_number(all[i].pid, "status", all[i].pid) != p->told_pid)
+        if (own_number(all[i].pid, "status", all[i].pid) != p->reported_pid)
             continue;
         found++;
         p->pid = all[i].pid;
@@ -76,16 +76,16 @@ static void look(struct process_load *p, pid_t root)
     }
     if (found != 1)
         p->pid = 0;
-    p->thread = p->pid > 0 ? find_thread(p->pid, p->told_thread) : 0;
+    p->thread = p->pid > 0 ? find_thread(p->pid, p->reported_thread) : 0;
 }
 
 bool process_load_find(struct process_load *p, pid_t root, pid_t pid, pid_t thread)
 {
     if (root <= 0 || pid <= 0)
         return false;
-    if (pid != p->told_pid || thread != p->told_thread ||
+    if (pid != p->reported_pid || thread != p->reported_thread ||
         (p->pid > 0 && proctree_start(p->pid) != p->start))
-        *p = (struct process_load){ .told_pid = pid, .told_thread = thread };
+        *p = (struct process_load){ .reported_pid = pid, .reported_thread = thread };
     if (p->pid <= 0 && p->tries < TRIES) {
         p->tries++;
         look(p, root);

@@ -15,10 +15,11 @@
  * own PID namespace reports other numbers.
  */
 struct process_load {
-    pid_t told_pid, told_thread; /* process and thread id that the program reports of itself */
-    int tries;                   /* number of attempts to find the process */
-    pid_t pid, thread;           /* process and thread id on this node; 0: not found */
-    int64_t start;               /* start time of the process, see struct proctree_process */
+    /* process and thread id that the program reports of itself */
+    pid_t reported_pid, reported_thread;
+    int tries;         /* number of attempts to find the process */
+    pid_t pid, thread; /* process and thread id on this node; 0: not found */
+    int64_t start;     /* start time of the process, see struct proctree_process */
 };
 
 /* Find the descendant of root that reports pid and thread as its own ids, and fill *p; search again

@@ -50,8 +50,8 @@ int quiet_watch_take(struct quiet_watch *q, int64_t used, int64_t limit_ns, int6
     q->looked_ns = now_ns;
     q->used = used;
     quiet = now_ns - q->since_ns >= limit_ns;
-    news = quiet != q->told;
-    q->told = quiet;
+    news = quiet != q->reported;
+    q->reported = quiet;
     return news ? quiet ? 1 : -1 : 0;
 }
 

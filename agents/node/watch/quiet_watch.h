@@ -17,7 +17,7 @@ struct quiet_watch {
     int64_t since_ns;  /* time since which the program is quiet; 0: not polled yet */
     int64_t looked_ns; /* time of the last poll ... */
     int64_t used;      /* ... and processor time used until then, in clock ticks */
-    bool told;
+    bool reported;
 };
 
 /* Record that the program has printed something. */

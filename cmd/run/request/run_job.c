@@ -341,8 +341,8 @@ static void settle_prune(struct words *w, struct run_request *r)
     r->failed = r->failed || failed;
 }
 
-/* Check the options given beside --stop, --cleanup or --prune, none of which runs a job. Parse the
- * duration of --prune into r->prune_ns and set r->prune. Return 0 or -EINVAL.
+/* Check the options given beside --stop, --cleanup or --prune, which run no job. Parse the duration
+ * of --prune into r->prune_ns and set r->prune. Return 0 or -EINVAL.
  */
 static int check_mode(const struct words *w, struct run_request *r, struct eddis_error *err)
 {

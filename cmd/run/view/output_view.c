@@ -285,20 +285,25 @@ void output_view_free(struct output_view *o)
     free(o);
 }
 
-/* Store the node's name for the prefix of the rank's lines. If the rank has moved to another node,
- * first print all pending lines under the old name. Return false without memory.
+/* Store the node's name, without control characters, for the prefix of the rank's lines. If the
+ * rank has moved to another node, first print all pending lines under the old name. Return false
+ * without memory.
  */
 static bool name_node(struct output_view *o, int rank, const char *node)
 {
     struct rank_row *row = &o->row[rank];
+    cleanup_free char *name = strdup(node);
 
-    if (row->node && strcmp(row->node, node) == 0)
+    if (!name)
+        return false;
+    text_strip_control(name);
+    if (row->node && strcmp(row->node, name) == 0)
         return true;
     if (row->node)
         fold_flush(o->fold);
     free(row->node);
-    row->node = strdup(node);
-    return row->node != NULL;
+    row->node = cleanup_keep(name);
+    return true;
 }
 
 void output_view_add(struct output_view *o, const char *node, int rank, const char *text,

@@ -112,7 +112,7 @@ void run_view_close(struct run_view *v)
     v->out = v->errors = NULL;
 }
 
-/* Append a progress bar of VIEW_BAR characters to b, of which the share `part` (0 to 1) is full. */
+/* Append a progress bar of VIEW_BAR characters to b. The share `part` (0 to 1) of it is full. */
 static void add_bar(const struct run_view *v, struct strbuf *b, double part)
 {
     int halves = (int)(part * VIEW_BAR * 2 + 0.5);
@@ -235,6 +235,17 @@ static int width_of(const char *s, size_t *ret_bytes)
     return width >= 0 ? width : 1;
 }
 
+/* Return the length of the color code ("\033[1;31m") at s; 0: there is none. */
+static size_t colour_code(const char *s)
+{
+    size_t n = strlen("\033[");
+
+    if (strncmp(s, "\033[", n) != 0)
+        return 0;
+    n += strspn(s + n, "0123456789;");
+    return s[n] == 'm' ? n + 1 : 0;
+}
+
 void run_view_add_row(struct run_view *v, const char *text)
 {
     char *row = v->row[v->n_rows < RUN_VIEW_ROWS ? v->n_rows++ : RUN_VIEW_ROWS - 1];
@@ -243,14 +254,17 @@ void run_view_add_row(struct run_view *v, const char *text)
 
     measure(v);
     while (*text && n + 16 < RUN_VIEW_LINE) {
-        size_t bytes = *text == '\033' ? strcspn(text, "m") + 1 : 1;
-        int width = *text == '\033' ? 0 : *text == '\t' ? 1 : width_of(text, &bytes);
+        size_t bytes = colour_code(text);
+        bool is_code = bytes > 0;
+        int width = is_code ? 0 : width_of(text, &bytes);
 
         if (n + bytes + 16 >= RUN_VIEW_LINE || columns + width >= v->columns)
             break;
         memcpy(row + n, text, bytes);
         if (*text == '\t')
             row[n] = ' ';
+        else if (*text == '\033' && !is_code)
+            row[n] = '?';
         n += bytes;
         text += bytes;
         columns += width;

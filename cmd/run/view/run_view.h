@@ -58,8 +58,8 @@ void run_view_progress(struct run_view *v, const struct job_status *s);
 /* Draw text, which says for what the start waits, in place of the live line. */
 void run_view_waiting(struct run_view *v, const char *text);
 
-/* Add a line to be drawn above the live line. Color codes take no columns, and a line that is too
- * wide is cut.
+/* Add a line to be drawn above the live line. Color codes take no columns, ESC in other sequences
+ * becomes '?', and a line that is too wide is cut.
  */
 void run_view_add_row(struct run_view *v, const char *text);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* csv_labels.h - text labels, each of which names a class
+/* csv_labels.h - text labels, one for each class
  *
  * While a file is read, each new label gets the next number. At the end the labels are sorted by
  * their bytes. A label's class is its index in the sorted list, which does not depend on the order

@@ -2,6 +2,8 @@
 /* csv_row.c - parses the numbers and the label of a line */
 #include "csv_row.h"
 
+#include "lib/base/text.h"
+
 #include <errno.h>
 #include <float.h>
 #include <math.h>
@@ -295,7 +297,8 @@ int csv_row_parse(const char *s, const struct csv_format *f, struct csv_row *row
         if (i != label_at)
             *x++ = (float)v;
         else if (!text && to_label(v, &row->label) < 0)
-            return bad_field(field, f, i + 1, "not a label, a whole number from 0 to 65535", err);
+            return bad_field(field, f, i + 1,
+                             "not a label, a whole number from 0 to " TEXT_OF(CSV_MAX_LABEL), err);
     }
     return 0;
 }

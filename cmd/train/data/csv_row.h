@@ -15,7 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { CSV_MAX_LABEL = 65535, CSV_NAME_BYTES = 128 };
+#define CSV_MAX_LABEL 65535
+
+enum { CSV_NAME_BYTES = 128 };
 
 /* The format of a file's rows. */
 struct csv_format {

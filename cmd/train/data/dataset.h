@@ -29,7 +29,7 @@ struct dataset_options {
     bool label_first;           /* CSV: the label is the first field; false: the last */
     enum dataset_choice header; /* CSV: the first line has column names */
     enum dataset_choice row_numbers; /* CSV: the first column numbers the rows and is no feature */
-    /* CSV: sorted texts, one of which each label must be; NULL: the labels found in the file */
+    /* CSV: sorted texts; each label must be one of them; NULL: the labels found in the file */
     const char *const *class_names;
     int32_t n_class_names;
     int64_t memory_bytes;         /* maximum size of data that is kept in memory; 0: 1 GiB */

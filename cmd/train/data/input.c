@@ -29,7 +29,7 @@ struct input {
 static int open_regular(const char *path, int64_t *ret_bytes, struct eddis_error *err)
 {
     struct stat st;
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    cleanup_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* not wait for a FIFO */
 
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
@@ -221,7 +221,7 @@ int input_open_text(const char *path, bool gzip, const char *dir, int *ret, stru
 
     if (gzip)
         return unpack(path, dir, ret, err);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
     *ret = fd;

@@ -41,9 +41,16 @@ static int wrong_byte(const struct job_reader *r, const char *text, size_t at,
     return job_wrong(r, line, column, err, "%s", what);
 }
 
-/* Return -EINVAL with `what` at the position of an event. */
-static int refuse(struct tree *t, const yaml_event_t *e, struct eddis_error *err, const char *what)
+/* Return -EINVAL with formatted text at the position of an event. */
+static int __attribute__((format(printf, 4, 5)))
+refuse(struct tree *t, const yaml_event_t *e, struct eddis_error *err, const char *fmt, ...)
 {
+    char what[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
     return job_wrong(t->r, (int)e->start_mark.line + 1, (int)e->start_mark.column + 1, err, "%s",
                      what);
 }
@@ -134,7 +141,7 @@ static int next_event(struct tree *t, yaml_event_t *e, struct eddis_error *err)
         return parser_failed(t, err);
     what = forbidden(e);
     if (what)
-        rc = refuse(t, e, err, what);
+        rc = refuse(t, e, err, "%s", what);
     else if (e->type == YAML_SCALAR_EVENT && memchr(e->data.scalar.value, 0, e->data.scalar.length))
         rc = refuse(t, e, err, "a NUL byte in a value; remove the \\0");
     if (rc < 0)
@@ -203,8 +210,9 @@ static int read_child(struct tree *t, yaml_event_t *e, struct job_node *n, struc
 
     if (n->n == (n->kind == JOB_LIST ? JOB_MAX_ITEMS : JOB_MAX_ENTRIES))
         return refuse(t, e, err,
-                      n->kind == JOB_LIST ? "more than 16384 entries here; shorten the list"
-                                          : "more than 4096 keys here; shorten the map");
+                      n->kind == JOB_LIST ? "more than %zu entries here; shorten the list"
+                                          : "more than %zu keys here; shorten the map",
+                      n->n);
     if (n->kind == JOB_LIST)
         return build(t, e, ret, err);
     rc = read_key(t, e, n, &head, err);
@@ -259,7 +267,8 @@ static int build(struct tree *t, const yaml_event_t *e, struct job_node **ret,
     int rc = 0;
 
     if (t->depth == JOB_MAX_NESTING)
-        return refuse(t, e, err, "nested more than 16 levels deep; a job needs four levels");
+        return refuse(t, e, err, "nested more than %d levels deep; a job needs four levels",
+                      JOB_MAX_NESTING);
     n = node_new(e);
     if (!n)
         return job_no_memory(err);
@@ -315,7 +324,8 @@ int job_yaml_parse(const struct job_reader *r, const char *text, size_t n, struc
     int rc;
 
     if (n > JOB_MAX_BYTES)
-        return job_wrong(r, 1, 1, err, "longer than 1 MiB; this is not a job file");
+        return job_wrong(r, 1, 1, err, "longer than %d MiB; this is not a job file",
+                         JOB_MAX_BYTES >> 20);
     if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { /* skip a UTF-8 byte order mark */
         text += 3;
         n -= 3;

@@ -15,8 +15,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_WORKERS = 1024 };
-
 void host_list_fini(struct host_list *l)
 {
     job_hosts_free(l->at, l->n);
@@ -87,7 +85,7 @@ bool host_list_count(const char *s, size_t n, int64_t *ret)
         return false;
     memcpy(text, s, n);
     text[n] = '\0';
-    return decimal_whole(text, ret) && *ret >= 1 && *ret <= MAX_WORKERS;
+    return decimal_whole(text, ret) && *ret >= 1 && *ret <= HOST_LIST_WORKERS;
 }
 
 /* Return the position in s of the colon before a count: the only colon outside brackets.  NULL:
@@ -164,7 +162,7 @@ static int read_count(const char *text, const struct parts *p, bool may, int64_t
     if (!host_list_count(p->count, strlen(p->count), ret))
         return eddis_fail(err, -EINVAL,
                           "\"%.60s\" has no number of workers from 1 to %d after the colon", text,
-                          MAX_WORKERS);
+                          HOST_LIST_WORKERS);
     return 0;
 }
 
@@ -282,9 +280,9 @@ static int merge(struct job_host *to, struct job_host *from, struct eddis_error 
     if (!to->ssh.user)
         to->ssh.user = cleanup_keep(from->ssh.user);
     to->workers = (to->workers ? to->workers : 1) + (from->workers ? from->workers : 1);
-    if (to->workers > MAX_WORKERS)
+    if (to->workers > HOST_LIST_WORKERS)
         return eddis_fail(err, -EINVAL, "host \"%s\" has more than %d workers", to->host,
-                          MAX_WORKERS);
+                          HOST_LIST_WORKERS);
     job_members_free(&job_host_table, from);
     return 0;
 }

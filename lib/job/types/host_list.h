@@ -13,6 +13,8 @@
 
 #include <sys/types.h>
 
+enum { HOST_LIST_WORKERS = 1024 }; /* most workers of a host */
+
 /* Growing list of hosts; empty if zeroed */
 struct host_list {
     struct job_host *at; /* owned; workers is 0 if no number was given */
@@ -44,8 +46,8 @@ int host_list_add_up(struct host_list *l, struct eddis_error *err);
 int host_list_twice(const struct host_list *l, ssize_t *ret_first, ssize_t *ret_second,
                     struct eddis_error *err);
 
-/* Parse a number of workers, 1 to 1024, from n characters.  Return false if they are not such a
- * number.
+/* Parse a number of workers, 1 to HOST_LIST_WORKERS, from n characters.  Return false if they are
+ * not such a number.
  */
 bool host_list_count(const char *s, size_t n, int64_t *ret);
 

@@ -38,8 +38,8 @@ static int read_setting(char **s, struct numbers *ret, struct eddis_error *err)
         return eddis_fail(err, -EINVAL, "a second number of slots; write only one");
     if (!host_list_count(value, length, to))
         return eddis_fail(err, -EINVAL,
-                          "\"%.*s\" is not a number of slots from 1 to 1024; write slots=4",
-                          (int)(length < 40 ? length : 40), value);
+                          "\"%.*s\" is not a number of slots from 1 to %d; write slots=4",
+                          (int)(length < 40 ? length : 40), value, HOST_LIST_WORKERS);
     *s = value + length;
     return 0;
 }

@@ -16,7 +16,7 @@
 #define DIGITS  "0123456789"
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-enum { MAX_VARIABLE = 256, MAX_SLURM_TEXT = 256, PATTERN_MAX_BYTES = 1024 };
+enum { MAX_PREFIX = 64, MAX_VARIABLE = 256, MAX_SLURM_TEXT = 256, PATTERN_MAX_BYTES = 1024 };
 
 /* ---- networks, paths, prefixes ---- */
 
@@ -62,8 +62,8 @@ int job_check_prefix(const char *text, struct eddis_error *err)
     for (const char *c = text; *c; c++)
         if ((unsigned char)*c < 0x20 || *c == 0x7f)
             return eddis_fail(err, -EINVAL, "a control character; write plain text");
-    if (strlen(text) > 64)
-        return eddis_fail(err, -EINVAL, "longer than 64 bytes; shorten it");
+    if (strlen(text) > MAX_PREFIX)
+        return eddis_fail(err, -EINVAL, "longer than %d bytes; shorten it", MAX_PREFIX);
     for (const char *c = strchr(text, '{'); c; c = strchr(c + 1, '{'))
         if (strncmp(c, "{node}", 6) != 0 && strncmp(c, "{rank}", 6) != 0)
             return eddis_fail(err, -EINVAL, "\"%.10s\" is unknown; write {node} or {rank}", c);

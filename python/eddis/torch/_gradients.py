@@ -109,7 +109,7 @@ class _Pass:
 class ParameterSet:
     """The parameters that one optimizer updates, and the rounds that combine their gradients.
 
-    passes: backward passes per step, of which all but the last only add up. is_sum: losses are sums over samples.
+    passes: backward passes per step; all but the last only add up. is_sum: losses are sums over samples.
     """
 
     def __init__(self, worker: Worker, number: int, named: list[tuple[str, torch.nn.Parameter]],

@@ -140,7 +140,7 @@ void send_page(struct fixture *f, struct progress page)
     int64_t n = page.steps_done;
 
     page.pid = 100 + page.rank;
-    page.steps_here = page.told ? 0 : n;
+    page.steps_here = page.steps_only ? 0 : n;
     page.sum.total_ns = page.steps_here * CLOCK_MS;
     state_progress(&f->s, &page, f->now_ns);
     for (int r = 0; r < f->s.n_ranks; r++)

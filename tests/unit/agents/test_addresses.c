@@ -21,13 +21,13 @@ struct fixture {
     char ret[HTTP_MAX_BASES][LISTENERS_ADDRESS];
 };
 
-static int ask(struct fixture *f, const char *wish, const char *const *host)
+static int ask(struct fixture *f, const char *wanted, const char *const *host)
 {
     struct eddis_error err = { 0 };
     int n;
 
     memset(f, 0, sizeof *f);
-    f->job.communication.interface = (char *)(uintptr_t)wish;
+    f->job.communication.interface = (char *)(uintptr_t)wanted;
     f->job.host = f->host;
     for (; host && host[f->job.n_hosts]; f->job.n_hosts++)
         f->host[f->job.n_hosts].host = (char *)(uintptr_t)host[f->job.n_hosts];

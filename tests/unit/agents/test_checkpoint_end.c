@@ -68,18 +68,18 @@ START_TEST(held_up)
 
     ck_assert_int_eq(mkdir(part, 0700), 0);
     ck_assert_int_eq(pipe(hold), 0);
-    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
-    file_thread_add(run.looks, &task);
+    ck_assert_int_eq(file_thread_start(&run.reader, NULL), 0);
+    file_thread_add(run.reader, &task);
     checkpoint_end(&run, &over);
     ck_assert(!over && !*said);
     checkpoint_end_give_up(&run);
     ck_assert_ptr_nonnull(strstr(said, "may remain: the folder '"));
     ck_assert_ptr_nonnull(strstr(said, "' does not answer"));
     *said = '\0';
-    let_go(run.looks);
+    let_go(run.reader);
     ck_assert(over && !*said);
     ck_assert_int_lt(access(part, F_OK), 0);
-    file_thread_stop(run.looks);
+    file_thread_stop(run.reader);
 }
 END_TEST
 

@@ -63,26 +63,26 @@ START_TEST(late_answer)
     struct checkpoint_wait w = { .run = &run };
     struct held held[3];
 
-    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
-    hold(run.looks, &held[0]);
+    ck_assert_int_eq(file_thread_start(&run.reader, NULL), 0);
+    hold(run.reader, &held[0]);
     run.state.generation = 2;
     run.state.phase = STATE_PHASE_PLAN;
     ck_assert(!checkpoint_wait_ready(&w));
     run.state.phase = STATE_PHASE_STOP;
     checkpoint_wait_tick(&w, 0);
-    hold(run.looks, &held[1]);
-    hold(run.looks, &held[2]);
+    hold(run.reader, &held[1]);
+    hold(run.reader, &held[2]);
     run.state.generation = 3;
     run.state.phase = STATE_PHASE_PLAN;
     ck_assert(!checkpoint_wait_ready(&w));
-    let_go(run.looks, &held[0]);
-    let_go(run.looks, &held[1]);
+    let_go(run.reader, &held[0]);
+    let_go(run.reader, &held[1]);
     ck_assert(!checkpoint_wait_ready(&w)); /* the first look alone is over */
-    let_go(run.looks, &held[2]);
-    ck_assert(file_thread_settle(run.looks, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
-    file_thread_turn(run.looks);
+    let_go(run.reader, &held[2]);
+    ck_assert(file_thread_settle(run.reader, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
+    file_thread_turn(run.reader);
     ck_assert(checkpoint_wait_ready(&w));
-    file_thread_stop(run.looks);
+    file_thread_stop(run.reader);
     state_fini(&run.state);
 }
 END_TEST
@@ -101,17 +101,17 @@ START_TEST(none_to_go_on_from)
     struct job_run run = { .o = &o, .checkpoint_dir = scratch };
     struct checkpoint_wait w = { .run = &run };
 
-    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
+    ck_assert_int_eq(file_thread_start(&run.reader, NULL), 0);
     run.state.generation = 2;
     run.state.phase = STATE_PHASE_PLAN;
     run.state.resume_step = run.state.begun_step = -1;
     ck_assert(!checkpoint_wait_ready(&w));
-    ck_assert(file_thread_settle(run.looks, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
-    file_thread_turn(run.looks);
+    ck_assert(file_thread_settle(run.reader, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
+    file_thread_turn(run.reader);
     state_restart_text(&run.state, 1, text, sizeof text);
     ck_assert_ptr_nonnull(
         strstr(text, _i ? "from the newest checkpoint on" : "from the beginning"));
-    file_thread_stop(run.looks);
+    file_thread_stop(run.reader);
     state_fini(&run.state);
 }
 END_TEST

@@ -64,7 +64,7 @@ START_TEST(alone)
 {
     const struct contact_watch_rank trains = { .trains = true }, joined = { true, true };
     const struct contact_watch_rank other = { .trains = false };
-    struct contact_watch m = { .port = 1, .looks = 100 };
+    struct contact_watch m = { .port = 1, .polls = 100 };
 
     ck_assert(contact_watch_was_alone(&m, &trains, true));
     ck_assert(!contact_watch_was_alone(&m, &joined, true));
@@ -72,7 +72,7 @@ START_TEST(alone)
     m.listened = true;
     ck_assert(!contact_watch_was_alone(&m, &trains, true));
     ck_assert(contact_watch_was_alone(&m, &trains, false));
-    m = (struct contact_watch){ .port = 1, .looks = 1 };
+    m = (struct contact_watch){ .port = 1, .polls = 1 };
     ck_assert(!contact_watch_was_alone(&m, &trains, true));
 }
 END_TEST

@@ -472,7 +472,7 @@ static void take_page(struct play *p)
                              .phase_age_ns = has(p, "opens") ? -1 : still_ns,
                              .trained = has(p, "trained"),
                              .ended = has(p, "ended"),
-                             .told = has(p, "number-only") };
+                             .steps_only = has(p, "number-only") };
     char text[32];
 
     for (int r = 0, k = 0; r < p->f.s.n_ranks; r++) {

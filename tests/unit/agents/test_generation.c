@@ -101,7 +101,7 @@ START_TEST(first)
 {
     static const struct {
         bool ending;
-        int told, code, signal;
+        int ordered, code, signal;
         bool first;
     } rows[] = {
         { true, 0, -1, SIGKILL, true },   { true, 1, -1, SIGKILL, true },
@@ -112,7 +112,7 @@ START_TEST(first)
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct worker w = { .ending = rows[i].ending };
-        const struct rank_message m = { .told = rows[i].told,
+        const struct rank_message m = { .ordered = rows[i].ordered,
                                         .code = rows[i].code,
                                         .signal = rows[i].signal };
 

@@ -2,6 +2,8 @@
 /* test_link_watch.c - tests of agents/node/watch/link_watch.h: this process is the rank */
 #include "agents/node/watch/link_watch.h"
 
+#include "agents/node/watch/sock_diag.h"
+
 #include "suite.h"
 
 #include "lib/base/clock.h"
@@ -9,6 +11,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/rtnetlink.h>
+#include <linux/tcp.h>
 #include <math.h>
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -16,9 +20,36 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 120 };
+enum { PATIENCE_S = 120, CROWD = 70000 };
 
 static struct link_watch *watch;
+static int crowd; /* connections that the machine has besides its own */
+
+/* A connection of another process with the attribute that link_watch reads. */
+struct diag_message {
+    struct inet_diag_msg m;
+    struct rtattr a;
+    struct tcp_info info;
+};
+
+int __real_sock_diag_list(int family, int state, int attribute, sock_diag_fn *each, void *ctx);
+int __wrap_sock_diag_list(int family, int state, int attribute, sock_diag_fn *each, void *ctx);
+
+/* Replaces sock_diag_list: report the machine's own sockets, then the crowd as IPv4 connections. */
+int __wrap_sock_diag_list(int family, int state, int attribute, sock_diag_fn *each, void *ctx)
+{
+    struct diag_message x = { .m = { .idiag_family = AF_INET, .id.idiag_dst = { 1 } },
+                              .a = { .rta_type = INET_DIAG_INFO,
+                                     .rta_len = RTA_LENGTH(sizeof x.info) } };
+    int rc = __real_sock_diag_list(family, state, attribute, each, ctx);
+    bool more = rc == 0 && family == AF_INET;
+
+    for (int i = 0; more && i < crowd; i++) {
+        x.m.idiag_inode = UINT32_MAX - (uint32_t)i;
+        more = each(ctx, &x.m, (int)(sizeof x - sizeof x.m));
+    }
+    return rc;
+}
 
 static void set_up(void)
 {
@@ -29,6 +60,7 @@ static void set_up(void)
 
 static void tear_down(void)
 {
+    crowd = 0;
     link_watch_close(watch);
 }
 
@@ -164,12 +196,28 @@ START_TEST(within_the_machine)
 }
 END_TEST
 
+/* With more connections than a reading holds, those that it holds are measured nevertheless. */
+START_TEST(too_many_connections)
+{
+    struct link_load l;
+    int from, to;
+
+    crowd = CROWD;
+    connect_to("127.0.0.2", &from, &to);
+    l = await(is_idle);
+    ck_assert(!isnan(l.bytes_per_s));
+    (void)close(from);
+    (void)close(to);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, busy_and_idle);
     tcase_add_test(tc, unread);
     tcase_add_test(tc, within_the_machine);
+    tcase_add_test(tc, too_many_connections);
 }
 
 SUITE_MAIN("link_watch", add_tests)

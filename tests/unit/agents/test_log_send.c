@@ -25,12 +25,12 @@ static char *put(const char *name, const char *text, size_t n)
 
 static void want(struct log_send *s, char *head, char *tail, int64_t offset)
 {
-    const struct log_wish w = { .rank = 3,
-                                .order = 9,
-                                .generation = 2,
-                                .offset = offset,
-                                .paths = { head, tail },
-                                .remove = true };
+    const struct log_request w = { .rank = 3,
+                                   .order = 9,
+                                   .generation = 2,
+                                   .offset = offset,
+                                   .paths = { head, tail },
+                                   .remove = true };
 
     ck_assert_int_eq(log_send_add_take(s, &w, NULL), 0);
 }
@@ -148,7 +148,7 @@ START_TEST(pushed_out)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct log_wish w = {
+        const struct log_request w = {
             .order = 9,
             .offset = rows[i].offset,
             .paths = { put("head", FULL_HEAD LAST_LINE, strlen(FULL_HEAD LAST_LINE)),

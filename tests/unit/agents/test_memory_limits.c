@@ -81,7 +81,7 @@ START_TEST(limits)
 END_TEST
 
 /* What a program tells is less than its process holds: the rest of that stays. */
-START_TEST(told)
+START_TEST(reported)
 {
     quota[1] = (struct quota_memory){ 1000 * MB, 300 * MB, 7 };
     add(0, 100, 300 * MB, 320 * MB, 0);
@@ -124,7 +124,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, setup, NULL);
     tcase_add_test(tc, limits);
-    tcase_add_test(tc, told);
+    tcase_add_test(tc, reported);
     tcase_add_test(tc, on_device);
     tcase_add_test(tc, nothing_left);
 }

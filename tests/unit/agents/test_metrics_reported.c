@@ -37,7 +37,7 @@ static void tell(struct fixture *x, int64_t before, int64_t here, int64_t total)
 {
     const struct progress p = { .pid = 100,
                                 .phase = 2,
-                                .told = true,
+                                .steps_only = true,
                                 .steps_done = before + here,
                                 .steps_total = total,
                                 .steps_here = here,
@@ -62,7 +62,7 @@ static void finish(struct fixture *x)
 }
 
 /* One that goes on by itself: what it does again is taken off when it tells from where. */
-START_TEST(told_run)
+START_TEST(reported_run)
 {
     static const int64_t from[] = { 100, 40, 0 };
     struct fixture x;
@@ -111,7 +111,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, told_run, 0, 3);
+    tcase_add_loop_test(tc, reported_run, 0, 3);
     tcase_add_loop_test(tc, all_steps, 0, 7);
 }
 

@@ -19,7 +19,7 @@ int64_t __real_clock_now_ns(void);
 int64_t __wrap_clock_now_ns(void);
 
 static int64_t wall_ns;
-static struct file_thread *looks;
+static struct file_thread *reader;
 static struct job job;
 
 int64_t __wrap_clock_wall_ns(void)
@@ -39,14 +39,14 @@ static void begin(void)
     static char *command[] = { program, NULL };
 
     ck_assert_int_eq(setenv("XDG_CACHE_HOME", scratch, 1), 0);
-    ck_assert_int_eq(file_thread_start(&looks, NULL), 0);
+    ck_assert_int_eq(file_thread_start(&reader, NULL), 0);
     job = (struct job){ .workdir = workdir, .command = command, .profile.cache_ns = 7 * DAY_NS };
     wall_ns = BEGIN;
 }
 
 static void end(void)
 {
-    file_thread_stop(looks);
+    file_thread_stop(reader);
 }
 
 static void set_time(struct past_times *l, int worker, double sample_s)
@@ -72,7 +72,7 @@ static double time_of(const struct past_times *l, int worker)
 
 static void keep(struct past_times *l)
 {
-    ck_assert_int_eq(past_times_keep(looks, &job, BYTES, l, NULL), 0);
+    ck_assert_int_eq(past_times_keep(reader, &job, BYTES, l, NULL), 0);
     past_times_fini(l);
 }
 
@@ -80,7 +80,7 @@ static struct past_times load(int64_t bytes)
 {
     struct past_times l = { 0 };
 
-    past_times_load(looks, &job, bytes, &l);
+    past_times_load(reader, &job, bytes, &l);
     return l;
 }
 
@@ -168,11 +168,11 @@ START_TEST(failures_are_renewed)
     wall_ns = BEGIN + 6 * DAY_NS;
     past_memory_renew(&l, "a");
     past_memory_renew(&l, "c");
-    ck_assert_int_eq(past_memory_keep(looks, &job, BYTES, &l, NULL), 0);
+    ck_assert_int_eq(past_memory_keep(reader, &job, BYTES, &l, NULL), 0);
     past_memory_fini(&l);
     wall_ns = BEGIN + 8 * DAY_NS;
     l = (struct past_memory){ 0 };
-    past_memory_load(looks, &job, BYTES, &l);
+    past_memory_load(reader, &job, BYTES, &l);
     ck_assert(l.takes_pieces);
     ck_assert_int_eq(l.list.n, 1);
     ck_assert_int_eq(past_memory_find(&l, "a")->samples, 100);

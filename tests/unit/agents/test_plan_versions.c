@@ -86,21 +86,21 @@ START_TEST(versions_that_are_not)
     struct progress p = {
         .rank = 1, .plan_version = 1, .plan_since = 0, .step_plan = 1, .metrics.plan = 1
     };
-    int64_t *const told[] = { &p.plan_version, &p.step_plan, &p.metrics.plan };
+    int64_t *const versions[] = { &p.plan_version, &p.step_plan, &p.metrics.plan };
     struct plan_versions s;
 
     for (int i = 0; i < 3; i++) {
         begin(&s, N, SHARE / 2, SHARE);
         ck_assert(plan_versions_knows(&s, &p));
-        *told[i] = s.plans.newest + 1;
+        *versions[i] = s.plans.newest + 1;
         ck_assert(!plan_versions_knows(&s, &p));
         ck_assert_str_eq(
             said, "rank 1 reports plan version 2, but the newest is 1; its metrics are ignored");
         said[0] = '\0';
-        *told[i] = INT64_MAX;
+        *versions[i] = INT64_MAX;
         ck_assert(!plan_versions_knows(&s, &p));
         ck_assert_str_eq(said, "");
-        *told[i] = 1;
+        *versions[i] = 1;
         ck_assert(plan_versions_knows(&s, &p));
         end(&s);
     }

@@ -61,13 +61,13 @@ static void begin(void)
     run.state.generation = 2;
     run.state.resume_step = 20;
     ck_assert_int_eq(pipe(hold), 0);
-    ck_assert_int_eq(file_thread_start(&run.looks, NULL), 0);
-    file_thread_add(run.looks, &task);
+    ck_assert_int_eq(file_thread_start(&run.reader, NULL), 0);
+    file_thread_add(run.reader, &task);
 }
 
 static void end(void)
 {
-    file_thread_stop(run.looks);
+    file_thread_stop(run.reader);
     journal_fini(&run.journal);
     state_fini(&run.state);
 }
@@ -96,9 +96,10 @@ START_TEST(waits)
     ck_assert_ptr_null(strstr(strstr(said, "waits") + 1, "waits"));
     ck_assert(!state_action(&run.state, &a));
     (void)close(hold[1]);
-    while (!file_thread_idle(run.looks))
-        (void)poll(&(struct pollfd){ .fd = file_thread_fd(run.looks), .events = POLLIN }, 1, 10000);
-    file_thread_turn(run.looks);
+    while (!file_thread_idle(run.reader))
+        (void)poll(&(struct pollfd){ .fd = file_thread_fd(run.reader), .events = POLLIN }, 1,
+                   10000);
+    file_thread_turn(run.reader);
     ck_assert_int_eq(run.state.resume_step, 40);
     ck_assert(state_action(&run.state, &a) && a.type == ACTION_PLAN);
     end();

@@ -159,37 +159,51 @@ static char *sample_join(void)
     return join_text(&(struct join){ "n07", "0123456789abcdef0123456789abcdef" });
 }
 
+static struct order_rank sample_ranks[] = {
+    { 1, 0, "emulated:0", "0-1,4", 94, 0.5, 0.002, 0.0001 },
+    { 2, 1, "GPU-8d1f", "", 94, 0.5, 0, 0 },
+};
+static int64_t sample_batch[] = { 0, 94, 94 }, sample_piece[] = { 0, 0, 47 };
+static struct board_plan sample_board_plan = {
+    .version = 2, .global_batch = 188, .period = 32, .batch = sample_batch, .piece = sample_piece
+};
+
+static struct comm_choice sample_choice = { .version = 2,
+                                            .shared = 1,
+                                            .direct_bytes = 65536,
+                                            .latency_s = 5e-5,
+                                            .n_order = 3,
+                                            .n_buckets = 2,
+                                            .order = { 2, 0, 1 },
+                                            .bucket = { 1, 2 },
+                                            .reason = "shared memory beats messages 7x" };
+static int sample_group[] = { 0, 0, 1 };
+
+/* Name the second node, and the network, by addresses of IPv6. */
+static void name_by_six(struct order *o)
+{
+    static char uri[] = "1234567.0;tcp6://[fd00:7::7]:41231";
+
+    strcpy(o->node[1].host, "fd00:7::8");
+    strcpy(o->node[1].address, "fd00:7::8");
+    strcpy(o->network, "fd00:7::/64");
+    strcpy(o->relay.host, "fd00:7::8");
+    o->relay.uri = uri;
+}
+
 /* six: to nodes that are named by addresses of IPv6. */
 static char *order_of(enum order_type type, bool six)
 {
-    struct order_rank rank[] = {
-        { 1, 0, "emulated:0", "0-1,4", 94, 0.5, 0.002, 0.0001 },
-        { 2, 1, "GPU-8d1f", "", 94, 0.5, 0, 0 },
-    };
-    int64_t batch[] = { 0, 94, 94 }, piece[] = { 0, 0, 47 };
-    struct board_plan plan = {
-        .version = 2, .global_batch = 188, .period = 32, .batch = batch, .piece = piece
-    };
     struct order_node node[] = {
         { 0, "login1", "10.1.0.7", 1 },
         { 3, "c07", "10.1.0.8", 2 },
     };
-    struct comm_choice choice = { .version = 2,
-                                  .shared = 1,
-                                  .direct_bytes = 65536,
-                                  .latency_s = 5e-5,
-                                  .n_order = 3,
-                                  .n_buckets = 2,
-                                  .order = { 2, 0, 1 },
-                                  .bucket = { 1, 2 },
-                                  .reason = "shared memory beats messages 7x" };
-    int group[] = { 0, 0, 1 };
     struct order o = {
         .number = 7,
         .type = type,
-        .group = group,
+        .group = sample_group,
         .options = { .period = 32, .moving_rate = 0.45, .wire = SYNC_WIRE_BFLOAT16 },
-        .choice = &choice,
+        .choice = &sample_choice,
         .checks = { { { 4, 1, 1e8 }, { -1, 0, 0 } }, 2 },
         .generation = 2,
         .node = node,
@@ -197,7 +211,7 @@ static char *order_of(enum order_type type, bool six)
         .network = "10.1.0.0/24",
         .mpi_secret = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
         .n_ranks = 3,
-        .rank = rank,
+        .rank = sample_ranks,
         .n_local = 2,
         .mode = "sync",
         .algorithm = "allreduce",
@@ -206,7 +220,7 @@ static char *order_of(enum order_type type, bool six)
         .checkpoint_every = 500,
         .checkpoint_keep = 3,
         .emulated = true,
-        .plan = &plan,
+        .plan = &sample_board_plan,
         .n_plan = 3,
         .relay = { "c07", "1234567", 1, 2, S("1234567.0;tcp://10.1.0.7:41231"),
                    S("c[2:7-8]@0(2)") },
@@ -218,15 +232,8 @@ static char *order_of(enum order_type type, bool six)
 
     if (type == ORDER_NONE)
         o.number = 0;
-    if (six) {
-        static char uri[] = "1234567.0;tcp6://[fd00:7::7]:41231";
-
-        strcpy(node[1].host, "fd00:7::8");
-        strcpy(node[1].address, "fd00:7::8");
-        strcpy(o.network, "fd00:7::/64");
-        strcpy(o.relay.host, "fd00:7::8");
-        o.relay.uri = uri;
-    }
+    if (six)
+        name_by_six(&o);
     return order_text(&o);
 }
 
@@ -265,80 +272,77 @@ static char *sample_relay(void)
     return sample_order(ORDER_RELAY);
 }
 
+static struct event sample_events[] = {
+    { .type = EVENT_RANK_EXIT,
+      .age_ns = 5,
+      .generation = 1,
+      .rank = 2,
+      .pid = 99,
+      .code = -1,
+      .signal = 9,
+      .oom = true,
+      .peak_bytes = 1 << 20,
+      .limit_bytes = 1 << 21,
+      .lingers = true,
+      .first = true,
+      .alone = true,
+      .text = S(""),
+      .last_lines = S("a\nb \xff \xc3\xa9\n") },
+    { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
+    { .type = EVENT_REFUSED, .rank = -1, .refused = 3, .text = S("10.1.0.9"), .last_lines = S("") },
+    { .type = EVENT_UNSETTLED, .rank = -1, .text = S("why"), .last_lines = S("") },
+    { .type = EVENT_COMMITTED,
+      .step = 4096,
+      .program = { 1, 2, 3, 4, 5, 6 },
+      .text = S(""),
+      .last_lines = S("") },
+    { .type = EVENT_RELAY,
+      .rank = -1,
+      .relay = { "c07", "prterun-login1-99@1", 1, 3, S("prte@0.0;tcp4://10.1.0.7:4:24"), S("") } },
+    { .type = EVENT_LOGS, .rank = 1, .log_end = 15, .order = 6 },
+};
+
+static struct progress sample_workers[] = {
+    { .rank = 0,
+      .pid = 5,
+      .phase = 2,
+      .steps_done = 11,
+      .plan_since = -1,
+      .loss = NAN,
+      .sum = { 1, 2, 3, 4, 10 },
+      .recent_steps = 3,
+      .recent = { 0, 1, 2, 3, 6 },
+      .queued_s = 0.001,
+      .core_loss = { { 0.125, 1, NAN, 0, 0.5 }, 71.5 },
+      .link = { 0.5, 1e6, "10.1.0.7" },
+      .memory_bytes = 1 << 30,
+      .memory_told = true,
+      .at_once = 47,
+      .takes_pieces = true,
+      .stops = true,
+      .trained = true,
+      .ended = true,
+      .models = { 9, 2, 1e-6, MODEL_CHECK_DIFFER, 3, -1, 256, 128 },
+      .loss_step = 7,
+      .metrics = { .plan = 2,
+                   .since = 5,
+                   .steps = 6,
+                   .points = 6,
+                   .count = 32,
+                   .work = 4096.5,
+                   .own = { 0.01, 0.02, 0.03, 0.04 },
+                   .compute = { 0.01, 0.01, 0.025, 0.025 },
+                   .exposed = { 0, 0.5, 0.75, STEP_FIGURES_MAX_S },
+                   .total = { 0.1, 0.125, 0.25, 1.5 } },
+      .metric = { { "test_accuracy", 0.98 } } },
+    { .rank = 1, .loss = 0.25, .page_age_ns = -1, .queued_s = NAN },
+};
+
 static char *sample_report(void)
 {
-    struct event event[] = {
-        { .type = EVENT_RANK_EXIT,
-          .age_ns = 5,
-          .generation = 1,
-          .rank = 2,
-          .pid = 99,
-          .code = -1,
-          .signal = 9,
-          .oom = true,
-          .peak_bytes = 1 << 20,
-          .limit_bytes = 1 << 21,
-          .lingers = true,
-          .first = true,
-          .alone = true,
-          .text = S(""),
-          .last_lines = S("a\nb \xff \xc3\xa9\n") },
-        { .type = EVENT_NOTE, .rank = -1, .text = S("x \"y\""), .last_lines = S("") },
-        { .type = EVENT_REFUSED,
-          .rank = -1,
-          .refused = 3,
-          .text = S("10.1.0.9"),
-          .last_lines = S("") },
-        { .type = EVENT_UNSETTLED, .rank = -1, .text = S("why"), .last_lines = S("") },
-        { .type = EVENT_COMMITTED,
-          .step = 4096,
-          .program = { 1, 2, 3, 4, 5, 6 },
-          .text = S(""),
-          .last_lines = S("") },
-        { .type = EVENT_RELAY,
-          .rank = -1,
-          .relay = { "c07", "prterun-login1-99@1", 1, 3, S("prte@0.0;tcp4://10.1.0.7:4:24"),
-                     S("") } },
-        { .type = EVENT_LOGS, .rank = 1, .log_end = 15, .order = 6 },
-    };
-    struct progress worker[] = {
-        { .rank = 0,
-          .pid = 5,
-          .phase = 2,
-          .steps_done = 11,
-          .plan_since = -1,
-          .loss = NAN,
-          .sum = { 1, 2, 3, 4, 10 },
-          .recent_steps = 3,
-          .recent = { 0, 1, 2, 3, 6 },
-          .queued_s = 0.001,
-          .core_loss = { { 0.125, 1, NAN, 0, 0.5 }, 71.5 },
-          .link = { 0.5, 1e6, "10.1.0.7" },
-          .memory_bytes = 1 << 30,
-          .memory_told = true,
-          .at_once = 47,
-          .takes_pieces = true,
-          .stops = true,
-          .trained = true,
-          .ended = true,
-          .models = { 9, 2, 1e-6, MODEL_CHECK_DIFFER, 3, -1, 256, 128 },
-          .loss_step = 7,
-          .metrics = { .plan = 2,
-                       .since = 5,
-                       .steps = 6,
-                       .points = 6,
-                       .count = 32,
-                       .work = 4096.5,
-                       .own = { 0.01, 0.02, 0.03, 0.04 },
-                       .compute = { 0.01, 0.01, 0.025, 0.025 },
-                       .exposed = { 0, 0.5, 0.75, STEP_FIGURES_MAX_S },
-                       .total = { 0.1, 0.125, 0.25, 1.5 } },
-          .metric = { { "test_accuracy", 0.98 } } },
-        { .rank = 1, .loss = 0.25, .page_age_ns = -1, .queued_s = NAN },
-    };
     struct output output[] = { { 1, 17, S("\033[31mred\033[0m\n\xff\n") } };
     struct log_chunk piece[] = { { 0, 5, 65536, S("x\n\xfe\n") }, { 1, 6, 0, S("") } };
-    struct report r = { 1, 9, event, 7, worker, 2, output, 1, piece, 2 };
+    struct report r = { 1, 9, sample_events, 7, sample_workers, 2, output, 1, piece, 2 };
 
     return report_text(&r);
 }

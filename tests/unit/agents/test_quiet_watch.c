@@ -14,7 +14,7 @@
 static const int64_t limit = 10 * CLOCK_S;
 
 /* A look a second, of this many clock ticks each. */
-static int looks(struct quiet_watch *q, int64_t *now_ns, int n, int64_t ticks)
+static int polled(struct quiet_watch *q, int64_t *now_ns, int n, int64_t ticks)
 {
     int news = 0;
 
@@ -30,15 +30,15 @@ START_TEST(quiet)
     struct quiet_watch q = { 0 };
     int64_t now_ns = CLOCK_S;
 
-    ck_assert_int_eq(looks(&q, &now_ns, 1, 500), 0); /* what it had used before is no news */
-    ck_assert_int_eq(looks(&q, &now_ns, 9, 0), 0);
-    ck_assert_int_eq(looks(&q, &now_ns, 1, 0), 1);
+    ck_assert_int_eq(polled(&q, &now_ns, 1, 500), 0); /* what it had used before is no news */
+    ck_assert_int_eq(polled(&q, &now_ns, 9, 0), 0);
+    ck_assert_int_eq(polled(&q, &now_ns, 1, 0), 1);
     ck_assert_int_eq(now_ns - q.since_ns, limit);
-    ck_assert_int_eq(looks(&q, &now_ns, 30, 0), 0); /* told once */
-    ck_assert_int_eq(looks(&q, &now_ns, 1, 50), -1);
-    ck_assert_int_eq(looks(&q, &now_ns, 10, 0), 1);
+    ck_assert_int_eq(polled(&q, &now_ns, 30, 0), 0); /* told once */
+    ck_assert_int_eq(polled(&q, &now_ns, 1, 50), -1);
+    ck_assert_int_eq(polled(&q, &now_ns, 10, 0), 1);
     quiet_watch_heard(&q, now_ns + CLOCK_S); /* it prints */
-    ck_assert_int_eq(looks(&q, &now_ns, 1, 0), -1);
+    ck_assert_int_eq(polled(&q, &now_ns, 1, 0), -1);
 }
 END_TEST
 
@@ -48,9 +48,9 @@ START_TEST(little)
     struct quiet_watch q = { 0 };
     int64_t now_ns = CLOCK_S;
 
-    ck_assert_int_eq(looks(&q, &now_ns, 11, 1), 1);
-    ck_assert_int_eq(looks(&q, &now_ns, 1, -1), -1);
-    ck_assert_int_eq(looks(&q, &now_ns, 100, 5), 0); /* 5 % of a processor */
+    ck_assert_int_eq(polled(&q, &now_ns, 11, 1), 1);
+    ck_assert_int_eq(polled(&q, &now_ns, 1, -1), -1);
+    ck_assert_int_eq(polled(&q, &now_ns, 100, 5), 0); /* 5 % of a processor */
 }
 END_TEST
 

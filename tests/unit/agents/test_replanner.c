@@ -90,7 +90,7 @@ START_TEST(period_follows)
         const struct planner_history nothing = { .model_bytes = 0 };
         const struct planner_history history = { .model_bytes = 1 << 20, .bytes_per_s = 125e6 };
         const struct run_plans *plans;
-        struct replan_proposal wish;
+        struct replan_proposal proposal;
         struct plan *p;
 
         begin(TIME_GIVEN, BATCH);
@@ -105,10 +105,10 @@ START_TEST(period_follows)
         ck_assert_int_eq(replanner_begin(&replanner, plans, &nothing, NULL), 0);
         report(0, 0.064);
         report(1, 0.064);
-        ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &wish));
+        ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
         replanner_known(&replanner, plan, &history);
-        ck_assert_int_eq(replanner_decide(&replanner, 100 * CLOCK_S, &wish), given == 0);
-        p = given ? NULL : replanner_plan(&replanner, plan, &history, &wish);
+        ck_assert_int_eq(replanner_decide(&replanner, 100 * CLOCK_S, &proposal), given == 0);
+        p = given ? NULL : replanner_plan(&replanner, plan, &history, &proposal);
         ck_assert(given || (p && p->options.period > 0 && p->options.period < 16));
         ck_assert(given || strncmp(p->change, "models are exchanged every ", 27) == 0);
         plan_free(p);
@@ -174,15 +174,15 @@ END_TEST
 START_TEST(program_takes_no_fewer)
 {
     const struct planner_history history = { .model_bytes = 1 << 20, .program.min_count = 8 };
-    struct replan_proposal wish;
+    struct replan_proposal proposal;
 
     begin(TIME_GIVEN, 4);
     report(0, 0.064);
     replanner_known(&replanner, plan, &(struct planner_history){ .model_bytes = 1 << 20 });
-    ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &wish));
+    ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
     replanner_known(&replanner, plan, &history);
-    ck_assert(replanner_decide(&replanner, 100 * CLOCK_S, &wish));
-    ck_assert_int_ge(wish.batch[1], 8);
+    ck_assert(replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
+    ck_assert_int_ge(proposal.batch[1], 8);
     end();
 }
 END_TEST
@@ -196,7 +196,7 @@ START_TEST(equal_split_counts)
     static const struct node_profile *const nodes[N] = { &node, &node };
     const struct planner_history history = { .model_bytes = 0 };
     struct past_times learnt = { .list.n = 0 };
-    struct replan_proposal wish;
+    struct replan_proposal proposal;
     const struct planner_time *row;
     struct time_model t;
 
@@ -213,7 +213,7 @@ START_TEST(equal_split_counts)
     report(1, 2 * 0.064);
     replanner_published(&replanner, 2, plan);
     replanner_agreed(&replanner, 2, CLOCK_S);
-    ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &wish));
+    ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
     ck_assert(replanner_model(&replanner, 1, &t));
     ck_assert_double_eq_tol(t.sample_s, 2e-3, 1e-9);
     replanner_learn(&replanner, plan, nodes, &learnt);

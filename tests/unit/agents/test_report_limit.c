@@ -36,4 +36,4 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, noise_is_not_hurried);
 }
 
-SUITE_MAIN("hurry", add_tests)
+SUITE_MAIN("report_limit", add_tests)

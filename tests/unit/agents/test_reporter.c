@@ -77,7 +77,7 @@ static void has(int64_t sequence, int64_t offset, size_t bytes)
 /* Return a request for a log of LOG_SEND_PIECE + 5 bytes. */
 static struct log_send *long_log(void)
 {
-    const struct log_wish w = { .rank = 4, .order = 2, .paths = { file_join(scratch, "log") } };
+    const struct log_request w = { .rank = 4, .order = 2, .paths = { file_join(scratch, "log") } };
     struct log_send *s = log_send_new();
     char *text = malloc(LOG_SEND_PIECE + 5);
 

@@ -65,7 +65,7 @@ START_TEST(answers_and_is_told)
     ck_assert_str_eq(s.version, EDDIS_VERSION);
     ck_assert_str_eq(s.words, "got a secret");
     ck_assert_str_eq(s.said, "welcome\nthe last\n");
-    ck_assert(s.told && !s.awaited);
+    ck_assert(s.input_sent && !s.awaited);
     ck_assert_ptr_null(s.input);
     session_last_line(&s, last);
     ck_assert_str_eq(last, "the last");
@@ -95,7 +95,7 @@ START_TEST(is_no_keeper)
           "a secret\n", true);
     ck_assert_int_eq(finish(&status), 255);
     ck_assert_str_eq(s.version, "");
-    ck_assert(!s.told && s.awaited);
+    ck_assert(!s.input_sent && s.awaited);
     ck_assert_ptr_nonnull(s.input);
     ck_assert_int_lt(strlen(s.said), sizeof s.said);
     ck_assert_ptr_nonnull(strstr(s.said, "line 399\n"));

@@ -402,7 +402,7 @@ END_TEST
 START_TEST(lingers)
 {
     static const struct {
-        const char *told;
+        const char *ended;
         int rc;
     } row[] = { { "0 1 2", -EINPROGRESS }, { "0 2", -ETIMEDOUT } };
     struct eddis_error err = { 0 };
@@ -412,7 +412,7 @@ START_TEST(lingers)
                               UP "trap '' TERM\n"
                                  "for i in %s; do echo \"$i: eddis-keeper exit 0\" >&2; done\n"
                                  "while :; do sleep 1; done\n",
-                              row[_i].told),
+                              row[_i].ended),
                      0);
     write_script("srun", script);
     add_all();

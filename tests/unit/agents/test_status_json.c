@@ -13,6 +13,49 @@
 
 static struct eddis_error err;
 
+static void add_plans(struct job_status *s)
+{
+    s->n_plans = 2;
+    s->plan[0] = (struct plan_status){ .generation = 1,
+                                       .version = 1,
+                                       .steps = 20,
+                                       .samples_per_s = 613.4,
+                                       .predicted_samples_per_s = NAN,
+                                       .ideal_samples_per_s = 1700 };
+    s->plan[1] = (struct plan_status){ .generation = 1,
+                                       .version = 2,
+                                       .since = 20,
+                                       .steps = 580,
+                                       .samples_per_s = 1203,
+                                       .predicted_samples_per_s = 1210,
+                                       .ideal_samples_per_s = 1250,
+                                       .reason = "rank 1 is slow" };
+}
+
+static void add_workers(struct job_status *s)
+{
+    ck_assert_int_eq(job_status_resize(s, 2, NULL), 0);
+    strcpy(s->worker[1].node, "login1");
+    strcpy(s->worker[1].device, "emulated 0.50");
+    s->worker[1].batch = 46;
+    s->worker[1].step_ms = 11.25;
+    s->worker[0].relative_speed = 1.01;
+    s->worker[1].relative_speed = 0.97;
+    s->worker[1].group = 1;
+    s->worker[1].staleness = 7;
+    s->worker[1].queued_ms = 0.5;
+    s->worker[1].memory_bytes = 1 << 30;
+    s->worker[1].memory_told = true;
+    s->worker[1].metrics = (struct step_metrics){ .plan = 2,
+                                                  .since = 7,
+                                                  .steps = 64,
+                                                  .points = 32,
+                                                  .count = 46,
+                                                  .work = 46,
+                                                  .own = { 0.1, 0.2, 0.3, 0.4 },
+                                                  .total = { 0.2, 0.3, 0.4, 0.5 } };
+}
+
 static void example(struct job_status *s)
 {
     job_status_init(s);
@@ -39,41 +82,8 @@ static void example(struct job_status *s)
     s->start_s = 1795270032.5;
     s->wall_s = 7.2;
     s->emulated = true;
-    s->n_plans = 2;
-    s->plan[0] = (struct plan_status){ .generation = 1,
-                                       .version = 1,
-                                       .steps = 20,
-                                       .samples_per_s = 613.4,
-                                       .predicted_samples_per_s = NAN,
-                                       .ideal_samples_per_s = 1700 };
-    s->plan[1] = (struct plan_status){ .generation = 1,
-                                       .version = 2,
-                                       .since = 20,
-                                       .steps = 580,
-                                       .samples_per_s = 1203,
-                                       .predicted_samples_per_s = 1210,
-                                       .ideal_samples_per_s = 1250,
-                                       .reason = "rank 1 is slow" };
-    ck_assert_int_eq(job_status_resize(s, 2, NULL), 0);
-    strcpy(s->worker[1].node, "login1");
-    strcpy(s->worker[1].device, "emulated 0.50");
-    s->worker[1].batch = 46;
-    s->worker[1].step_ms = 11.25;
-    s->worker[0].relative_speed = 1.01;
-    s->worker[1].relative_speed = 0.97;
-    s->worker[1].group = 1;
-    s->worker[1].staleness = 7;
-    s->worker[1].queued_ms = 0.5;
-    s->worker[1].memory_bytes = 1 << 30;
-    s->worker[1].memory_told = true;
-    s->worker[1].metrics = (struct step_metrics){ .plan = 2,
-                                                  .since = 7,
-                                                  .steps = 64,
-                                                  .points = 32,
-                                                  .count = 46,
-                                                  .work = 46,
-                                                  .own = { 0.1, 0.2, 0.3, 0.4 },
-                                                  .total = { 0.2, 0.3, 0.4, 0.5 } };
+    add_plans(s);
+    add_workers(s);
 }
 
 START_TEST(there_and_back)

@@ -283,11 +283,11 @@ START_TEST(generations)
 END_TEST
 
 /* A report of ten steps more of a program that only tells their numbers. */
-static void told(int rank, int64_t steps, double step_s)
+static void report_steps(int rank, int64_t steps, double step_s)
 {
     static const struct time_model model = { .sample_s = 1e-3 };
     const struct progress p = { .rank = rank,
-                                .told = true,
+                                .steps_only = true,
                                 .steps_done = steps,
                                 .steps_here = steps,
                                 .recent_steps = 10,
@@ -301,14 +301,14 @@ static void told(int rank, int64_t steps, double step_s)
 /* One of several that becomes slow by itself is named; where one prints for all nobody is, and as
  * little when all become slow as one, as in step with each other.
  */
-START_TEST(told_numbers)
+START_TEST(numbers_only)
 {
     int job_report = _i == 1 ? 1 : N;
 
     begin(TIME_PROBE);
     for (int64_t n = 10; n <= 200; n += 10) {
         for (int r = 0; r < job_report; r++)
-            told(r, n, n > 100 && (r == 0 || _i == 2) ? 3 * OWN_S : OWN_S);
+            report_steps(r, n, n > 100 && (r == 0 || _i == 2) ? 3 * OWN_S : OWN_S);
         tell();
     }
     ck_assert_int_eq(n_said, _i != 1);
@@ -325,7 +325,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_loop_test(tc, told_numbers, 0, 3);
+    tcase_add_loop_test(tc, numbers_only, 0, 3);
     tcase_add_test(tc, named_and_over);
     tcase_add_test(tc, another_share);
     tcase_add_test(tc, causes);

@@ -161,6 +161,28 @@ START_TEST(libraries)
 }
 END_TEST
 
+/* A library that is there but cannot be loaded is not missing: the loader says what is wrong. */
+START_TEST(broken_library)
+{
+    char path[] = "/tmp/eddis-test-XXXXXX";
+    const char *const broken[] = { "libno-such-thing.so.9", path, "libno-such-thing.so", NULL };
+    const char *const loads[] = { path, "libm.so.6", NULL };
+    double (*root)(double) = NULL;
+    const struct dlopen_symbol need[] = { { "sqrt", &root, false } };
+    struct eddis_error err = { 0 };
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, "text", 4), 4);
+    (void)close(fd);
+    ck_assert_int_eq(dlopen_library(broken, need, 1, &err), -ELIBBAD);
+    ck_assert_ptr_nonnull(strstr(err.text, path));
+    ck_assert_ptr_nonnull(strstr(err.text, "file too short"));
+    ck_assert_int_eq(dlopen_library(loads, need, 1, NULL), 0);
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, error_sentences);
@@ -171,6 +193,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, stream);
     tcase_add_test(tc, wall_time);
     tcase_add_test(tc, libraries);
+    tcase_add_test(tc, broken_library);
 }
 
 SUITE_MAIN("base", add_tests)

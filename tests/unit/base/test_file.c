@@ -77,6 +77,25 @@ START_TEST(not_regular)
 }
 END_TEST
 
+/* Appending never waits for a reader, nor writes to one, to a device or to a terminal. */
+START_TEST(append_not_regular)
+{
+    cleanup_free char *fifo = file_join(folder, "pipe");
+    struct eddis_error err = { 0 };
+    cleanup_fd int reader = -1;
+
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    ck_assert_int_eq(file_append(fifo, "x", 1, 0600, NULL), -ENXIO);
+    reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ck_assert_int_ge(reader, 0);
+    ck_assert_int_eq(file_append(fifo, "x", 1, 0600, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "/pipe' is not a regular file"));
+    ck_assert_int_eq(file_open_append(fifo, 0600, NULL), -EINVAL);
+    ck_assert_int_eq(file_mark_end(fifo, "x", NULL), -EINVAL);
+    ck_assert_int_eq(file_append("/dev/null", "x", 1, 0600, NULL), -EINVAL);
+}
+END_TEST
+
 START_TEST(full_disk)
 {
     struct eddis_error err = { 0 };
@@ -152,6 +171,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, write_and_read);
     tcase_add_test(tc, try_to_write);
     tcase_add_test(tc, not_regular);
+    tcase_add_test(tc, append_not_regular);
     tcase_add_test(tc, full_disk);
     tcase_add_test(tc, remove_tree);
     tcase_add_test(tc, remove_closed_tree);

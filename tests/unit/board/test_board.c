@@ -641,7 +641,7 @@ START_TEST(page_from_outside)
     board_show_steps(outside, &(struct board_reported){ .step = 4, .now_ns = 1 });
     ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
     ck_assert_int_eq(p.pid, getppid());
-    ck_assert_int_eq(p.told, BOARD_TOLD_OUTPUT);
+    ck_assert_int_eq(p.steps_source, BOARD_STEPS_OUTPUT);
     ck_assert_int_eq(p.steps_done, 5);
     for (int i = 1; i < 3; i++) {
         ck_assert_int_eq(board_open(path, i, &w, NULL), 0);
@@ -659,7 +659,7 @@ START_TEST(page_from_outside)
     board_show_steps(w, &(struct board_reported){ .step = 6, .now_ns = 3 });
     ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
     ck_assert_int_eq(p.steps_done, 7);
-    ck_assert_int_eq(p.told, BOARD_TOLD_CALLS);
+    ck_assert_int_eq(p.steps_source, BOARD_STEPS_CALLS);
     board_close(outside);
     ck_assert_int_eq(board_open_output(path, 0, getppid(), &outside, NULL), -EBUSY);
     board_close(w);

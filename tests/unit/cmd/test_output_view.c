@@ -102,6 +102,17 @@ START_TEST(own_prefix)
 }
 END_TEST
 
+/* A node's name, which another host may have sent, cannot write to the terminal. */
+START_TEST(hostile_name)
+{
+    static struct seen s;
+
+    begin(&s, 1, NULL);
+    output_view_add(s.o, "a\033[2J", 0, "x\n", 0, 1);
+    ck_assert_str_eq(end(&s), "a?[2J:0: x\n");
+}
+END_TEST
+
 START_TEST(selected)
 {
     static struct seen s;
@@ -308,6 +319,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, literal);
     tcase_add_test(tc, colours);
     tcase_add_test(tc, own_prefix);
+    tcase_add_test(tc, hostile_name);
     tcase_add_test(tc, selected);
     tcase_add_test(tc, left_out);
     tcase_add_test(tc, repeated);

@@ -5,6 +5,7 @@
 #include "suite.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct job_status example(void)
@@ -121,6 +122,32 @@ START_TEST(beautiful)
 }
 END_TEST
 
+/* A color code takes no column and stays whole; no other sequence reaches the terminal. */
+START_TEST(added_rows)
+{
+    const struct {
+        const char *text, *row;
+    } rows[] = {
+        { "c01:0:\tup", "c01:0: up" },
+        { "\033[1;31m0123456789", "\033[1;31m012345678" }, /* cut: 9 of 10 columns */
+        { "x\033[31", "x?[31" },
+        { "x\033[2J", "x?[2J" },
+        { "x\033", "x?" },
+        { "\033]0;m", "?]0;m" },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run_view v = { .columns = 10 };
+        char *text = strdup(rows[i].text); /* a sanitizer finds a byte read beyond it */
+
+        run_view_add_row(&v, text);
+        ck_assert_int_eq(v.n_rows, 1);
+        ck_assert_str_eq(v.row[0], rows[i].row);
+        free(text);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, line);
@@ -128,6 +155,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, beautiful);
     tcase_add_test(tc, no_steps);
     tcase_add_test(tc, no_checkpoint);
+    tcase_add_test(tc, added_rows);
 }
 
 SUITE_MAIN("run_view", add_tests)

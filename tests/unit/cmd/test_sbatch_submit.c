@@ -21,15 +21,15 @@
 
 static char taken[128];
 static int times;
-static char told[256]; /* path of a file that is made when a number is taken */
+static char got_file[256]; /* path of a file that is made when a number is taken */
 
 static void on_got(void *ctx, const char *id, const char *cluster)
 {
     (void)ctx;
     times++;
     (void)snprintf(taken, sizeof taken, "%s %s", id, cluster);
-    if (*told)
-        ck_assert_int_eq(file_write_atomic(told, "", 0, 0600, NULL), 0);
+    if (*got_file)
+        ck_assert_int_eq(file_write_atomic(got_file, "", 0, 0600, NULL), 0);
 }
 
 static int submit_job(bool doubtful, struct eddis_error *err)
@@ -102,15 +102,15 @@ START_TEST(waits)
 {
     cleanup_free char *script = NULL;
 
-    (void)snprintf(told, sizeof told, "%s/told", scratch);
+    (void)snprintf(got_file, sizeof got_file, "%s/told", scratch);
     ck_assert_int_ge(asprintf(&script,
                               "echo 12; for i in $(seq 500); do test -e '%s' && exit 5; "
                               "sleep 0.1; done; exit 6",
-                              told),
+                              got_file),
                      0);
     make_program("sbatch", script);
     ck_assert_int_eq(submit(NULL), 5);
-    *told = '\0';
+    *got_file = '\0';
     ck_assert_str_eq(taken, "12 ");
 }
 END_TEST

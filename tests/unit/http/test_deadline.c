@@ -52,14 +52,14 @@ START_TEST(nobody_is_asleep_behind_a_wake)
     struct deadlines *d;
     struct deadline *x;
     int a[2];
-    char byte = 'x', told;
+    char byte = 'x', answer;
 
     ck_assert_int_eq(pipe(begun), 0);
     ck_assert_int_eq(deadlines_start(&d, NULL), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, a), 0);
     x = deadline_add(d, a[0], CLOCK_NEVER);
     ck_assert(deadline_hold(d, x, clock_now_ns(), wake_slowly, &byte));
-    ck_assert_int_eq(read(begun[0], &told, 1), 1);
+    ck_assert_int_eq(read(begun[0], &answer, 1), 1);
     deadlines_wake(d);
     ck_assert(atomic_load(&woken));
     ck_assert(!deadline_hold(d, x, clock_now_ns(), wake_slowly, &byte));

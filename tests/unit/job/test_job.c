@@ -479,57 +479,68 @@ START_TEST(text_again)
 }
 END_TEST
 
+/* Texts that mean something in YAML, to a terminal or in UTF-8. */
+static const char *const bits[] = {
+    "a",
+    "-",
+    "--x",
+    "null",
+    "~",
+    "yes",
+    "1",
+    "0.1",
+    "1e3",
+    ".",
+    "..",
+    "/",
+    ": ",
+    "#",
+    " #",
+    "'",
+    "\"",
+    "\\",
+    "\n",
+    "\t",
+    "\x1b",
+    "\x7f",
+    "{",
+    "]",
+    ",",
+    "&a",
+    "*a",
+    "!t",
+    "%",
+    "@",
+    "`",
+    "|",
+    ">",
+    "\xc3\xa9",
+    "\xc2\x80",
+    "\xc2\x85",
+    "\xc2\xa0",
+    "\xe2\x80\xa8",
+    "\xef\xbb\xbf",
+    "\xef\xbf\xbe",
+    "\xf0\x9f\x98\x80",
+    "\xf4\x8f\xbf\xbf",
+    "",
+    " ",
+    "=",
+    "?",
+};
+
+/* Append six of them, drawn at random. */
+static void add_random(char *word, unsigned *state)
+{
+    for (int k = 0; k < 6; k++) {
+        *state = *state * 1103515245 + 12345;
+        strcat(word, bits[(*state >> 16) % (sizeof bits / sizeof *bits)]);
+    }
+}
+
 /* Any bytes as values: what a random draw gives must survive the way through the text. */
 START_TEST(text_again_random)
 {
-    static const char *const bits[] = {
-        "a",
-        "-",
-        "--x",
-        "null",
-        "~",
-        "yes",
-        "1",
-        "0.1",
-        "1e3",
-        ".",
-        "..",
-        "/",
-        ": ",
-        "#",
-        " #",
-        "'",
-        "\"",
-        "\\",
-        "\n",
-        "\t",
-        "\x1b",
-        "\x7f",
-        "{",
-        "]",
-        ",",
-        "&a",
-        "*a",
-        "!t",
-        "%",
-        "@",
-        "`",
-        "|",
-        ">",
-        "\xc3\xa9",
-        "\xc2\x80",
-        "\xc2\x85",
-        "\xc2\xa0",
-        "\xe2\x80\xa8",
-        "\xef\xbb\xbf",
-        "\xef\xbf\xbe",
-        "\xf0\x9f\x98\x80",
-        "\xf4\x8f\xbf\xbf",
-        "",
-        " ",
-        "=",
-        "?",
-    };
     unsigned state = 20261121;
 
     for (int round = 0; round < 3000; round++) {
@@ -538,10 +549,7 @@ START_TEST(text_again_random)
         struct job *job = NULL;
 
         for (int w = 0; w < 4; w++)
-            for (int k = 0; k < 6; k++) {
-                state = state * 1103515245 + 12345;
-                strcat(words[w], bits[(state >> 16) % (sizeof bits / sizeof *bits)]);
-            }
+            add_random(words[w], &state);
         ck_assert_int_eq(job_from_command(command, "/", &job, NULL), 0);
         ck_assert_str_eq(job->name, "job");
         assert_text_again(job);

@@ -189,6 +189,26 @@ START_TEST(ranges)
 }
 END_TEST
 
+/* The characters outside the brackets are limited, and the message states the limit itself. */
+START_TEST(long_ranges)
+{
+    char pattern[436];
+    struct eddis_error err = { 0 };
+    struct strbuf b = { 0 };
+
+    memset(pattern, 'a', sizeof pattern);
+    memcpy(pattern, "[1]", 3);
+    pattern[434] = '\0';
+    ck_assert_int_eq(host_range_expand(pattern, 434, collect, &b, &err), 0);
+    strbuf_fini(&b);
+    pattern[434] = 'a';
+    ck_assert_int_eq(host_range_expand(pattern, 435, collect, &b, &err), -EINVAL);
+    ck_assert_str_eq(err.text,
+                     "a name of more than 431 characters outside its brackets; shorten it");
+    strbuf_fini(&b);
+}
+END_TEST
+
 /* ---- hostfiles and -H ---- */
 
 static const struct {
@@ -728,6 +748,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, long_hosts);
     tcase_add_test(tc, every_byte);
     tcase_add_loop_test(tc, ranges, 0, sizeof range_rows / sizeof *range_rows);
+    tcase_add_test(tc, long_ranges);
     tcase_add_loop_test(tc, files, 0, sizeof file_rows / sizeof *file_rows);
     tcase_add_test(tc, binary_files);
     tcase_add_loop_test(tc, lines, 0, sizeof line_rows / sizeof *line_rows);

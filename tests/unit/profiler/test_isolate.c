@@ -8,11 +8,22 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { BIG = 40000 };
+
+static bool no_memory; /* for a result */
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return no_memory && size == BIG ? NULL : __real_calloc(n, size);
+}
 
 static int well(const void *task, void *result, struct eddis_error *err)
 {
@@ -77,6 +88,21 @@ START_TEST(outcomes)
 }
 END_TEST
 
+START_TEST(without_memory)
+{
+    static char result[BIG];
+    struct eddis_error err = { 0 };
+    struct isolated child;
+    int task = 5;
+
+    no_memory = true;
+    isolate_start(&child, "weighing", well, &task, BIG);
+    ck_assert_int_eq(isolate_wait(&child, clock_now_ns() + 60 * CLOCK_S, result, &err), -ENOMEM);
+    no_memory = false;
+    ck_assert_str_eq(err.text, "no memory for the result");
+}
+END_TEST
+
 START_TEST(side_by_side)
 {
     struct isolated child[8];
@@ -94,6 +120,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, outcomes, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, without_memory);
     tcase_add_test(tc, side_by_side);
 }
 

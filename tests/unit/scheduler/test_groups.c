@@ -13,7 +13,7 @@ static const struct {
     const char *what;
     int n;
     struct group_worker w[MAX];
-    int64_t wish;
+    int64_t wanted;
     int n_groups;
     int group[MAX];
 } rows[] = {
@@ -54,10 +54,10 @@ static const struct {
 
 START_TEST(hsgd_4_groups_are_nodes_or_of_like_speed)
 {
-    struct job_groups wish = { .n = rows[_i].wish };
+    struct job_groups wanted = { .n = rows[_i].wanted };
     int group[MAX];
 
-    ck_assert_int_eq(groups_form(rows[_i].w, rows[_i].n, &wish, NULL, group, NULL),
+    ck_assert_int_eq(groups_form(rows[_i].w, rows[_i].n, &wanted, NULL, group, NULL),
                      rows[_i].n_groups);
     for (int r = 0; r < rows[_i].n; r++)
         ck_assert_msg(group[r] == rows[_i].group[r], "%s: rank %d is in %d", rows[_i].what, r,
@@ -69,15 +69,15 @@ START_TEST(takes_what_is_given)
 {
     struct group_worker w[3] = { { 0, 1 }, { 0, 2 }, { 0, 3 } };
     int of[] = { 1, 0, 1 }, group[3];
-    struct job_groups wish = { .n = 2, .of = of, .n_of = 3 };
+    struct job_groups wanted = { .n = 2, .of = of, .n_of = 3 };
     struct eddis_error err;
 
-    ck_assert_int_eq(groups_form(w, 3, &wish, NULL, group, NULL), 2);
+    ck_assert_int_eq(groups_form(w, 3, &wanted, NULL, group, NULL), 2);
     ck_assert_int_eq(memcmp(group, of, sizeof of), 0);
-    ck_assert_int_eq(groups_form(w, 2, &wish, NULL, group, &err), -EINVAL);
+    ck_assert_int_eq(groups_form(w, 2, &wanted, NULL, group, &err), -EINVAL);
     ck_assert_str_eq(err.text, "sync.groups names 3 ranks, but there are 2 workers");
-    wish = (struct job_groups){ .n = 4 };
-    ck_assert_int_eq(groups_form(w, 3, &wish, NULL, group, &err), -EINVAL);
+    wanted = (struct job_groups){ .n = 4 };
+    ck_assert_int_eq(groups_form(w, 3, &wanted, NULL, group, &err), -EINVAL);
     ck_assert_str_eq(err.text, "sync.groups is 4, but there are 3 workers");
 }
 END_TEST
@@ -87,12 +87,12 @@ START_TEST(takes_what_is_left_of_what_is_given)
 {
     struct group_worker w[3] = { { 0, 1 }, { 1, 2 }, { 1, 3 } };
     int of[] = { 0, 2, 0, 1, 2 }, began_as[] = { 1, 3, 4 }, group[3];
-    struct job_groups wish = { .n = 3, .of = of, .n_of = 5 };
+    struct job_groups wanted = { .n = 3, .of = of, .n_of = 5 };
 
-    ck_assert_int_eq(groups_form(w, 3, &wish, began_as, group, NULL), 2);
+    ck_assert_int_eq(groups_form(w, 3, &wanted, began_as, group, NULL), 2);
     ck_assert(group[0] == 1 && group[1] == 0 && group[2] == 1);
-    wish = (struct job_groups){ .n = 4 };
-    ck_assert_int_eq(groups_form(w, 3, &wish, began_as, group, NULL), 3);
+    wanted = (struct job_groups){ .n = 4 };
+    ck_assert_int_eq(groups_form(w, 3, &wanted, began_as, group, NULL), 3);
     ck_assert(group[0] == 2 && group[1] == 1 && group[2] == 0);
 }
 END_TEST

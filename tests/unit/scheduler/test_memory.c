@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_memory.c - every allocation between a job and a plan that was read back fails once
+/* test_memory.c - every allocation between a job and a plan that was read back fails once, and
+ * those of the search for networks
  *
  * The linker sends our own calls here (--wrap), and jansson's come by its own hook; not while it
  * writes, since jansson 2.14 then leaves out a string instead of failing.
  */
+#include "scheduler/networks.h"
 #include "scheduler/planner.h"
 
 #include "suite.h"
@@ -107,10 +109,37 @@ START_TEST(there_and_back)
 }
 END_TEST
 
+/* One node alone, and two on a network. */
+START_TEST(networks)
+{
+    const struct network_address address[] = { { "eth0", "10.1.0.1", 24, 1000, false, NULL },
+                                               { "eth0", "10.1.0.2", 24, 1000, false, NULL } };
+    const struct network_node node[] = { { "a", &address[0], 1, "10.1.0.1" },
+                                         { "b", &address[1], 1, "10.1.0.2" } };
+
+    for (int n_nodes = 1; n_nodes <= 2; n_nodes++) {
+        int rc = -1;
+
+        for (long n = 1; rc < 0; n++) {
+            struct networks found = { 0 };
+            struct eddis_error err = { 0 };
+
+            countdown = n;
+            rc = networks_find(node, n_nodes, "auto", &found, &err);
+            countdown = 0;
+            ck_assert_msg(rc == 0 || (rc == -ENOMEM && strstr(err.text, "no memory")), "%ld: %d %s",
+                          n, rc, err.text);
+            networks_fini(&found);
+        }
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, planning);
     tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, networks);
 }
 
 SUITE_MAIN("memory", add_tests)

@@ -64,8 +64,8 @@ static void read_cluster(const char *line, struct cluster *c)
 }
 
 static const struct {
-    const char *line, *wish, *found; /* subnets, best first; "" none */
-    const char *dropped;             /* is part of what was left out; NULL: nothing was */
+    const char *line, *wanted, *found; /* subnets, best first; "" none */
+    const char *dropped;               /* is part of what was left out; NULL: nothing was */
 } rows[] = {
     { "eth0=10.1.0.1/24", "auto", "127.0.0.0/8 ", NULL },
     { "", "auto", "127.0.0.0/8 ", NULL },
@@ -165,7 +165,7 @@ START_TEST(row)
     int rc;
 
     read_cluster(rows[_i].line, &c);
-    rc = networks_find(c.node, c.n ? c.n : 1, rows[_i].wish, &s, &err);
+    rc = networks_find(c.node, c.n ? c.n : 1, rows[_i].wanted, &s, &err);
     ck_assert_int_eq(rc, rows[_i].found[0] ? 0 : -ENETUNREACH);
     for (int i = 0; i < s.n; i++) {
         strcat(found, s.network[i].subnet);

@@ -340,12 +340,12 @@ END_TEST
 START_TEST(network_believed)
 {
     double was_s = exposed_at(125e6), most_s = was_s + 0.2 * (0.064 + was_s);
-    const double told[][4] = { { exposed_at(25e6), was_s, exposed_at(25e6), was_s },
-                               { exposed_at(25e6), 0, exposed_at(25e6), 0 },
-                               { most_s, most_s, most_s, most_s } };
+    const double exposed[][4] = { { exposed_at(25e6), was_s, exposed_at(25e6), was_s },
+                                  { exposed_at(25e6), 0, exposed_at(25e6), 0 },
+                                  { most_s, most_s, most_s, most_s } };
     struct replan_contradiction c;
 
-    for (size_t k = 0; k < sizeof told / sizeof *told; k++) {
+    for (size_t k = 0; k < sizeof exposed / sizeof *exposed; k++) {
         struct replan_setup s = setup();
         struct replan *r = over_network(&s);
         double sum_s = 0;
@@ -354,7 +354,7 @@ START_TEST(network_believed)
         for (int half = 0; half < 4; half++) {
             int64_t steps = 1 + 10 * (half + 1);
 
-            sum_s += 10 * told[k][half];
+            sum_s += 10 * exposed[k][half];
             expose(r, steps, sum_s / (double)steps);
             ck_assert(!replan_contradicted(r, &c));
         }

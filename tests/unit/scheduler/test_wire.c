@@ -38,14 +38,14 @@ static struct node_profile *mix_nodes(void)
     return node;
 }
 
-static struct plan *wired(const char *wish, const struct planner_history *known)
+static struct plan *wired(const char *wanted, const struct planner_history *known)
 {
     cleanup_free struct node_profile *node = mix_nodes();
     struct job job = job_of(512);
     char word[16], sync[] = "sync";
     struct plan *p;
 
-    snprintf(word, sizeof word, "%s", wish);
+    snprintf(word, sizeof word, "%s", wanted);
     job.communication.wire = word;
     job.sync.mode = sync;
     ck_assert_int_eq(planner_plan(&job, node, 4, known, &p, NULL), 0);
@@ -59,7 +59,7 @@ START_TEST(wire_by_what_is_known)
 {
     static const struct {
         struct planner_history known;
-        const char *wish;
+        const char *wanted;
         enum sync_wire want;
     } rows[] = {
         { { 4000000, 1e-4, 5e6 }, "auto", SYNC_WIRE_BFLOAT16 },
@@ -85,7 +85,7 @@ START_TEST(wire_by_what_is_known)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct plan *p = wired(rows[i].wish, &rows[i].known);
+        struct plan *p = wired(rows[i].wanted, &rows[i].known);
         bool said = strstr(p->reason, "; gradients as bfloat16 between nodes: predicted ");
 
         ck_assert_int_eq(p->options.wire, rows[i].want);
@@ -161,7 +161,7 @@ END_TEST
 START_TEST(rounded_is_not_exact)
 {
     static const struct {
-        const char *wish, *merit, *lost;
+        const char *wanted, *merit, *lost;
     } rows[] = { { "float32", "sync because it is exact", ", which is exact" },
                  { "bfloat16", "sync because its workers train one model",
                    ", whose workers train one model" } };
@@ -173,7 +173,7 @@ START_TEST(rounded_is_not_exact)
         char word[16];
         struct plan *p;
 
-        snprintf(word, sizeof word, "%s", rows[i].wish);
+        snprintf(word, sizeof word, "%s", rows[i].wanted);
         job.communication.wire = word;
         ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
         ck_assert_msg(!strncmp(p->reason, rows[i].merit, strlen(rows[i].merit)), "%s", p->reason);

@@ -8,10 +8,11 @@
 
 #include "bench/loop.h"
 #include "lib/base/clock.h"
-#include "lib/smb/smb.h"
+#include "lib/smb/smb_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 
 static bool inside;   /* the box is at work */
@@ -49,11 +50,11 @@ int __wrap_open64(const char *path, int flags, ...)
     return fault() ? -1 : __real_open64(path, flags);
 }
 
-/* ---- three ranks, of which two share a node ---- */
+/* ---- two nodes with two ranks each ---- */
 
-enum { RANKS = 3, N = 3000, LONG_NS = 600 };
+enum { RANKS = 4, N = 3000, LONG_NS = 600 };
 
-static const int node_of[RANKS] = { 0, 0, 1 };
+static const int node_of[RANKS] = { 0, 0, 1, 1 };
 
 struct job {
     struct loop *loop;
@@ -109,18 +110,23 @@ static void job_step(struct job *j)
         j->idle_ns += CLOCK_MS;
 }
 
-/* Returns whether it came out well. */
-static bool job_do(struct job *j, int rank, struct smb_request *r)
+/* Begin a request without waiting. */
+static void job_start(struct job *j, int rank, struct smb_request *r)
 {
     struct outbox out = { 0 };
     int rc;
 
     if (j->err.code)
-        return false;
+        return;
     r->deadline_ns = now_ns(j) + LONG_NS * CLOCK_S;
     inside = true;
     rc = smb_start(j->box[rank], r, now_ns(j), &out, &j->err);
     job_after(j, rank, rc, &out);
+}
+
+/* Until it is done.  Returns whether it came out well. */
+static bool job_finish(struct job *j, int rank, struct smb_request *r)
+{
     while (!r->done && !j->err.code)
         job_step(j);
     while (smb_take_done(j->box[rank]))
@@ -132,21 +138,44 @@ static bool job_do(struct job *j, int rank, struct smb_request *r)
     return r->rc == 0;
 }
 
-/* Each worker adds ones of its own, and reads what has come of it when all went well. */
+/* Both. */
+static bool job_do(struct job *j, int rank, struct smb_request *r)
+{
+    job_start(j, rank, r);
+    return job_finish(j, rank, r);
+}
+
+/* Read the buffer and check that all its elements have this value. */
+static bool job_read(struct job *j, int rank, smb_key key, float value)
+{
+    static float x[N];
+    struct smb_request r = { .kind = SMB_READ, .key = key, .data = x, .count = N };
+
+    if (!job_do(j, rank, &r))
+        return false;
+    for (int k = 0; k < N; k++)
+        if (x[k] != value) /* an assertion is a system call */
+            ck_abort_msg("element %d is %g", k, (double)x[k]);
+    return true;
+}
+
+/* Each worker adds ones of its own, and reads what has come of it when all went well.  The last
+ * rank creates the buffer: the server of its node maps its stripe only for the first order.
+ */
 static bool job_work(struct job *j)
 {
     struct smb_request r = { .kind = SMB_CREATE, .type = COMM_FLOAT32, .n = N };
     static float x[N];
     smb_key key, own;
 
-    if (!job_do(j, 0, &r))
+    if (!job_do(j, RANKS - 1, &r))
         return false;
     key = r.key;
+    for (int k = 0; k < N; k++)
+        x[k] = 1;
     for (int i = 0; i < RANKS; i++) {
-        for (int k = 0; k < N; k++)
-            x[k] = 1;
         r = (struct smb_request){ .kind = SMB_ATTACH, .key = key };
-        if (!job_do(j, i, &r))
+        if (!job_do(j, i, &r) || !job_read(j, i, key, (float)i))
             return false;
         r = (struct smb_request){ .kind = SMB_CREATE, .type = COMM_FLOAT32, .n = N };
         if (!job_do(j, i, &r))
@@ -158,12 +187,8 @@ static bool job_work(struct job *j)
         r = (struct smb_request){ .kind = SMB_ACCUMULATE, .key = key, .source = own };
         if (!job_do(j, i, &r))
             return false;
-        r = (struct smb_request){ .kind = SMB_READ, .key = key, .data = x, .count = N };
-        if (!job_do(j, i, &r))
+        if (!job_read(j, i, key, (float)(i + 1)))
             return false;
-        for (int k = 0; k < N; k++)
-            if (x[k] != (float)(i + 1)) /* an assertion is a system call */
-                ck_abort_msg("element %d is %g", k, (double)x[k]);
         r = (struct smb_request){ .kind = SMB_DETACH, .key = own };
         if (!job_do(j, i, &r))
             return false;
@@ -246,9 +271,77 @@ START_TEST(any_call_fails)
 }
 END_TEST
 
+/* Whether a node still has a stripe of the buffer. */
+static bool job_holds(const struct job *j, smb_key key)
+{
+    int rc;
+
+    for (int i = 0; i < RANKS; i++) {
+        struct memory *m = j->box[i]->memory;
+
+        if (!m)
+            continue;
+        memory_sweep(m);
+        if (memory_find(m, key.id, &rc))
+            return true;
+    }
+    return false;
+}
+
+/* The only user detaches this many steps after a rank of the other node began to attach, and this
+ * call of the two fails.  Returns whether the one that attached had no memory for it; then nothing
+ * may be left of the buffer.
+ */
+static bool attach_fails(struct job *j, int steps, int call)
+{
+    struct smb_request first = { .kind = SMB_CREATE, .type = COMM_FLOAT32, .n = N }, attach, detach;
+    bool left;
+
+    if (!job_do(j, 0, &first))
+        ck_abort_msg("%s", first.error.text);
+    at = calls + call;
+    attach = (struct smb_request){ .kind = SMB_ATTACH, .key = first.key };
+    detach = (struct smb_request){ .kind = SMB_DETACH, .key = first.key };
+    job_start(j, 2, &attach);
+    for (int i = 0; i < steps && !j->err.code; i++)
+        job_step(j);
+    job_start(j, 0, &detach);
+    left = job_finish(j, 0, &detach);
+    while (!attach.done && !j->err.code) /* it may also have come too late */
+        job_step(j);
+    (void)smb_take_done(j->box[2]);
+    at = 0;
+    if (j->err.code || !left || attach.rc != -ENOMEM)
+        return false;
+    ck_assert_msg(strstr(attach.error.text, "attach") != NULL, "%s", attach.error.text);
+    ck_assert(!job_holds(j, first.key));
+    return true;
+}
+
+/* A rank that cannot note that it is attached detaches again, as the last one perhaps. */
+START_TEST(attach_without_memory)
+{
+    enum { STEPS = 16, CALLS = 30 }; /* the attachment is made in about the 11th step */
+    int failed = 0;
+
+    at = 0;
+    for (int steps = 10; steps < STEPS; steps++)
+        for (int call = 1; call <= CALLS; call++) {
+            struct job j;
+
+            if (!job_open(&j))
+                ck_abort_msg("%s", j.err.text);
+            failed += attach_fails(&j, steps, call);
+            job_close(&j);
+        }
+    ck_assert_int_gt(failed, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, any_call_fails);
+    tcase_add_test(tc, attach_without_memory);
 }
 
 SUITE_MAIN("smb faults", add_tests)

@@ -252,6 +252,36 @@ static void keep_layout(void *arg, const struct bucket_layout *l)
 
 enum { PASSING = 3 }; /* steps */
 
+/* Announce all parameters of both ranks; with its own order each, unless the step passes. */
+static void announce_step(struct loop_thread *d, void *const slot[2][4], bool passing)
+{
+    static const int order[2][4] = { { 0, 1, 2, 3 }, { 2, 1, 0, 3 } };
+
+    for (int i = 0; i < 8; i++) {
+        struct engine_announcement a = { .parameter = passing ? i % 4 : order[i / 4][i % 4] };
+        float *g = slot[i / 4][a.parameter];
+
+        for (int k = 0; k < 10; k++)
+            g[k] = (float)(i / 4 + a.parameter + k);
+        ck_assert_int_eq(loop_thread_announce(d, i / 4, &a, NULL), 0);
+        ck_assert_int_eq(loop_thread_run_to(d, loop_thread_now_ns(d) + 1000, NULL), 0);
+    }
+}
+
+/* A layout that is given holds from the beginning, unless it lacks a parameter. */
+static void assert_given(struct engine_options *o, struct bucket_layout *given)
+{
+    struct engine *e;
+
+    o->layout = given;
+    ck_assert_int_eq(engine_new(o, &e, NULL), 0);
+    ck_assert_int_eq(engine_bucket_of(e, 3), 3);
+    ck_assert_int_eq(engine_bucket_of(e, 2), 0);
+    engine_free(e);
+    given->n = 3;
+    ck_assert_int_eq(engine_new(o, &e, NULL), -EINVAL);
+}
+
 /* The later rank announces the middle of the arena first, so the buckets leave in another order on
  * both ranks; the slots stay where they are.  What is soon to be replaced is waited for, and tells
  * nothing.  Given, the layout holds at once.
@@ -280,21 +310,12 @@ START_TEST(layout_is_by_the_last_rank)
     }
     ck_assert_int_eq(loop_thread_new(e, 2, 1, &d, NULL), 0);
     for (int64_t step = 0; step < PASSING + 6; step++) {
-        static const int order[2][4] = { { 0, 1, 2, 3 }, { 2, 1, 0, 3 } };
         const struct engine_step s = { step, 1, 2, step < PASSING };
 
         ck_assert_int_eq(got[0].n, step < PASSING + 5 ? -1 : 4);
         for (int r = 0; r < 2; r++)
             engine_begin(e[r], &s, loop_thread_now_ns(d));
-        for (int i = 0; i < 8; i++) {
-            struct engine_announcement a = { .parameter = s.passing ? i % 4 : order[i / 4][i % 4] };
-            float *g = slot[i / 4][a.parameter];
-
-            for (int k = 0; k < 10; k++)
-                g[k] = (float)(i / 4 + a.parameter + k);
-            ck_assert_int_eq(loop_thread_announce(d, i / 4, &a, NULL), 0);
-            ck_assert_int_eq(loop_thread_run_to(d, loop_thread_now_ns(d) + 1000, NULL), 0);
-        }
+        announce_step(d, slot, s.passing);
         ck_assert_int_eq(loop_thread_run(d, step, NULL), 0);
         for (int i = 0; i < 8; i++)
             for (int k = 0; k < 10; k++)
@@ -310,13 +331,7 @@ START_TEST(layout_is_by_the_last_rank)
             ck_assert_ptr_eq(engine_slot(e[r], i), slot[r][i]);
         engine_free(e[r]);
     }
-    o.layout = &got[0];
-    ck_assert_int_eq(engine_new(&o, &e[0], NULL), 0);
-    ck_assert_int_eq(engine_bucket_of(e[0], 3), 3);
-    ck_assert_int_eq(engine_bucket_of(e[0], 2), 0);
-    engine_free(e[0]);
-    got[0].n = 3;
-    ck_assert_int_eq(engine_new(&o, &e[0], NULL), -EINVAL);
+    assert_given(&o, &got[0]);
 }
 END_TEST
 
@@ -545,7 +560,7 @@ END_TEST
  */
 START_TEST(cost_is_seen_in_the_steps)
 {
-    const struct bucket_cost told = { 4e-3, 1e7 }, shared = { 1e-3 / BUCKET_IN_FLIGHT, 1e8 };
+    const struct bucket_cost measured = { 4e-3, 1e7 }, shared = { 1e-3 / BUCKET_IN_FLIGHT, 1e8 };
     const struct comm_place place = { .n_ranks = 1 };
     const int tag[ARENA_LAYOUT_TAGS] = { 0, 1 };
     struct bucket_item item[8] = { 0 };
@@ -567,7 +582,7 @@ START_TEST(cost_is_seen_in_the_steps)
     }
     ck_assert(arena_layout_due(l) && !arena_layout_started(l));
     ck_assert_int_ge(bucket_merge(item, 8, &shared, &best), 2);
-    ck_assert_int_eq(arena_layout_start(l, item, &told, tag, &out, NULL), 1);
+    ck_assert_int_eq(arena_layout_start(l, item, &measured, tag, &out, NULL), 1);
     ck_assert_mem_eq(arena_layout_agreed(l)->run, best.run, (size_t)best.n * sizeof best.run[0]);
     ck_assert_int_eq(arena_layout_agreed(l)->n, best.n);
     outbox_fini(&out);

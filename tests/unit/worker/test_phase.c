@@ -17,7 +17,7 @@
 /* A step of 100 ns that waits for samples 10, computes 60 and is blocked 30; of that the least of
  * all workers was 20.
  */
-static struct board_times step(struct phase_clock *c, const int64_t *told)
+static struct board_times step(struct phase_clock *c, const int64_t *measured)
 {
     phase_clock_init(c, 0);
     c->exposed_ns = 20;
@@ -25,12 +25,12 @@ static struct board_times step(struct phase_clock *c, const int64_t *told)
     phase_clock_set(c, EDDIS_PHASE_COMPUTE, 1010);
     phase_clock_set(c, EDDIS_PHASE_WAIT, 1050);
     phase_clock_set(c, EDDIS_PHASE_COMPUTE, 1080);
-    return phase_clock_step(c, 1100, told[0], told[1], told[2]);
+    return phase_clock_step(c, 1100, measured[0], measured[1], measured[2]);
 }
 
 /* Rows: as the program measured, and what is shown. */
 static const struct {
-    int64_t told[3]; /* compute, input, read */
+    int64_t measured[3]; /* compute, input, read */
     struct board_times t;
     int64_t blocked_ns;
 } rows[] = {
@@ -54,7 +54,7 @@ static const struct {
 START_TEST(parts_add_up)
 {
     struct phase_clock c;
-    struct board_times t = step(&c, rows[_i].told);
+    struct board_times t = step(&c, rows[_i].measured);
 
     ck_assert_int_eq(c.blocked_ns, rows[_i].blocked_ns);
     ck_assert_int_eq(t.input_ns, rows[_i].t.input_ns);
@@ -160,7 +160,7 @@ static void tear_down(void)
 }
 
 /* Ends a step under this plan, of which the program tells so much memory. */
-static int64_t told(int64_t plan, int64_t memory_bytes)
+static int64_t report_memory(int64_t plan, int64_t memory_bytes)
 {
     const struct phase_step s = { .step = board_own(p.board)->steps_done, .plan = plan };
     const struct eddis_report report = { .memory_bytes = memory_bytes };
@@ -172,12 +172,12 @@ static int64_t told(int64_t plan, int64_t memory_bytes)
 /* Who asks its allocator anew in each step, or in some steps alone, has told the largest. */
 START_TEST(most_memory_of_a_plan)
 {
-    ck_assert_int_eq(told(1, 0), 0);
-    ck_assert_int_eq(told(1, 500), 500);
-    ck_assert_int_eq(told(1, 300), 500);
-    ck_assert_int_eq(told(1, 0), 500);
-    ck_assert_int_eq(told(1, 600), 600);
-    ck_assert_int_eq(told(2, 200), 200);
+    ck_assert_int_eq(report_memory(1, 0), 0);
+    ck_assert_int_eq(report_memory(1, 500), 500);
+    ck_assert_int_eq(report_memory(1, 300), 500);
+    ck_assert_int_eq(report_memory(1, 0), 500);
+    ck_assert_int_eq(report_memory(1, 600), 600);
+    ck_assert_int_eq(report_memory(2, 200), 200);
 }
 END_TEST
 
@@ -198,15 +198,15 @@ START_TEST(own_memory_of_a_plan)
     long before;
 
     ck_assert_ptr_ne(map, MAP_FAILED);
-    told(1, 0);
+    report_memory(1, 0);
     memset(map, 1, MUCH);
     ck_assert_int_eq(munmap(map, MUCH), 0);
     before = peak();
-    told(1, 0);
+    report_memory(1, 0);
     ck_assert_int_ge(peak(), before);
-    told(2, 1);
+    report_memory(2, 1);
     ck_assert_int_ge(peak(), before); /* nobody looks at it */
-    told(3, 0);
+    report_memory(3, 0);
     if (access("/proc/self/clear_refs", W_OK) == 0)
         ck_assert_int_lt(peak(), before - MUCH / 1024 / 2);
     else

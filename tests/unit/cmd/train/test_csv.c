@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* ---- numbers and rows ------------------------------------------------------------------------ */
@@ -160,11 +161,19 @@ START_TEST(no_file)
     struct dataset_options o = { .path = "/nonexistent/x.csv" };
     struct dataset *d = NULL;
     struct eddis_error err = { 0 };
+    char folder[] = "/tmp/eddis-test-XXXXXX", fifo[64];
 
     ck_assert_int_eq(dataset_open(&o, &d, &err), -ENOENT);
     o.path = "/tmp";
     ck_assert_int_eq(dataset_open(&o, &d, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "not a regular file"));
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    (void)snprintf(fifo, sizeof fifo, "%s/x.csv", folder);
+    ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+    o.path = fifo; /* it does not wait until somebody writes */
+    ck_assert_int_eq(dataset_open(&o, &d, NULL), -EINVAL);
+    ck_assert_int_eq(unlink(fifo), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
 }
 END_TEST
 
