@@ -25,6 +25,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
+import cgroup  # noqa: E402
 import kernel  # noqa: E402
 from cases import run  # noqa: E402
 
@@ -369,11 +370,7 @@ class Node:
         self.expect_nothing_left()
 
     def close(self, failed):
-        for pid in list(marked(self.mark)) + [self.keeper.pid]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        cgroup.kill([*marked(self.mark), self.keeper.pid])
         self.keeper.wait()
         words = self.keeper.stderr.read().decode(errors="replace")
         self.keeper.stderr.close()

@@ -46,14 +46,6 @@ class SlurmCluster(Cluster):
         env = {"PATH": os.path.join(self.build, "cmd") + ":" + os.environ["PATH"], **(env or {})}
         return self.run(host, "cd ~/shared && " + command, env=env, timeout=seconds)
 
-    def write(self, name, text):
-        with open(os.path.join(self.shared, name), "w") as f:
-            f.write(text)
-
-    def read(self, name):
-        with open(os.path.join(self.shared, name)) as f:
-            return f.read()
-
     # ---- Slurm's view ----
 
     def queue(self):
