@@ -32,8 +32,7 @@ def figures(j, rank):
 
 def rows(j):
     """Those of metrics.jsonl."""
-    lines = [json.loads(line) for line in j.file("metrics.jsonl").split("\n")[:-1]]
-    return [w for line in lines for w in line["workers"]]
+    return [w for row in j.metrics() for w in row["workers"]]
 
 
 def paced():
@@ -87,10 +86,10 @@ def plans_do_not_mix():
         j.check(0, "ok")
         seen = rows(j)
         assert any(w["figures"]["plan"] > 1 for w in seen), seen
-        given = json.loads(j.file("plan-1-1.json"))["workers"]  # later ones may say what a busy machine makes of it
+        given = j.plan()["workers"]  # later ones may say what a busy machine makes of it
         for w in seen:
             f, g = w["figures"], given[w["rank"]]
-            p = json.loads(j.file(f"plan-1-{f['plan']}.json"))["workers"][w["rank"]]
+            p = j.plan(f["plan"])["workers"][w["rank"]]
             assert f["count"] == p["batch"], (w, p)
             assert f["own_low_s"] > 0.99 * (g["fixed_s"] + g["sample_s"] * f["count"]), (w, g)
             assert f["compute_low_s"] <= f["compute_median_s"] <= f["compute_high_s"] <= f["compute_max_s"], w
