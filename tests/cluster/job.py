@@ -224,6 +224,11 @@ class Job:
         d = json.loads(self.file("driver.json"))
         return d["url"], d["token"]
 
+    def workers(self):
+        """As the driver tells of them; [] where it cannot yet."""
+        url, token = self.driver()
+        return json.loads(request(url + "/v1/workers", token)[1]).get("workers", [])
+
     def check_nothing_left(self):
         try:
             wait_for("the job's processes to go", lambda: not marked(self.mark))
