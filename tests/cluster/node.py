@@ -257,8 +257,8 @@ class Driver:
         rows = [{"rank": first + i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus, "batch": b,
                  "weight": b / sum(batches), "fixed_s": 0.0, "sample_s": 0.0}
                 for i, b in enumerate(batches[first:first + n])]
-        self.order("prepare", generation, **{**START, "n_ranks": len(batches), "group": [0] * len(batches), "node": nodes,
-                                             "rank": rows, "plan": plan_of(batches, version), **more})
+        self.order("prepare", generation, **{**START, "n_ranks": len(batches), "group": [0] * len(batches), **more,
+                                             "node": nodes, "rank": rows, "plan": plan_of(batches, version)})
 
     def stop(self, ladder, generation=1, grace=1000.0):
         self.order("stop", generation, ladder=ladder, grace_ns=int(grace * SECOND))

@@ -55,7 +55,8 @@ class SlurmCluster(Cluster):
     def begin(self, command, env=None, **more):
         """A running program of a line of shell in ~/shared of the login host; all that it says is one text each."""
         more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
-        return self.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec " + command], env=env or self.environ(), **more)
+        words = ["/bin/sh", "-c", "cd ~/shared && exec " + command]
+        return self.lab.popen(LOGIN, words, env=env or self.environ(), **more)
 
     # ---- what is on the hosts ----
 

@@ -41,7 +41,8 @@ def memory_elsewhere():
     """Another process of the group lacks memory, and a rank is killed by hand later: two facts, and no cause."""
     with little_memory(300 << 20) as inside, script(UP, before=inside) as j:
         up(j)
-        assert subprocess.run([*inside, sys.executable, "-c", "x = bytearray(b'1' * (600 << 20))"]).returncode == -signal.SIGKILL
+        eat = [*inside, sys.executable, "-c", "x = bytearray(b'1' * (600 << 20))"]
+        assert subprocess.run(eat).returncode == -signal.SIGKILL
         beats = len(j.metrics())
         wait_for("three seconds more", lambda: len(j.metrics()) > beats + 3)
         os.kill(int(j.log(1).split()[-2]), signal.SIGKILL)
@@ -83,7 +84,7 @@ def no_checkpoints():
             failed = counts()["failed"]
             assert re.search(rf"^saves   {failed} of \d+ checkpoints were not written, the newest checkpoint is of step \d+$", shown(), re.M), shown()
             j.interrupted("a checkpoint was not written and training continues; no checkpoint was written yet; reason: ",
-                    "checkpoints are written again; the newest is of step ")
+                          "checkpoints are written again; the newest is of step ")
             c = j.summary()["checkpoints"]
             assert c["failed"] == failed and c["written"] > 0 and c["newest"] > 0 and c["reason"] == "", c
             assert f"  {failed} of {failed + c['written']} checkpoints were not written, the newest checkpoint is of step {c['newest']}\n" in j.out, j.out

@@ -89,8 +89,8 @@ def unusable(names, command, has, why):
             assert c.run("node2", command).returncode == 0
             with c.job(["-H", ",".join(names), *PRINT]) as j:
                 if families == "6":
-                    j.check(3, "start", f"no network connects all 2 nodes: {names[0]} has {FIRST}/64; {names[1]} has {has}",
-                            f"; {SIX} on {names[1]}, eth0: {why}")
+                    j.check(3, "start", f"; {SIX} on {names[1]}, eth0: {why}",
+                            f"no network connects all 2 nodes: {names[0]} has {FIRST}/64; {names[1]} has {has}")
                 else:
                     check(j, FOUR, 2, names)
                     assert f"{SIX}: {names[1]}, eth0: {why}" in networks(j), networks(j)
@@ -99,7 +99,8 @@ def unusable(names, command, has, why):
 UNUSABLE = {
     # Of an interface.
     "several_addresses": ([FIRST, SECOND], "ip -6 addr add fd00:88::2/64 dev eth0 nodad", "",
-                          "several IPv6 addresses, which Open MPI 4 confuses; keep only one, or use IPv4 or Open MPI 5"),
+                          "several IPv6 addresses, which Open MPI 4 confuses; keep only one, or use IPv4 or "
+                          "Open MPI 5"),
     # As its ompi_info says.
     "built_without": (["node1", "node2"], "mount -n -t tmpfs none /usr/local/bin && cd /usr/local/bin && "
                       "printf '#!/bin/sh\\necho a:b\\necho options:ipv6:no\\n' >ompi_info && chmod 755 ompi_info",

@@ -125,8 +125,8 @@ def guards_killed(lingers):
         assert bool(left()) != lingers, (left(), out)
 
 
-# What has left session and environment is found, though all of eddis was killed at once, the driver too, which would reap it
-# here.  Without a manager that stays it is not, and the job runs all the same.
+# What has left session and environment is found, though all of eddis was killed at once, the driver too, which would
+# reap it here.  Without a manager that stays it is not, and the job runs all the same.
 GUARDS_KILLED = {"lingering": (True,), "not_lingering": (False,)}
 
 

@@ -66,8 +66,8 @@ def check(before, promise, shares, *args):
 
 
 def fits(promise, shares):
-    """A program that promises keeps its share, and takes it in halves; without the promise the others take what does not
-    fit."""
+    """A program that promises keeps its share, and takes it in halves; without the promise the others take what does
+    not fit."""
     with little_memory(LIMIT) as before:
         assert check(before, promise, shares) == shares[1:] * STEPS
 

@@ -77,8 +77,8 @@ def remembers(c):
 
 def groups_unlike(c):
     """One group over two hosts, another on one: they measure the network together, and all take the same of it."""
-    text = f"name: unlike\ncommand: [{BUILD}/tests/cluster/opener, {c.shared}, \"-1\", \"1\"]\nbatch: {{global: 48}}\n" \
-           "sync: {mode: hybrid, groups: [[0, 1], [2]], period: 4}\nnodes: [node1, node2, node3]\n" \
+    text = f"name: unlike\ncommand: [{BUILD}/tests/cluster/opener, {c.shared}, \"-1\", \"1\"]\n" \
+           "batch: {global: 48}\nsync: {mode: hybrid, groups: [[0, 1], [2]], period: 4}\nnodes: [node1, node2, node3]\n" \
            "profile: {emulate: [{rate: 1.0, a_ms: 4, c_ms: 0.2}]}\n"
     with c.job([c.write("unlike.yaml", text)]) as j:
         assert j.end() == 0, (j.code, j.err, j.out)

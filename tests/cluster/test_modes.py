@@ -344,10 +344,12 @@ def resume():
                  f"command: [eddis-train, --data, {data}, --test, 360, --model, softmax, --epochs, 4, --quiet]\n"
                  "name: again\nseed: 3\nbatch: {global: 240}\ncheckpoint: {every: 4}\nenv: {API_KEY: hidden}\n"
                  "profile: {emulate: [{rate: 1, a_ms: 60, c_ms: 0.01}, {rate: 0.5}]}\n")
-    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-q", path], env=FOLDERS.environ(), stderr=subprocess.PIPE, text=True)
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-q", path], env=FOLDERS.environ(),
+                         stderr=subprocess.PIPE, text=True)
 
     def saved():
-        return [n for n in jobs() if n.startswith("again-") and os.path.exists(f"{JOBS}/{n}/checkpoints/step-00000004/MANIFEST")]
+        return [n for n in jobs() if n.startswith("again-") and
+                os.path.exists(f"{JOBS}/{n}/checkpoints/step-00000004/MANIFEST")]
     try:
         stopped = wait_for("a checkpoint", saved)[0]
         assert run("--stop", stopped).returncode == 0 and p.wait(PATIENCE) == 130, p.stderr.read()

@@ -58,7 +58,8 @@ CHANGED = ("the network has changed since an earlier job measured it: from node"
 
 def trainer(c, mode, batch, *args, ms=20, command=TRAIN):
     """A job of three workers that train: of steps of so many ms and more."""
-    return c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", f"sync.mode={mode}", "--set", f"batch.global={batch}",
+    return c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", f"sync.mode={mode}",
+                          "--set", f"batch.global={batch}",
                           "--set", f"profile.emulate=[{{rate: 1.0, a_ms: {ms}, c_ms: 0.1}}]", "--", *command, *args])
 
 

@@ -193,8 +193,8 @@ def unknown_hosts():
 def output():
     """What was asked for and cannot be written is a failure; a reader who has gone away is none."""
     for program, args, code in (("eddis-status", ["--help"], 1), ("eddis-train", ["--help"], 1),
-                                ("eddis-agent", ["--help"], 1), ("eddis-run", ["--help"], 1), ("eddis-run", ["--dry-run", "--json", *ONE], 1),
-                                ("eddis-run", ["--json", *ONE], 1), ("eddis-run", ONE, 0)):
+                                ("eddis-agent", ["--help"], 1), ("eddis-run", ["--help"], 1),
+                                ("eddis-run", ["--dry-run", "--json", *ONE], 1), ("eddis-run", ["--json", *ONE], 1), ("eddis-run", ONE, 0)):
         with open("/dev/full", "w") as full:
             p = tool(BUILD, program, *args, env=FOLDERS.environ(), stdout=full)
         assert p.returncode == code and "standard output" in p.stderr, (program, args, p)

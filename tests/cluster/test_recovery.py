@@ -289,8 +289,8 @@ def box_killed():
 
 NODE_KILLED = {"agent_killed": ("eddis-agent", "its agent", "(start 2, node loss 1)"),
                "keeper_killed": ("eddis-keeper", "its supervisor was killed by signal 9")}
-CASES = [rank_killed, table(node_killed, NODE_KILLED), exit_1, folders_removed, start_fails, no_checkpoint, no_restart, used_up,
-         same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed,
+CASES = [rank_killed, table(node_killed, NODE_KILLED), exit_1, folders_removed, start_fails, no_checkpoint, no_restart,
+         used_up, same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed,
          behind_the_last_step, box_killed]
 
 

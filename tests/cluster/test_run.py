@@ -413,8 +413,9 @@ def broken_pipe():
 
 CASES = [true, joined, false, exit_7, segv, left_first, last_words, example, opened_again, scopes, left, scripts,
          threads, several_models, samples, mean, gone, grandchildren, stubborn, timeout, interrupt, interrupt_twice,
-         interrupt_early, quit_at_once, terminate, user_2, ignored, rank_killed, out_of_memory, table(kill_program, KILLED),
-         keeper_and_agent_killed, driver_killed, driver_stopped, full_disk, few_files, broken_pipe]
+         interrupt_early, quit_at_once, terminate, user_2, ignored, rank_killed, out_of_memory,
+         table(kill_program, KILLED), keeper_and_agent_killed, driver_killed, driver_stopped, full_disk, few_files,
+         broken_pipe]
 
 
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup has ignored, and the jobs would too

@@ -28,7 +28,8 @@ class Following:
     def __init__(self, c, args, path="", out=None):
         self.c = c
         self.files = [open(f"{c.lab.folder}/{name}", "w+") for name in ("out", "err")]
-        self.process = c.begin(f"eddis-run --slurm {args}", c.environ(path), stdout=out or self.files[0], stderr=self.files[1])
+        self.process = c.begin(f"eddis-run --slurm {args}", c.environ(path), stdout=out or self.files[0],
+                               stderr=self.files[1])
 
     def said(self, which):
         self.files[which].seek(0)

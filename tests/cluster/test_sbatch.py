@@ -345,7 +345,8 @@ def late(c):
         c.write(name + "/sbatch", f"#!/bin/sh\ncase $1 in --parsable) ;; *) exec {real} \"$@\";; esac\n"
                                   f"{real} \"$@\"{out}; touch {name}/up; exec sleep 1000\n", 0o755)
 
-    told, untold = (c.begin("eddis-run --slurm train.yaml", c.environ(f"{HOME}/shared/{name}:")) for name in ("told", "untold"))
+    told, untold = (c.begin("eddis-run --slurm train.yaml", c.environ(f"{HOME}/shared/{name}:"))
+                    for name in ("told", "untold"))
     for name in ("told", "untold"):
         wait_for(f"sbatch of {name}", lambda: os.path.exists(f"{c.shared}/{name}/up"))
     for p in (told, untold):

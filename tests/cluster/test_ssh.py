@@ -291,8 +291,8 @@ def cleanup_unreachable():
         assert r.stderr.startswith("eddis-run: closed1: ssh: connection refused"), r.stderr
 
 
-CASES = [table(profile, PROFILED), mixed, runs, table(fails, FAIL), mute_server, mute_names, other_version, hanging_login,
-         hostile_names, no_terminal, ssh_killed_early, ssh_killed_late, driver_killed, keeper_killed, cleanup,
+CASES = [table(profile, PROFILED), mixed, runs, table(fails, FAIL), mute_server, mute_names, other_version,
+         hanging_login, hostile_names, no_terminal, ssh_killed_early, ssh_killed_late, driver_killed, keeper_killed, cleanup,
          cleanup_here, cleanup_unreachable]
 
 if not sshd.have():
