@@ -40,13 +40,20 @@ def run_one(name, case, arguments):
         return "FAIL"
 
 
+def table(function, rows):
+    """{name: function} of cases that are one function of unlike arguments; rows: {name: those behind run()'s}."""
+    return {name: lambda *arguments, row=row: function(*arguments, *row) for name, row in rows.items()}
+
+
 def run(cases, wanted, *arguments):
     """Run the cases, or those of the wanted names, in their order, each with these arguments.
 
-    cases: functions, or {name: function}.  Exits with 1 after a failure, with 77 when all were skipped.
+    cases: functions and tables, {name: function}.  Exits with 1 after a failure, with 77 when all were skipped.
     """
-    if not isinstance(cases, dict):
-        cases = {case.__name__: case for case in cases}
+    named = {}
+    for case in [cases] if isinstance(cases, dict) else cases:
+        named.update(case if isinstance(case, dict) else {case.__name__: case})
+    cases = named
     unknown = [name for name in wanted if name not in cases]
     if unknown:
         sys.exit(f"no case {' '.join(unknown)}; there are {' '.join(cases)}")

@@ -6,7 +6,6 @@ end was left behind.  Folders of one test lie in one temporary folder, which mus
 runtime files in the end.
 """
 
-import contextlib
 import glob
 import json
 import os
@@ -21,7 +20,8 @@ import urllib.request
 import uuid
 
 import known
-from node import LEASE, PATIENCE, marked, state_of, wait_for
+from files import read
+from node import LEASE, PATIENCE, cgroup, marked, state_of, wait_for
 
 # Of a rank's script: go on when all ranks have come here.
 MEET = (': > "met-$EDDIS_JOB_ID-$RANK"; '
@@ -42,6 +42,11 @@ class Folders:
     def path(self, *names):
         return os.path.join(self.root.name, *names)
 
+    def environ(self, **more):
+        """The environment of a program that writes nowhere else."""
+        return dict(os.environ, XDG_STATE_HOME=self.path("state"), XDG_CACHE_HOME=self.path("cache"),
+                    XDG_RUNTIME_DIR=self.path("runtime"), TMPDIR=self.path("tmp"), **more)
+
     def know(self, build):
         if not self.known:
             self.known = True
@@ -56,11 +61,7 @@ class Job:
         self.mark = "EDDIS_TEST_MARK=" + uuid.uuid4().hex
         self.folders = folders
         name, value = self.mark.split("=")
-        env = dict(os.environ, XDG_STATE_HOME=folders.path("state"),
-                   XDG_CACHE_HOME=folders.path("cache"), XDG_RUNTIME_DIR=folders.path("runtime"),
-                   TMPDIR=folders.path("tmp"))
-        env.update(environ)
-        env[name] = value
+        env = {**folders.environ(), **environ, name: value}
         folders.know(build)
         self.dir = os.path.join(place or folders.root.name, "job-" + value[:8])
         command = [*before, os.path.join(build, "cmd/eddis-run"), "--job-dir", self.dir,
@@ -81,9 +82,7 @@ class Job:
             print(self.state(), file=sys.stderr, flush=True)
         self.process.kill()
         self.process.wait()
-        for pid in marked(self.mark):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        cgroup.kill(marked(self.mark))
         self.process.stdout.close()
         self.process.stderr.close()
 
@@ -91,6 +90,11 @@ class Job:
         """End it as a user does at the keyboard."""
         self.signal(number)
         assert self.end() == 128 + number, (self.code, self.err, self.out)
+
+    def interrupted(self, *sentences, **options):
+        """Ctrl-C ends it, and ends it well; options of check()."""
+        self.signal(signal.SIGINT)
+        self.check(130, "interrupted", *sentences, **options)
 
     def signal(self, number):
         self.process.send_signal(number)
@@ -105,19 +109,52 @@ class Job:
         self.code = self.process.returncode
         return self.code
 
-    def file(self, name):
-        with open(os.path.join(self.dir, name)) as f:
-            return f.read()
+    def path(self, *names):
+        """Of a file in the job's folder."""
+        return os.path.join(self.dir, *names)
 
-    def events(self):
+    def file(self, name):
+        return read(self.path(name))
+
+    def rows(self, name):
+        """The whole lines of a file of JSON; [] while there is none."""
         try:
-            return [json.loads(line) for line in self.file("events.jsonl").split("\n")[:-1]]  # whole ones
+            return [json.loads(line) for line in self.file(name).split("\n")[:-1]]
         except FileNotFoundError:
             return []
 
+    def events(self, kind=None):
+        return [e for e in self.rows("events.jsonl") if kind in (None, e["type"])]
+
+    def metrics(self):
+        return self.rows("metrics.jsonl")
+
+    def steps_done(self):
+        """The most that a line of metrics.jsonl tells."""
+        return max((row["steps_done"] or 0 for row in self.metrics()), default=0)
+
+    def wait_steps(self, above=0):
+        wait_for(f"more steps than {above}", lambda: self.steps_done() > above)
+
+    def plan(self, version=1, generation=1):
+        return json.loads(self.file(f"plan-{generation}-{version}.json"))
+
+    def checkpoints(self):
+        """The names of the whole ones, in order; [] while there is no folder."""
+        folder = self.path("checkpoints")
+        return sorted(n for n in os.listdir(folder) if re.fullmatch(r"step-\d+", n)) if os.path.exists(folder) else []
+
+    def wait_checkpoint(self, step=1):
+        wait_for(f"a checkpoint of step {step}", lambda: any(int(name[5:]) >= step for name in self.checkpoints()))
+
+    def rank_pid(self, rank, generation=1):
+        """The program of a rank, in its start of this number."""
+        def starts():
+            return [e["text"] for e in self.events("rank_started") if e["rank"] == rank][generation - 1:]
+        return int(re.search(r"pid (\d+)", wait_for(f"start {generation} of rank {rank}", starts)[0]).group(1))
+
     def wait_event(self, kind, count=1):
-        wait_for(f"{count} events {kind}",
-                 lambda: sum(e["type"] == kind for e in self.events()) >= count)
+        wait_for(f"{count} events {kind}", lambda: len(self.events(kind)) >= count)
 
     def summary(self):
         return json.loads(self.file("summary.json"))
@@ -128,7 +165,7 @@ class Job:
     def agent_log(self):
         """Of all nodes' agents, one behind the other."""
         text = ""
-        for path in sorted(glob.glob(os.path.join(self.dir, "logs/agent*.log"))):
+        for path in sorted(glob.glob(self.path("logs/agent*.log"))):
             with open(path, errors="replace") as f:
                 text += f.read()
         return text
@@ -140,6 +177,11 @@ class Job:
             except FileNotFoundError:
                 return False
         wait_for(f"'{text}' in the log of rank {rank}", there)
+
+    def wait_up(self, text="up", ranks=2):
+        """Until each rank has printed this."""
+        for rank in range(ranks):
+            self.wait_log(rank, text)
 
     def pids(self, program):
         """Processes below eddis-run whose program has this name.  By /proc/PID/stat, since what
@@ -178,9 +220,14 @@ class Job:
 
     def driver(self):
         """(url, reader's token) from driver.json."""
-        wait_for("driver.json", lambda: os.path.exists(os.path.join(self.dir, "driver.json")))
+        wait_for("driver.json", lambda: os.path.exists(self.path("driver.json")))
         d = json.loads(self.file("driver.json"))
         return d["url"], d["token"]
+
+    def workers(self):
+        """As the driver tells of them; [] where it cannot yet."""
+        url, token = self.driver()
+        return json.loads(request(url + "/v1/workers", token)[1]).get("workers", [])
 
     def check_nothing_left(self):
         try:
@@ -209,9 +256,15 @@ class Job:
             assert s["first_failure"] is None or s["first_failure"]["rank"] == -1, s
         else:
             assert s["first_failure"]["rank"] in (failed_rank if isinstance(failed_rank, tuple) else (failed_rank,)), s
-        assert not os.path.exists(os.path.join(self.dir, "driver.json"))
+        assert not os.path.exists(self.path("driver.json"))
         self.check_agents()
         assert reason == "node_lost" or "the driver is lost" not in self.agent_log(), "its lease ended the agent"
+
+
+def tool(build, program, *args, **options):
+    """The completed process of one of our programs."""
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": PATIENCE, **options}
+    return subprocess.run([os.path.join(build, "cmd", program), *args], **options)
 
 
 def request(url, token=None, body=None):

@@ -10,19 +10,21 @@ is found on one after a job was left behind: processes, listening sockets, files
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
+import cgroup  # noqa: E402
 import hosts  # noqa: E402
 import known  # noqa: E402
 import network  # noqa: E402,F401 (for those who import this)
 import kernel  # noqa: E402
 from hosts import HOME, LOGIN, Lab  # noqa: E402
 from cases import skip_all  # noqa: E402
+from doors import listeners  # noqa: E402
+from files import read, write  # noqa: E402
 from job import LEASE, Job  # noqa: E402
 from node import PATIENCE, wait_for  # noqa: E402
 
@@ -43,8 +45,7 @@ def skip_unless_possible():
 
 def comm(pid):
     try:
-        with open(f"/proc/{pid}/comm") as f:
-            return f.read().rstrip("\n")
+        return read(f"/proc/{pid}/comm").rstrip("\n")
     except OSError:
         return ""
 
@@ -109,6 +110,13 @@ class Cluster:
     def path(self, host, path):
         return self.lab.path(host, path)
 
+    def write(self, name, text, mode=None):
+        """In the folder that all hosts share; returns the path."""
+        return write(os.path.join(self.shared, name), text, mode)
+
+    def read(self, name):
+        return read(os.path.join(self.shared, name))
+
     def next_place(self):
         """The folder of the next job, on its host."""
         return f"{HOME}/job-{self.jobs + 1}"
@@ -130,15 +138,7 @@ class Cluster:
 
     def sockets(self, host):
         """Listening TCP ports but sshd's."""
-        found = []
-        for table in ("tcp", "tcp6"):
-            with open(f"/proc/{self.lab.find(host)[1]}/net/{table}") as f:
-                for line in f.readlines()[1:]:
-                    _, local, _, state = line.split()[:4]
-                    port = int(local.rsplit(":", 1)[1], 16)
-                    if state == "0A" and port != 22:
-                        found.append(f"{table} port {port}")
-        return found
+        return [f"{address} port {port}" for address, port in listeners(self.lab.find(host)[1]).values() if port != 22]
 
     def files(self, host):
         """All that lies on the host's own disks and may not stay."""
@@ -216,11 +216,7 @@ class ClusterJob(Job):
         self.process.kill()
         self.process.wait()
         for host in self.cluster.hosts:
-            for pid in self.cluster.processes(host):
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+            cgroup.kill(self.cluster.processes(host))
         self.process.stdout.close()
         self.process.stderr.close()
 

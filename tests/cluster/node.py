@@ -25,6 +25,7 @@ import uuid
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../lab"))
 
+import cgroup  # noqa: E402
 import kernel  # noqa: E402
 from cases import run  # noqa: E402
 
@@ -45,6 +46,18 @@ FAMILY = ["sh", "-c", "setsid sh -c 'setsid sleep 1000 & sleep 1000' & (sleep 10
 # A child of a rank that only its environment names: without parent, session and control group.
 STRAY = "setsid sh -c 'for g in /sys/fs/cgroup/ /sys/fs/cgroup/unified/ /sys/fs/cgroup/freezer/; do " \
         "test -w ${g}cgroup.procs && echo $$ > ${g}cgroup.procs; done; exec sleep 300' > /dev/null 2>&1 & "
+
+
+# Of a start, what most tests do not choose.
+START = {"mode": "sync", "algorithm": "allreduce", "seed": 7, "period": 0, "moving_rate": 0.0, "momentum": 0.0,
+         "wire": "float32", "choice": None, "bucket_bytes": 4 << 20, "warmup_steps": 0, "checkpoint_every": 0,
+         "checkpoint_keep": 3, "report_at_step": 0, "open_ns": 0, "emulated": False, "resume": False,
+         "resume_begun": False, "probe": False, "network": "", "share": "", "mpi_secret": "", "check_models": 0}
+
+
+def plan_of(batches, version):
+    return {"version": version, "global_batch": sum(batches), "flags": 0, "period": 0, "batch": batches,
+            "piece": [0] * len(batches)}
 
 
 def next_mark(after):
@@ -236,18 +249,16 @@ class Driver:
 
     def prepare(self, n, generation=1, batches=None, cpus="", version=1):
         batches = batches or [8] * n
-        total = sum(batches)
-        self.order("prepare", generation, n_ranks=n, mode="sync", algorithm="allreduce", seed=7,
-                   group=[0] * n, period=0, moving_rate=0.0, momentum=0.0, wire="float32", choice=None,
-                   bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3, report_at_step=0, open_ns=0,
-                   emulated=False, resume=False, resume_begun=False,
-                   probe=False, network="", share="", mpi_secret="", check_models=0,
-                   node=[{"agent": 0, "host": "localhost", "address": "", "n_ranks": n}],
-                   rank=[{"rank": i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus,
-                          "batch": b, "weight": b / total, "fixed_s": 0.0, "sample_s": 0.0}
-                         for i, b in enumerate(batches)],
-                   plan={"version": version, "global_batch": total, "flags": 0, "period": 0, "batch": batches,
-                         "piece": [0] * len(batches)})
+        self.order_start(generation, [{"agent": 0, "host": "localhost", "address": "", "n_ranks": n}], batches, 0, n,
+                         cpus, version)
+
+    def order_start(self, generation, nodes, batches, first, n, cpus="", version=1, **more):
+        """Have the agent prepare n ranks of all, from this one on."""
+        rows = [{"rank": first + i, "local_rank": i, "device_id": f"numa:{i}", "cpus": cpus, "batch": b,
+                 "weight": b / sum(batches), "fixed_s": 0.0, "sample_s": 0.0}
+                for i, b in enumerate(batches[first:first + n])]
+        self.order("prepare", generation, **{**START, "n_ranks": len(batches), "group": [0] * len(batches), **more,
+                                             "node": nodes, "rank": rows, "plan": plan_of(batches, version)})
 
     def stop(self, ladder, generation=1, grace=1000.0):
         self.order("stop", generation, ladder=ladder, grace_ns=int(grace * SECOND))
@@ -362,6 +373,25 @@ class Node:
         # Its keeper's and agent's own, which nobody reads where they end by a lease.
         assert "Sanitizer" not in self.read("agent.log"), self.read("agent.log")
 
+    def log(self, rank):
+        return self.read(f"rank-{rank:04}.log")
+
+    def wait_logs(self, text, n):
+        """Until each of n ranks has printed this."""
+        wait_for(f"'{text}' of {n} ranks", lambda: all(text in self.log(i) for i in range(n)))
+
+    def wait_families(self):
+        """Until two ranks of FAMILY have theirs."""
+        wait_for("the families", lambda: sum("sleep" in c for c in marked(self.mark).values()) >= 8)
+
+    def stop(self, ladder="failure", generation=1):
+        self.driver.stop(ladder, generation)
+        self.driver.wait("stopped", generation=generation)
+
+    def stop_and_leave(self, ladder="failure"):
+        self.stop(ladder)
+        self.leave()
+
     def leave(self):
         """The ordinary end."""
         self.driver.order("bye")
@@ -369,11 +399,7 @@ class Node:
         self.expect_nothing_left()
 
     def close(self, failed):
-        for pid in list(marked(self.mark)) + [self.keeper.pid]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        cgroup.kill([*marked(self.mark), self.keeper.pid])
         self.keeper.wait()
         words = self.keeper.stderr.read().decode(errors="replace")
         self.keeper.stderr.close()
@@ -382,6 +408,12 @@ class Node:
             print(f"--- standard error\n{words}--- agent.log\n{self.read('agent.log')}"
                   f"--- mpirun.log\n{self.read('mpirun.log')}")
         subprocess.run(["rm", "-rf", self.dir, *self.folders()], check=True)
+
+
+def launched(make, n_ranks, *what, **more):
+    """Make a node and start so many ranks there.  Returns it and their pids."""
+    n = make(*what, **more)
+    return n, n.launch(n_ranks)
 
 
 def run_tests(tests, kind):

@@ -54,30 +54,29 @@ class Nodes:
         for n in self.node:
             n.registered()
 
-    def prepare(self, generation=1, share="", network=NETWORK, address=None, **more):
-        workers = [1] * len(self.node) if more.get("probe") else self.workers
+    def prepare(self, generation=1, share="", network=NETWORK, address=None, probe=False, refused=False):
+        workers = [1] * len(self.node) if probe else self.workers
         total = sum(workers)
         first = 0
         rows = [{"agent": i, "host": f"c{i:02}", "address": address or self.hosts[i][1], "n_ranks": w}
                 for i, w in enumerate(workers)]
         for n, w in zip(self.node, workers):
-            n.driver.order(
-                "prepare", generation, n_ranks=total, mode="sync", algorithm="allreduce", seed=7,
-                group=[0] * total, period=0, moving_rate=0.0, momentum=0.0, wire="float32", choice=None,
-                bucket_bytes=4 << 20, warmup_steps=0, checkpoint_every=0, checkpoint_keep=3,
-                report_at_step=0, open_ns=0, emulated=False, resume=more.get("resume", False), resume_begun=False,
-                probe=more.get("probe", False), network=network, share=share, mpi_secret="0123456789abcdef" * 4,
-                check_models=0,
-                node=rows,
-                rank=[{"rank": first + i, "local_rank": i, "device_id": f"numa:{i}", "cpus": "",
-                       "batch": 2, "weight": 1 / total, "fixed_s": 0.0, "sample_s": 0.0}
-                      for i in range(w)],
-                plan={"version": 1, "global_batch": 2 * total, "flags": 0, "period": 0, "batch": [2] * total,
-                      "piece": [0] * total})
+            n.driver.order_start(generation, rows, [2] * total, first, w, probe=probe, network=network, share=share,
+                                 mpi_secret="0123456789abcdef" * 4)
             first += w
-        if not more.get("refused"):
+        if not refused:
             for n in self.node:
                 n.driver.wait("prepared", generation=generation)
+
+    def begin(self, generation=1, **more):
+        """Prepare all and start the first node's mpirun."""
+        self.registered()
+        self.prepare(generation, **more)
+        self.node[0].driver.order("start", generation)
+
+    def wait_each(self, kind):
+        """The event of this kind of each node."""
+        return [n.driver.wait(kind) for n in self.node]
 
     def check(self, generation=1):
         for n in self.node:
@@ -85,9 +84,7 @@ class Nodes:
 
     def launch(self, generation=1, **more):
         """Prepare, start, wait for all ranks.  Returns their pids."""
-        self.registered()
-        self.prepare(generation, **more)
-        self.node[0].driver.order("start", generation)
+        self.begin(generation, **more)
         pids, first = [], 0
         for n, w in zip(self.node, self.workers):
             pids += [n.driver.wait("rank_started", rank=first + i, generation=generation)["pid"]
@@ -120,6 +117,17 @@ class Nodes:
             n.driver.stop(ladder, generation)
         wait_for("all nodes to have stopped", lambda: all(
             n.driver.find("stopped", generation=generation) for n in self.node))
+
+    def stop_and_leave(self, ladder="failure"):
+        self.stop(ladder)
+        self.leave()
+
+    def expect_nothing_left(self):
+        """Without any driver."""
+        for n in self.node:
+            n.driver.silent = True
+        for n in self.node:
+            n.expect_nothing_left()
 
     def leave(self):
         for n in self.node:

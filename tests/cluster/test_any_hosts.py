@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 
-from cases import run
+from cases import run, table
 from lab import Cluster
 from node import wait_for
 
@@ -58,9 +58,7 @@ while first or step < 3:
 
 
 def job(c, restarts):
-    path = os.path.join(c.shared, "train.py")
-    with open(path, "w") as f:
-        f.write(SCRIPT)
+    path = c.write("train.py", SCRIPT)
     return c.job(["-H", HOSTS, "--restarts", str(restarts), "--", "/usr/bin/python3", path], lease=LEASE, node_lost=NODE_LOST)
 
 
@@ -99,9 +97,8 @@ def fails(c, how, restarts):
         j.check_nothing_left()
 
 
-CASES = {f"{how}_{'again' if restarts else 'once'}": lambda c, how=how, restarts=restarts: fails(c, how, restarts)
-         for how in STRIKES for restarts in (2, 0)}
+CASES = {f"{how}_{'again' if restarts else 'once'}": (how, restarts) for how in STRIKES for restarts in (2, 0)}
 
 
 with Cluster(NODES, build=BUILD) as c:
-    run(CASES, sys.argv[3:], c)
+    run(table(fails, CASES), sys.argv[3:], c)

@@ -13,8 +13,8 @@ import sysconfig
 import venv
 
 from cases import run
+from files import write
 from job import Folders, Job
-from node import wait_for
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
@@ -30,9 +30,7 @@ time.sleep(600 if first else 0)
 
 
 def script(name, text, *args, python=sys.executable, **environ):
-    path = FOLDERS.path("work", name + ".py")
-    with open(path, "w") as f:
-        f.write(text)
+    path = write(FOLDERS.path("work", name + ".py"), text)
     return Job(BUILD, FOLDERS, [*args, "--", python, path], **environ)
 
 
@@ -122,7 +120,7 @@ if os.environ["RANK"] == "0":
     assert s["steps_done"] == s["steps_total"] == 100 and s["samples"] == 95 * 64, s
     assert abs(s["samples_per_s"] / own - 1) < 0.02, (s["samples_per_s"], own)
     assert "unbuffered 1\n" in j.log(1), j.log(1)
-    etas = [json.loads(line)["eta_s"] for line in j.file("metrics.jsonl").splitlines()]
+    etas = [row["eta_s"] for row in j.metrics()]
     assert any(eta and eta > 0 for eta in etas), etas
 
 
@@ -136,9 +134,7 @@ for step in range(1, 1000):
 """
     for number, code, reason in (signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "preempted"):
         with script("stopped", text, "--set", "progress.pattern=step ([0-9]+)", "--set", "timeouts.checkpoint=1h") as j:
-            wait_for("steps that are known", lambda: os.path.exists(j.dir + "/metrics.jsonl") and
-                     '"steps_done":' in j.file("metrics.jsonl") and
-                     json.loads(j.file("metrics.jsonl").split("\n")[-2])["steps_done"] > 0)
+            j.wait_steps()
             j.signal(number)
             j.check(code, reason)
             assert "checkpoint" not in j.err, j.err
@@ -157,7 +153,7 @@ for epoch in range(2):
         told = ["--set", f"progress.steps={steps}"] if steps else []
         with script("epochs", text, "--set", r"progress.pattern=\[([0-9]+)/([0-9]+)", *told) as j:
             j.check(0, "ok")
-        rows = [json.loads(line) for line in j.file("metrics.jsonl").splitlines()]
+        rows = j.metrics()
         assert j.summary()["steps_done"] == 30 and j.summary()["steps_total"] == steps, j.summary()
         assert not any(r["eta_s"] is not None and r["eta_s"] < 0 for r in rows), rows
         assert any(r["eta_s"] is not None and r["eta_s"] > 0 for r in rows), rows
@@ -231,8 +227,7 @@ for step in range(1, 10000):
 """
     with script("straggler", text, "--set", "progress.pattern=step ([0-9]+)") as j:
         j.wait_event("straggler")
-        with open(FOLDERS.path("work", "stop-straggler"), "w"):
-            pass
+        write(FOLDERS.path("work", "stop-straggler"), "")
         j.check(0, "ok", "rank 1 on", "the program divides its data itself")
 
 
@@ -268,9 +263,8 @@ def again():
     """What nobody has asked for is not asked for by the description that a job leaves behind."""
     with script("again", "import time; time.sleep(5)") as j:
         j.check(0, "ok")
-    path = FOLDERS.path("work", "again.yaml")
-    with open(path, "w") as f:
-        f.write(re.sub(r"(\n  hang: )\S+(  # default\n)", r"\g<1>2s\2", j.file("job.yaml")))
+    path = write(FOLDERS.path("work", "again.yaml"),
+                 re.sub(r"(\n  hang: )\S+(  # default\n)", r"\g<1>2s\2", j.file("job.yaml")))
     with Job(BUILD, FOLDERS, [path], ranks=0) as j:
         j.check(0, "ok")
 
@@ -382,21 +376,17 @@ fi
 """
 
 
-def write(name, text, mode=0o644):
+def write_below(name, text, mode=0o644):
     path = FOLDERS.path("work", name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w") as f:
-        f.write(text)
-    os.chmod(path, mode)
-    return path
+    return write(path, text, mode)
 
 
 def environment_of(name, folder):
     """An environment of Python with a module of its own."""
     venv.create(folder, symlinks=True)
     packages = sysconfig.get_path("purelib", "venv", {"base": folder, "platbase": folder})
-    with open(os.path.join(packages, "only_in_" + name + ".py"), "w") as f:
-        f.write(f"print('found', {name!r})\n")
+    write(os.path.join(packages, "only_in_" + name + ".py"), f"print('found', {name!r})\n")
 
 
 def setups():
@@ -404,8 +394,8 @@ def setups():
     work = FOLDERS.path("work")
     environment_of("venv", os.path.join(work, "my env"))
     environment_of("conda", os.path.join(work, "conda/envs/train"))
-    write("conda/etc/profile.d/conda.sh", CONDA.replace("CONDA/", work + "/conda/"))
-    write("conda/bin/conda", f"""#!/bin/sh
+    write_below("conda/etc/profile.d/conda.sh", CONDA.replace("CONDA/", work + "/conda/"))
+    write_below("conda/bin/conda", f"""#!/bin/sh
 test "$1 $2 $3" = "shell.posix activate train" || exit 1
 echo "PS1='(train) '"
 echo "export PATH='{work}/conda/envs/train/bin:$PATH'"
@@ -413,9 +403,9 @@ echo "export CONDA_PREFIX='{work}/conda/envs/train'"
 echo "export CONDA_SHLVL='1'"
 echo ". '{work}/conda/activate.d/gcc.sh'"
 """, 0o755)
-    write("conda/activate.d/gcc.sh", 'if [ "${NO_SUCH_VARIABLE:-0}" = 1 ]; then echo old; fi\nexport CC=gcc-of-conda\n')
-    write("modules.sh", 'module() { eval "$(\'./modulecmd\' bash "$@")"; }\n')
-    write("modulecmd", '#!/bin/sh\ntest "$2" = load || exit 1\necho "export LOADED=\'$3\'; test 1 = 1;"\n', 0o755)
+    write_below("conda/activate.d/gcc.sh", 'if [ "${NO_SUCH_VARIABLE:-0}" = 1 ]; then echo old; fi\nexport CC=gcc-of-conda\n')
+    write_below("modules.sh", 'module() { eval "$(\'./modulecmd\' bash "$@")"; }\n')
+    write_below("modulecmd", '#!/bin/sh\ntest "$2" = load || exit 1\necho "export LOADED=\'$3\'; test 1 = 1;"\n', 0o755)
     rows = (("import only_in_venv", "found venv\nNone None\n", [". 'my env/bin/activate'"]),
             ("import only_in_conda", "found conda\ngcc-of-conda None\n", [". conda/etc/profile.d/conda.sh", "conda activate train"]),
             ("pass", "None cuda/12\n", [". ./modules.sh", "module load cuda/12", "test $LOADED = cuda/12"]))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_blame.py BUILD SOURCE [CASE ...] - what is said to have ended a job: a cause only if it suffices, else facts alone."""
 
-import ctypes
-import json
 import os
 import re
 import signal
@@ -10,15 +8,14 @@ import subprocess
 import sys
 
 from cases import Skip, run
-from job import Folders, Job
+from job import Folders, Job, tool
+from limits import disk, little_memory
 from node import parent, wait_for
-
-sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "lab"))
-import cgroup  # noqa: E402
 
 BUILD, SOURCE = map(os.path.abspath, sys.argv[1:3])
 ONCE = ("--set", "binding=none", "--restarts", "0")
 UP = "echo $$ up; exec sleep 1000"
+TRAIN = [os.path.join(BUILD, "cmd/eddis-train"), "--data", os.path.join(SOURCE, "examples/digits/digits.csv")]
 
 
 def script(text, *args, **options):
@@ -26,8 +23,7 @@ def script(text, *args, **options):
 
 
 def up(j):
-    for rank in (0, 1):
-        j.wait_log(rank, "up")
+    j.wait_up()
     j.wait_event("rank_started", 2)
 
 
@@ -43,22 +39,16 @@ def wrapper_killed():
 
 def memory_elsewhere():
     """Another process of the group lacks memory, and a rank is killed by hand later: two facts, and no cause."""
-    group = cgroup.little_memory(300 << 20)
-    if not group:
-        raise Skip("needs a control group of memory that may be made here")
-    eat = [*cgroup.inside(group), sys.executable, "-c", "x = bytearray(b'1' * (600 << 20))"]
-    try:
-        with script(UP, before=cgroup.inside(group)) as j:
-            up(j)
-            assert subprocess.run(eat).returncode == -signal.SIGKILL
-            beats = len(j.file("metrics.jsonl").splitlines())
-            wait_for("three seconds more", lambda: len(j.file("metrics.jsonl").splitlines()) > beats + 3)
-            os.kill(int(j.log(1).split()[-2]), signal.SIGKILL)
-            j.check(137, "rank_signal", "died of signal 9 (Killed)", failed_rank=1)
-            assert re.search(r"; \d+\.\d s before, the kernel had killed another process of its control group", j.err), j.err
-            assert "out of memory" not in j.err, j.err
-    finally:
-        cgroup.remove(group)
+    with little_memory(300 << 20) as inside, script(UP, before=inside) as j:
+        up(j)
+        eat = [*inside, sys.executable, "-c", "x = bytearray(b'1' * (600 << 20))"]
+        assert subprocess.run(eat).returncode == -signal.SIGKILL
+        beats = len(j.metrics())
+        wait_for("three seconds more", lambda: len(j.metrics()) > beats + 3)
+        os.kill(int(j.log(1).split()[-2]), signal.SIGKILL)
+        j.check(137, "rank_signal", "died of signal 9 (Killed)", failed_rank=1)
+        assert re.search(r"; \d+\.\d s before, the kernel had killed another process of its control group", j.err), j.err
+        assert "out of memory" not in j.err, j.err
 
 
 def file_limit():
@@ -71,63 +61,43 @@ def file_limit():
         assert f"code {128 + signal.SIGXFSZ}\n" in j.log(0), j.log(0)[:100]
 
 
-def own_mounts():
-    """What this process mounts from here on goes with it; False: that cannot be."""
-    new_namespace = 0x20000
-    return ctypes.CDLL(None).unshare(new_namespace) == 0 and \
-        subprocess.run(["mount", "--make-rprivate", "/"], capture_output=True).returncode == 0
-
-
 def no_checkpoints():
     """On a full disk each that fails counts, in all that shows the job, until there is room again."""
     folders = Folders()
     full = folders.path("full")
     os.mkdir(full)
-    if not own_mounts() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,mode=700", "none", full]).returncode:
-        raise Skip("needs root and a mount namespace")
-    train = [os.path.join(BUILD, "cmd/eddis-train"), "--data", os.path.join(SOURCE, "examples/digits/digits.csv"), "--test", "360",
-             "--widths", "32", "--epochs", "100000", "--eval-every", "1000"]
+    train = [*TRAIN, "--test", "360", "--widths", "32", "--epochs", "100000", "--eval-every", "1000"]
 
     def counts():
-        last = j.file("metrics.jsonl").splitlines()
-        return json.loads(last[-1])["checkpoints"] if last else {"failed": 0, "written": 0}
+        return j.metrics()[-1]["checkpoints"] if j.metrics() else {"failed": 0, "written": 0}
 
     def shown():
-        return subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), "--once", j.dir], capture_output=True, text=True).stdout
-    try:
+        return tool(BUILD, "eddis-status", "--once", j.dir).stdout
+    with disk(full, "size=8k,mode=700"):
         with Job(BUILD, folders, [*ONCE, "--set", f"checkpoint.dir={full}", "--set", "checkpoint.every=200", "--", *train]) as j:
             j.wait_event("rank_started", 2)
-            wait_for("three failures", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and counts()["failed"] > 2)
+            wait_for("three failures", lambda: counts()["failed"] > 2)
             assert re.search(r"^saves   (\d+) of \1 checkpoints were not written, there is no checkpoint: .*No space left on device", shown(),
                              re.M), shown()
             subprocess.run(["mount", "-o", "remount,size=64m", full], check=True)
             wait_for("one that is written", lambda: counts()["written"])
             failed = counts()["failed"]
             assert re.search(rf"^saves   {failed} of \d+ checkpoints were not written, the newest checkpoint is of step \d+$", shown(), re.M), shown()
-            j.signal(signal.SIGINT)
-            j.check(130, "interrupted", "a checkpoint was not written and training continues; no checkpoint was written yet; reason: ",
-                    "checkpoints are written again; the newest is of step ")
+            j.interrupted("a checkpoint was not written and training continues; no checkpoint was written yet; reason: ",
+                          "checkpoints are written again; the newest is of step ")
             c = j.summary()["checkpoints"]
             assert c["failed"] == failed and c["written"] > 0 and c["newest"] > 0 and c["reason"] == "", c
             assert f"  {failed} of {failed + c['written']} checkpoints were not written, the newest checkpoint is of step {c['newest']}\n" in j.out, j.out
-    finally:
-        subprocess.run(["umount", full], check=True)
 
 
 def small_shm():
     """MPI's own messages are many lines, when they come at all; mpirun itself may die of printing them."""
-    if not own_mounts():
-        raise Skip("needs root and a mount namespace")
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", "/dev/shm"], check=True)
-    try:
-        with Job(BUILD, Folders(), [*ONCE, "--set", "batch.global=8", "--", os.path.join(BUILD, "cmd/eddis-train"), "--data",
-                                    os.path.join(SOURCE, "examples/digits/digits.csv"), "--epochs", "1"], ranks=4) as j:
+    with disk("/dev/shm", "size=1m"):
+        with Job(BUILD, Folders(), [*ONCE, "--set", "batch.global=8", "--", *TRAIN, "--epochs", "1"], ranks=4) as j:
             j.end()
             assert j.code == 1 and re.search(r"(after the start|died of signal 11 .*); '/dev/shm' has only \d\.\d MB free, but MPI needs 4\.2 MB for each rank of a "
                                              r"node; make it larger, for example with docker run --shm-size=1g; stopping", j.err), (j.code, j.err)
             assert "  mpirun: " not in j.err, j.err
-    finally:
-        subprocess.run(["umount", "/dev/shm"], check=True)
 
 
 def no_home():

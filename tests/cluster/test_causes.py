@@ -9,16 +9,13 @@ All of it comes before what else the machine does, or that would be the cause.
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import sys
 
-from cases import Skip, run
+from cases import Skip, run, table
+from files import write
 from job import Folders, Job
-from node import marked, wait_for
-
-sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "lab"))
-import cgroup  # noqa: E402
+from node import cgroup, marked, wait_for
 
 BUILD = os.path.realpath(sys.argv[1])
 WORKER = os.path.join(BUILD, "tests/cluster/paced-worker")
@@ -50,8 +47,7 @@ def job(group):
     paces = folders.path("work", "paces")
     os.mkdir(paces)
     for rank in range(RANKS):
-        with open(os.path.join(paces, str(rank)), "w") as f:
-            f.write(f"0 {BUSY_MS}" if rank == VICTIM else f"{ASLEEP_MS}")
+        write(os.path.join(paces, str(rank)), f"0 {BUSY_MS}" if rank == VICTIM else f"{ASLEEP_MS}")
     with Job(BUILD, folders, ["--set", "sync.mode=sync", "--set", "binding=none", "--set", "batch.rebalance=off", "--restarts", "0",
                               "--", "sh", "-c", ON_ITS_CORE, str(VICTIM), str(core()), WORKER, paces], ranks=RANKS, lease=20,
              before=cgroup.inside(group)) as j:
@@ -68,33 +64,21 @@ def victim(j):
     raise AssertionError(f"no process of rank {VICTIM}: {marked(j.mark)}")
 
 
-def events(j, kind):
-    return [e for e in j.events() if e["type"] == kind]
-
-
-def steps(j):
-    try:
-        return max((int(n) for n in re.findall(r'"steps_done": ?(\d+)', j.file("metrics.jsonl"))), default=0)
-    except FileNotFoundError:
-        return 0
-
-
 def named(trouble, words):
     """Trouble comes in mid-run and goes; its rank is named with these words and no other rank is.  Where the
     machine was in its way before, the case begins again."""
     for _ in range(5):
         with processors("job") as group, job(group) as j:
-            wait_for("40 steps", lambda: steps(j) >= 40)
-            before = events(j, "straggler")
+            j.wait_steps(39)
+            before = j.events("straggler")
             if not before:
                 with trouble(group, victim(j)):
-                    wait_for("a straggler", lambda: events(j, "straggler"))
-                wait_for("its end", lambda: events(j, "straggler_over"))
-            j.signal(signal.SIGINT)
-            j.check(130, "interrupted")
+                    wait_for("a straggler", lambda: j.events("straggler"))
+                wait_for("its end", lambda: j.events("straggler_over"))
+            j.interrupted()
             if before:
                 continue
-            found = events(j, "straggler")
+            found = j.events("straggler")
             assert {e["rank"] for e in found} == {VICTIM}, found
             text = found[0]["text"]
             assert re.search(r"times as long as before since step \d+ \(processor explains \d+ % of it: ", text) and re.search(words, text), text
@@ -126,12 +110,8 @@ def others(group, _):
             one.wait()
 
 
-def throttled():
-    named(little_processor, "it is throttled in ")
+CASES = {"throttled": (little_processor, "it is throttled in "),
+         # They may have taken as much before.
+         "shared_core": (others, "its main thread waits for a processor|other programs take ")}
 
-
-def shared_core():
-    named(others, "its main thread waits for a processor|other programs take ")  # they may have taken as much before
-
-
-run([throttled, shared_core], sys.argv[3:])
+run(table(named, CASES), sys.argv[3:])

@@ -9,14 +9,13 @@ look at shares and sentences, and at the job's own count of steps, never at spee
 
 
 import datetime
-import json
 import os
 import re
 import shutil
-import signal
 import sys
 
-from cases import run
+from cases import run, table
+from files import write
 from job import Folders, Job
 from node import wait_for
 from slow_disk import SlowDisk
@@ -65,44 +64,23 @@ def reading_ahead():
 
 def not_ahead():
     for rank in range(RANKS):
-        with open(os.path.join(PACES, str(rank)), "w") as f:
-            f.write(str(MS))
+        write(os.path.join(PACES, str(rank)), str(MS))
     return Job(BUILD, FOLDERS, [*SETTINGS, os.path.join(BUILD, "tests/cluster/paced-worker"), PACES, DATA], ranks=RANKS)
-
-
-def events(j, kind):
-    return [e for e in j.events() if e["type"] == kind]
 
 
 def by_input(j):
     """What is told of workers that wait for their data; a busy machine may make others slow as well."""
-    return [e for e in events(j, "straggler") if "(input explains " in e["text"]]
+    return [e for e in j.events("straggler") if "(input explains " in e["text"]]
 
 
 def agreed(j):
     """[(first step, batches)] of the plans that were agreed on."""
-    found = [map(int, re.match(r"version (\d+) from step (\d+)", e["text"]).groups()) for e in events(j, "plan_agreed")]
-    return [(step, [w["batch"] for w in json.loads(j.file(f"plan-1-{v}.json"))["workers"]]) for v, step in found]
+    found = [map(int, re.match(r"version (\d+) from step (\d+)", e["text"]).groups()) for e in j.events("plan_agreed")]
+    return [(step, [w["batch"] for w in j.plan(v)["workers"]]) for v, step in found]
 
 
 def plans(j):
     return [batches for _, batches in agreed(j)]
-
-
-def rows(j):
-    return [json.loads(line) for line in j.file("metrics.jsonl").split("\n")[:-1]]
-
-
-def steps(j):
-    try:
-        return max((row["steps_done"] for row in rows(j)), default=0)
-    except FileNotFoundError:
-        return 0
-
-
-def interrupted(j):
-    j.signal(signal.SIGINT)
-    j.check(130, "interrupted")
 
 
 def moved_at(j):
@@ -114,7 +92,7 @@ def check_soon(j, event):
     """By the job's count of steps when the event came, of a second before at most.  With few samples steps may be so short
     that many fit into the second for which it must have been slow: then its share moved before."""
     at = datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
-    done = max((row["steps_done"] for row in rows(j) if row["start_s"] + row["wall_s"] <= at), default=0)
+    done = max((row["steps_done"] for row in j.metrics() if row["start_s"] + row["wall_s"] <= at), default=0)
     since, moved = int(re.search(r"since step (\d+)", event["text"]).group(1)), moved_at(j)
     print(f"     slow since step {since}, named at step {done}, little from step {moved} on", flush=True)
     soon = done if moved is None or moved < since else min(done, moved)
@@ -128,7 +106,7 @@ def check_named(j, before):
     assert re.search(r"\(input explains \d+ % of it: it waits .* ms a step for its data, which arrives at [\d.]+ samples/s", text), text
     check_soon(j, by_input(j)[0])
     wait_for("its share to move", lambda: plans(j) and plans(j)[-1][1] <= LITTLE)
-    replanned = [e["text"] for e in events(j, "replanned")]
+    replanned = [e["text"] for e in j.events("replanned")]
     assert any("waits for data for" in t for t in replanned), replanned
 
 
@@ -137,7 +115,7 @@ def from_the_start(training):
         disk.set_pace(4 * MS)
         with training() as j:
             check_named(j, "without waits for data")
-            interrupted(j)
+            j.interrupted()
             assert j.summary()["stragglers"] >= 1, j.summary()
 
 
@@ -146,11 +124,11 @@ def in_mid_run(training):
     case does, it begins again."""
     for _ in range(5):
         with Samples() as disk, training() as j:
-            wait_for("40 steps", lambda: steps(j) >= 40)
+            j.wait_steps(39)
             if not by_input(j):
                 slowed(disk, j)
                 return
-            interrupted(j)
+            j.interrupted()
     raise AssertionError("the disk was slow before it was made so, five times")
 
 
@@ -158,22 +136,11 @@ def slowed(disk, j):
     disk.set_pace(4 * MS)
     check_named(j, "before")
     disk.set_pace(0)
-    wait_for("its end", lambda: [e for e in events(j, "straggler_over") if e["rank"] == 1 and e["n"] > by_input(j)[0]["n"]])
+    wait_for("its end", lambda: [e for e in j.events("straggler_over") if e["rank"] == 1 and e["n"] > by_input(j)[0]["n"]])
     wait_for("its share to come back", lambda: plans(j)[-1][1] > LITTLE)
-    interrupted(j)
+    j.interrupted()
     assert {e["rank"] for e in by_input(j)} == {1}, by_input(j)
 
 
-def ahead_from_the_start():
-    from_the_start(reading_ahead)
-
-
-def from_the_start_not_ahead():
-    from_the_start(not_ahead)
-
-
-def in_mid_run_not_ahead():
-    in_mid_run(not_ahead)
-
-
-run([ahead_from_the_start, from_the_start_not_ahead, in_mid_run_not_ahead], sys.argv[3:])
+run([table(from_the_start, {"ahead_from_the_start": (reading_ahead,), "from_the_start_not_ahead": (not_ahead,)}),
+     table(in_mid_run, {"in_mid_run_not_ahead": (not_ahead,)})], sys.argv[3:])

@@ -8,7 +8,8 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from cases import run
+from cases import run, table
+from files import write
 from job import Folders, Job
 
 BUILD = os.path.abspath(sys.argv[1])
@@ -31,10 +32,8 @@ class Death:
 
     def go(self):
         folders = Folders()
-        path = folders.path("work", "train.py")
         head = "" if self.ranks == BOTH else HEAD.format(work=0.5 if self.ranks is None else 600)
-        with open(path, "w") as f:
-            f.write(head + self.text)
+        path = write(folders.path("work", "train.py"), head + self.text)
         command = self.command(folders) if self.command else [sys.executable, path]
         with Job(BUILD, folders, [*self.args, "--restarts", "0", "--", *command]) as j:
             j.check(self.code, self.reason, *self.words, failed_rank=self.ranks)
@@ -132,6 +131,5 @@ def side_by_side(rows):
     assert not failed, "\n".join(failed)
 
 
-CASES = {name: lambda rows=rows: side_by_side(rows)
-         for name, rows in (("exceptions", EXCEPTIONS), ("exits", EXITS), ("signals", SIGNALS), ("starts", STARTS))}
-run(CASES, sys.argv[3:])
+CASES = {"exceptions": (EXCEPTIONS,), "exits": (EXITS,), "signals": (SIGNALS,), "starts": (STARTS,)}
+run(table(side_by_side, CASES), sys.argv[3:])

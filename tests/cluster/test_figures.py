@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_figures.py BUILD SOURCE [CASE ...] - what a job tells of its workers' steps: of one plan and one speed."""
 
-import json
 import os
 import sys
 
 from cases import run
+from files import write
 from job import Folders, Job, request
 from node import wait_for
 
@@ -15,25 +15,17 @@ PACES = FOLDERS.path("work", "paces")
 
 
 def pace(rank, ms):
-    with open(os.path.join(PACES, f"{rank}.new"), "w") as f:
-        f.write(str(ms))
-    os.rename(f.name, os.path.join(PACES, str(rank)))
-
-
-def workers(j):
-    url, token = j.driver()
-    return json.loads(request(url + "/v1/workers", token)[1])["workers"]
+    os.rename(write(os.path.join(PACES, f"{rank}.new"), str(ms)), os.path.join(PACES, str(rank)))
 
 
 def figures(j, rank):
-    there = workers(j)
+    there = j.workers()
     return there[rank].get("figures", {"plan": 0}) if there else {"plan": 0}
 
 
 def rows(j):
     """Those of metrics.jsonl."""
-    lines = [json.loads(line) for line in j.file("metrics.jsonl").split("\n")[:-1]]
-    return [w for line in lines for w in line["workers"]]
+    return [w for row in j.metrics() for w in row["workers"]]
 
 
 def paced():
@@ -47,7 +39,7 @@ def as_the_program_measured():
     """Its own times replace those of the phases, on the board as on the API."""
     with paced() as j:
         wait_for("figures of both", lambda: figures(j, 0)["plan"] and figures(j, 1)["plan"])
-        own, other = workers(j)
+        own, other = j.workers()
         assert own["compute_ms"] == 7 and own["input_ms"] == 1, own
         # By its own pace 10 ms; by the other's 20, of which a step lacks what the one before took too long.
         assert own["step_ms"] > 15 and own["wait_ms"] + own["exposed_ms"] > 15 - 7 - 1, own
@@ -55,7 +47,7 @@ def as_the_program_measured():
         assert own["memory_bytes"] == 4 << 20 and own["memory_told"], own
         assert other["compute_ms"] >= 20 and other["figures"]["work"] == other["figures"]["count"], other
         assert other["memory_bytes"] > 1 << 20 and not other["memory_told"], other
-        wait_for("time in the run queue", lambda: all(w["queued_ms"] is not None for w in workers(j)))
+        wait_for("time in the run queue", lambda: all(w["queued_ms"] is not None for w in j.workers()))
         url, token = j.driver()
         text = request(url + "/metrics", token)[1]
         assert "eddis_memory_bytes" in text and "eddis_queued_seconds" in text, text
@@ -87,10 +79,10 @@ def plans_do_not_mix():
         j.check(0, "ok")
         seen = rows(j)
         assert any(w["figures"]["plan"] > 1 for w in seen), seen
-        given = json.loads(j.file("plan-1-1.json"))["workers"]  # later ones may say what a busy machine makes of it
+        given = j.plan()["workers"]  # later ones may say what a busy machine makes of it
         for w in seen:
             f, g = w["figures"], given[w["rank"]]
-            p = json.loads(j.file(f"plan-1-{f['plan']}.json"))["workers"][w["rank"]]
+            p = j.plan(f["plan"])["workers"][w["rank"]]
             assert f["count"] == p["batch"], (w, p)
             assert f["own_low_s"] > 0.99 * (g["fixed_s"] + g["sample_s"] * f["count"]), (w, g)
             assert f["compute_low_s"] <= f["compute_median_s"] <= f["compute_high_s"] <= f["compute_max_s"], w

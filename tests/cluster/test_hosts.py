@@ -11,6 +11,7 @@ import sys
 import threading
 
 from cases import run
+from files import write
 from lab import HOME, LOGIN, Cluster, network
 from node import LEASE, wait_for
 
@@ -22,8 +23,7 @@ FAST = ["--set", f"timeouts.lease={LEASE}s"]
 
 def unequal(c):
     """1, 2 and 3 workers train together; who says so twice adds up."""
-    with open(c.path(LOGIN, HOME + "/hosts"), "w") as f:
-        f.write("# three of them\nnode1\nnode2 slots=2\nnode3:2\nnode3 1\n")
+    write(c.path(LOGIN, HOME + "/hosts"), "# three of them\nnode1\nnode2 slots=2\nnode3:2\nnode3 1\n")
     with c.job(["--hostfile", "hosts", "-x", "MY_API_KEY=swordfish", "--", "sh", "-c",
                 "echo rank $RANK of $WORLD_SIZE, key $MY_API_KEY"]) as j:
         assert j.end() == 0, (j.code, j.err, j.out)
@@ -48,19 +48,20 @@ def left_early(c):
 
 
 def check(c):
-    p = c.run(LOGIN, [RUN, *FAST, "--check", "-H", "node1,node2", "--", "sh", "-c", "touch trained"], cwd=HOME)
+    def checked(*words):
+        return c.run(LOGIN, [RUN, *FAST, "--check", *words], cwd=HOME)
+    p = checked("-H", "node1,node2", "--", "sh", "-c", "touch trained")
     assert p.returncode == 0 and "all nodes are ready; nothing was trained" in p.stdout, p
     assert "network" in p.stdout, p.stdout
     # A checkpoint folder that all nodes share is made to find out, and does not stay; one that they
     # do not share is told of once.
     for place, code in ((os.path.join(c.shared, "new/deep"), 0), (HOME + "/new/deep", 3)):
-        p = c.run(LOGIN, [RUN, *FAST, "--check", "--set", f"checkpoint.dir={place}", "-H", "node1,node2", "--",
-                          "true"], cwd=HOME)
+        p = checked("--set", f"checkpoint.dir={place}", "-H", "node1,node2", "--", "true")
         assert p.returncode == code, p
         assert (p.stdout + p.stderr).count("is not the same folder") == (code == 3), p
         assert not any(os.path.exists(c.path(h, os.path.dirname(place))) for h in c.hosts), place
     # Each host that cannot be used is named, not only the first.
-    p = c.run(LOGIN, [RUN, *FAST, "--check", "--json", "-H", "node1,nowhere,nobody", "--", "true"], cwd=HOME)
+    p = checked("--json", "-H", "node1,nowhere,nobody", "--", "true")
     answer = json.loads(p.stdout)
     assert p.returncode == 3 and not answer["ready"], p
     assert [bool(n["trouble"]) for n in answer["nodes"]] == [False, True, True], answer

@@ -10,9 +10,8 @@ import re
 import shutil
 import sys
 
-from cases import run
+from cases import run, table
 from lab import HOME, LOGIN, Cluster, network
-from node import wait_for
 
 BUILD, SOURCE = (os.path.realpath(p) for p in sys.argv[1:3])
 RUN = os.path.join(BUILD, "cmd/eddis-run")
@@ -22,7 +21,7 @@ FIRST, SECOND = network.address6(1), network.address6(2)
 
 
 def networks(j):
-    return [e["text"] for e in j.events() if e["type"] == "network" and e.get("text")]
+    return [e["text"] for e in j.events("network") if e.get("text")]
 
 
 def check(j, subnet, ranks, nodes):
@@ -31,8 +30,7 @@ def check(j, subnet, ranks, nodes):
     assert [re.match(r"(\S+), on ", t).group(1) for t in networks(j) if ", on " in t][-1] == subnet, networks(j)
     master = network.address6(1) if subnet == SIX else network.address(1)
     for rank in range(ranks):
-        with open(os.path.join(j.dir, f"logs/rank-{rank:04}.log")) as f:
-            assert f.read() == f"rank {rank} of {ranks} by {master}\n"
+        assert j.log(rank) == f"rank {rank} of {ranks} by {master}\n", j.log(rank)
     assert [w["node"] for w in j.summary()["workers"]] == nodes, j.summary()["workers"]
     j.check_nothing_left()
 
@@ -51,10 +49,8 @@ def only():
 def refused():
     """What cannot work is one sentence before any login, and exit code 2."""
     with Cluster(1, build=BUILD, families="6") as c:
-        with open(os.path.join(c.shared, "hosts"), "w") as f:
-            f.write("node1\nfe80::1%eth0\n")
-        with open(os.path.join(c.shared, "t.yaml"), "w") as f:
-            f.write("command: [a]\nnodes: [{host: node1, address: 'fe80::1'}]\n")
+        c.write("hosts", "node1\nfe80::1%eth0\n")
+        c.write("t.yaml", "command: [a]\nnodes: [{host: node1, address: 'fe80::1'}]\n")
         link = "is a link-local address, which is valid on one network link only"
         for words, sentence in (
                 (["-H", "fe80::1%eth0"], link), (["-H", "node1,[fe80::1]:2"], link), (["--hostfile", "shared/hosts"], link),
@@ -76,9 +72,7 @@ def trains():
         with c.job(["-H", "node1,node2,node3", "--set", f"checkpoint.dir={folder}", "--set", "checkpoint.every=20",
                     "--set", "batch.global=128", "--", "eddis-train", "--data", data, "--test", "360", "--model", "mlp",
                     "--widths", "64", "--epochs", "150"]) as j:
-            own = os.path.join(j.dir, "checkpoints")
-            wait_for("a checkpoint", lambda: os.path.isdir(own) and
-                     any(re.fullmatch(r"step-\d+", n) for n in os.listdir(own)))
+            j.wait_checkpoint()
             c.lab.crash("node2")
             assert j.end() == 0, (j.code, j.err, j.out)
             s = j.summary()
@@ -88,37 +82,30 @@ def trains():
             j.check_nothing_left()
 
 
-def several_addresses():
-    """Open MPI 4 cannot use an interface with several addresses of IPv6: one sentence, or IPv4."""
+def unusable(names, command, has, why):
+    """Something on node2 keeps Open MPI from its IPv6: one sentence, or IPv4."""
     for families in "6", "46":
         with Cluster(2, build=BUILD, families=families) as c:
-            assert c.run("node2", "ip -6 addr add fd00:88::2/64 dev eth0 nodad").returncode == 0
-            with c.job(["-H", f"{FIRST},{SECOND}", *PRINT]) as j:
-                why = f"{SECOND}, eth0: several IPv6 addresses, which Open MPI 4 confuses; keep only one, or use IPv4 or " \
-                      "Open MPI 5"
+            assert c.run("node2", command).returncode == 0
+            with c.job(["-H", ",".join(names), *PRINT]) as j:
                 if families == "6":
-                    j.check(3, "start", f"no network connects all 2 nodes: {FIRST} has {FIRST}/64; {SECOND} has ",
-                            f"; {SIX} on {why}")
+                    j.check(3, "start", f"; {SIX} on {names[1]}, eth0: {why}",
+                            f"no network connects all 2 nodes: {names[0]} has {FIRST}/64; {names[1]} has {has}")
                 else:
-                    check(j, FOUR, 2, [FIRST, SECOND])
-                    assert f"{SIX}: {why}" in networks(j), networks(j)
+                    check(j, FOUR, 2, names)
+                    assert f"{SIX}: {names[1]}, eth0: {why}" in networks(j), networks(j)
 
 
-def built_without():
-    """A node whose Open MPI has no IPv6, as its ompi_info says: one sentence, or IPv4."""
-    says = "mount -n -t tmpfs none /usr/local/bin && cd /usr/local/bin && " \
-           "printf '#!/bin/sh\\necho a:b\\necho options:ipv6:no\\n' >ompi_info && chmod 755 ompi_info"
-    why = "node2, eth0: Open MPI there was built without IPv6; install one with IPv6, or use IPv4"
-    for families in "6", "46":
-        with Cluster(2, build=BUILD, families=families) as c:
-            assert c.run("node2", says).returncode == 0
-            with c.job(["-H", "node1,node2", *PRINT]) as j:
-                if families == "6":
-                    j.check(3, "start", f"no network connects all 2 nodes: node1 has {FIRST}/64; node2 has {SECOND}/64; "
-                                        f"{SIX} on {why}")
-                else:
-                    check(j, FOUR, 2, ["node1", "node2"])
-                    assert f"{SIX}: {why}" in networks(j), networks(j)
+UNUSABLE = {
+    # Of an interface.
+    "several_addresses": ([FIRST, SECOND], "ip -6 addr add fd00:88::2/64 dev eth0 nodad", "",
+                          "several IPv6 addresses, which Open MPI 4 confuses; keep only one, or use IPv4 or "
+                          "Open MPI 5"),
+    # As its ompi_info says.
+    "built_without": (["node1", "node2"], "mount -n -t tmpfs none /usr/local/bin && cd /usr/local/bin && "
+                      "printf '#!/bin/sh\\necho a:b\\necho options:ipv6:no\\n' >ompi_info && chmod 755 ompi_info",
+                      f"{SECOND}/64; {SIX} on node2",
+                      "Open MPI there was built without IPv6; install one with IPv6, or use IPv4")}
 
 
 # ---- both families ----
@@ -128,8 +115,7 @@ def both():
     with Cluster(2, build=BUILD, families="46") as c:
         with c.job(["-H", f"{FIRST},[{SECOND}]:2", *PRINT]) as j:
             check(j, FOUR, 3, [FIRST, SECOND, SECOND])
-        with open(os.path.join(c.shared, "hosts"), "w") as f:
-            f.write(f"{FIRST} slots=1\n[{SECOND}]:1 # as Open MPI has it\n{FIRST}\n")
+        c.write("hosts", f"{FIRST} slots=1\n[{SECOND}]:1 # as Open MPI has it\n{FIRST}\n")
         with c.job(["--hostfile", "shared/hosts", *PRINT]) as j:
             check(j, FOUR, 3, [FIRST, FIRST, SECOND])
 
@@ -141,8 +127,7 @@ def asked():
         for wish in SIX, SECOND:
             with c.job(["-H", "node1,node2", "--network-interface", wish, *PRINT]) as j:
                 check(j, SIX, 2, ["node1", "node2"])
-        with open(os.path.join(c.shared, "t.yaml"), "w") as f:
-            json.dump({"command": PRINT[1:], "nodes": nodes}, f)
+        c.write("t.yaml", json.dumps({"command": PRINT[1:], "nodes": nodes}))
         with c.job(["shared/t.yaml"]) as j:
             check(j, SIX, 2, ["node1", SECOND])
 
@@ -160,4 +145,4 @@ def unlike():
             check(j, SIX, 2, [FIRST, SECOND])
 
 
-run([only, refused, trains, several_addresses, built_without, both, asked, unlike], sys.argv[3:])
+run([only, refused, trains, table(unusable, UNUSABLE), both, asked, unlike], sys.argv[3:])

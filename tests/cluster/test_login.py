@@ -12,7 +12,8 @@ import sys
 import tempfile
 import threading
 
-from cases import Skip, run
+from cases import Skip, run, table
+from files import write
 from node import PATIENCE, state_of, wait_for
 
 BUILD = sys.argv[1]
@@ -124,25 +125,17 @@ def guards_killed(lingers):
         assert bool(left()) != lingers, (left(), out)
 
 
-def lingering():
-    """What has left session and environment is found, though all of eddis was killed at once, the driver too, which would reap it here."""
-    guards_killed(True)
-
-
-def not_lingering():
-    """Without a manager that stays it is not, and the job runs all the same."""
-    guards_killed(False)
+# What has left session and environment is found, though all of eddis was killed at once, the driver too, which would
+# reap it here.  Without a manager that stays it is not, and the job runs all the same.
+GUARDS_KILLED = {"lingering": (True,), "not_lingering": (False,)}
 
 
 def no_scope():
     """A manager that is stopped or hangs up, or a systemd-run that works once only, cost no node: the job starts without a
     scope."""
     with login(True) as (begin, folder, manager):
-        once = os.path.join(folder, "systemd-run")
-        with open(once, "w") as f:
-            f.write(f'#!/bin/sh\n[ -e {folder}/asked ] && exit 1\ntouch {folder}/asked\n'
-                    f'exec {shutil.which("systemd-run")} "$@"\n')
-        os.chmod(once, 0o755)
+        write(os.path.join(folder, "systemd-run"), f'#!/bin/sh\n[ -e {folder}/asked ] && exit 1\ntouch {folder}/asked\n'
+                                                   f'exec {shutil.which("systemd-run")} "$@"\n', 0o755)
 
         def groups(job):
             j = begin("env", f"PATH={folder}:{os.environ['PATH']}", os.path.join(BUILD, "cmd/eddis-run"), "-n", "1",
@@ -166,6 +159,6 @@ def no_scope():
             assert ".scope/eddis-" not in groups("hung up")
 
 
-CASES = [lingering, not_lingering, no_scope]
+CASES = [table(guards_killed, GUARDS_KILLED), no_scope]
 
 run(CASES, sys.argv[3:])

@@ -18,18 +18,27 @@ HERE = "/root"
 
 def folders(c, host):
     """What a job has left of its logs on a host."""
-    found = c.run(host, f"ls -d {HERE}/job-*/logs 2>/dev/null; true").stdout.split()
-    return found
+    return c.run(host, f"ls -d {HERE}/job-*/logs 2>/dev/null; true").stdout.split()
+
+
+def tidy(c):
+    """Remove what stays on the nodes."""
+    for host in ("node1", "node2"):
+        c.run(host, f"rm -rf {HERE}/job-*")
+
+
+def job(c, text, nodes="node1,node2"):
+    return c.job(["-H", nodes, "--", "sh", "-c", text])
 
 
 def fetched(c):
     """In the end every log is in the job's folder, and nowhere else."""
-    with c.job(["-H", "node1:2,node2", "--", "sh", "-c", "echo I am $RANK; echo $RANK all"]) as j:
+    with job(c, "echo I am $RANK; echo $RANK all", "node1:2,node2") as j:
         j.check(0, "ok")
         for rank, node in ((0, "node1"), (1, "node1"), (2, "node2")):
             assert j.log(rank) == f"I am {rank}\n{rank} all\n", j.log(rank)
             assert re.search(rf"^{node}:{rank}: +I am {rank}$", j.out, re.M), j.out
-        names = os.listdir(os.path.join(j.dir, "logs"))
+        names = os.listdir(j.path("logs"))
         assert "agent-node1.log" in names and "agent-node2.log" in names, names
         assert not any(n.startswith(".") for n in names), names
         for host in ("node1", "node2"):
@@ -38,28 +47,26 @@ def fetched(c):
 
 def long_log(c):
     """Of a long one the beginning and the end, and where the rest is."""
-    text = "seq 4000000; sleep 1"
-    with c.job(["-H", "node1,node2", "--", "sh", "-c", text]) as j:
+    with job(c, "seq 4000000; sleep 1") as j:
         j.check(0, "ok")
         lines = j.log(1).splitlines()
         assert lines[0] == "1" and lines[-1] == "4000000", (lines[0], lines[-1])
         mark = [line for line in lines if line.startswith("[eddis:")]
         assert len(mark) == 1 and "left out here" in mark[0], mark
-        assert os.path.getsize(os.path.join(j.dir, "logs/rank-0001.log")) < 21 << 20
+        assert os.path.getsize(j.path("logs/rank-0001.log")) < 21 << 20
         assert folders(c, "node2"), "all of it is kept there"
         said = re.search(r"2 logs were not fetched completely and are still on their nodes: (.*)", j.err)
         assert said, j.err
         for place in said.group(1).split(", "):
             node, path = place.split(":")
             assert c.run(node, f"tail -n 1 {path}").stdout == "4000000\n", place
-        c.run("node1", f"rm -rf {HERE}/job-*")
-        c.run("node2", f"rm -rf {HERE}/job-*")
+        tidy(c)
 
 
 def cut_short(c):
     """A slow network is not waited for when somebody asks for the end once more."""
     over = os.path.join(c.shared, "over")
-    with c.job(["-H", "node1,node2", "--", "sh", "-c", f"seq 2000000; while [ ! -e {over} ]; do sleep 0.05; done"]) as j:
+    with job(c, f"seq 2000000; while [ ! -e {over} ]; do sleep 0.05; done") as j:
         for host, rank in (("node1", 0), ("node2", 1)):
             whole = f"tail -n 1 {HERE}/job-{c.jobs}/logs/g1/rank-000{rank}.log"
             wait_for("a long log", lambda: c.run(host, whole).stdout == "2000000\n")
@@ -70,8 +77,7 @@ def cut_short(c):
         assert j.end() == 0, (j.code, j.err)  # it had trained to its end
         c.lab.rate("node2", "none")
         assert "not fetched completely" in j.err, j.err
-        for host in ("node1", "node2"):
-            c.run(host, f"rm -rf {HERE}/job-*")
+        tidy(c)
 
 
 def full_disk(c):
@@ -79,7 +85,7 @@ def full_disk(c):
     there = f"{HERE}/job-{c.jobs + 1}"
     p = c.run(LOGIN, f"mkdir -m 700 {there} && mount -t tmpfs -o size=500k,mode=700 none {there}")
     assert p.returncode == 0, p
-    with c.job(["-H", "node1,node2", "--", "sh", "-c", "seq 100000"]) as j:
+    with job(c, "seq 100000") as j:
         assert j.end() == 0, (j.code, j.err)
         said = re.search(r"2 logs were not fetched completely \(cannot write '" + re.escape(there) +
                          r"/.*': No space left on device; free space there\) and are still on their nodes: (.*)", j.err)
@@ -88,18 +94,15 @@ def full_disk(c):
             host, path = place.split(":")
             whole = c.run(host, f"cat {path}").stdout
             assert whole == "".join(f"{i}\n" for i in range(1, 100001)), (place, whole[-100:])
-            with open(os.path.join(j.dir, "logs", os.path.basename(path))) as f:
-                part = f.read()
+            part = j.file("logs/" + os.path.basename(path))
             assert part.endswith(f"\n[eddis: the rest of this log is on {host}]\n"), (place, part[-100:])
-        for host in ("node1", "node2"):
-            c.run(host, f"rm -rf {HERE}/job-*")
+        tidy(c)
     c.run(LOGIN, f"umount {there}; rm -rf /run/mount")
 
 
 def looked_at(c):
     """eddis-status --logs while the job runs, and when it has ended."""
-    with c.job(["-H", "node1,node2", "--", "sh", "-c",
-                "for i in $(seq 30); do echo $RANK says $i; sleep 0.5; done"]) as j:
+    with job(c, "for i in $(seq 30); do echo $RANK says $i; sleep 0.5; done") as j:
         there = f"{HERE}/job-{c.jobs}/"
 
         def logs(*args):
@@ -138,8 +141,7 @@ def pushed_out(c):
 
 def failed(c):
     """Those of a job that failed come as well."""
-    text = f"echo words of $RANK; cd {c.shared}; {MEET}[ $RANK = 1 ] && kill -9 $$; sleep 1000"
-    with c.job(["-H", "node1,node2", "--", "sh", "-c", text]) as j:
+    with job(c, f"echo words of $RANK; cd {c.shared}; {MEET}[ $RANK = 1 ] && kill -9 $$; sleep 1000") as j:
         j.check(137, "rank_signal", failed_rank=1)
         for rank in (0, 1):
             assert f"words of {rank}\n" == j.log(rank), j.log(rank)

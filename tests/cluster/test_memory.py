@@ -5,21 +5,17 @@ All of a job is in a control group of little memory, and rank 1 takes much for e
 does not fit, half of it does.
 """
 
-import contextlib
-import json
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 
-from cases import Skip, run
+from cases import Skip, run, table
+from files import write
 from job import Folders, Job
+from limits import little_memory
 from node import wait_for
-
-sys.path.append(os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "lab"))
-import cgroup  # noqa: E402
 
 BUILD = sys.argv[1]
 EMULATE = "profile.emulate=[{rate: 1.0, a_ms: 2, c_ms: 0.05}, {rate: 1.0}]"
@@ -31,26 +27,18 @@ ROWS, TESTED, WIDTH, FITS = 1200, 300, 1000, 100  # of eddis-train: FITS samples
 EITHER = (0, 1)                 # the kernel kills rank 0, too, when rank 1's memory is not free at once
 
 
-@contextlib.contextmanager
-def little_memory():
-    group = cgroup.little_memory(LIMIT)
-    if not group:
-        raise Skip("needs a control group of memory that may be made here")
-    try:
-        yield cgroup.inside(group)
-    finally:
-        cgroup.remove(group)
+def worker(sample_kib, steps, promise, *more):
+    return ["--", os.path.join(BUILD, "tests/cluster/memory-worker"), str(sample_kib), str(steps), promise, *more]
 
 
-def job(folders, before, promise, *args):
+def job(folders, before, promise, *args, command=None):
     return Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", EMULATE, "--set", "batch.rebalance=off",
-                                "--set", "checkpoint.every=0", *args, "--",
-                                os.path.join(BUILD, "tests/cluster/memory-worker"), str(SAMPLE_KIB), str(STEPS), promise],
+                                "--set", "checkpoint.every=0", *args, *(command or worker(SAMPLE_KIB, STEPS, promise))],
                before=before)
 
 
 def plan(j, generation):
-    p = json.loads(j.file(f"plan-{generation}-1.json"))
+    p = j.plan(generation=generation)
     return [(w["batch"], w["piece"]) for w in p["workers"]], p
 
 
@@ -77,22 +65,17 @@ def check(before, promise, shares, *args):
         return steps(j, 1)
 
 
-def pieces():
-    """A program that promises keeps its share, and takes it in halves."""
-    with little_memory() as before:
-        assert check(before, "pieces", [(SHARE, 0), (SHARE, 64)]) == [(SHARE, 64)] * STEPS
-
-
-def whole():
-    """Without the promise the others take what does not fit."""
-    with little_memory() as before:
-        assert check(before, "whole", [(192, 0), (64, 64)]) == [(64, 64)] * STEPS
+def fits(promise, shares):
+    """A program that promises keeps its share, and takes it in halves; without the promise the others take what does
+    not fit."""
+    with little_memory(LIMIT) as before:
+        assert check(before, promise, shares) == shares[1:] * STEPS
 
 
 def several():
     """In modes with several models, too."""
     for mode in ("async", "hybrid"):
-        with little_memory() as before:
+        with little_memory(LIMIT) as before:
             args = ["--set", f"sync.mode={mode}"] + (["--set", "sync.groups=2"] if mode == "hybrid" else [])
             begun = check(before, "pieces", [(SHARE, 0), (SHARE, 64)], *args)
             assert begun and all(once <= 64 for _, once in begun), (mode, begun)
@@ -104,7 +87,7 @@ def foreseen():
     much does, before it is tried, and the next job begins with that."""
     for promise in ("pieces", "whole"):
         folders = Folders()
-        with little_memory() as before:
+        with little_memory(LIMIT) as before:
             with growing(folders, before, promise) as j:
                 wait_for("a plan that gives rank 1 more", lambda: steps_begun(j) and steps_begun(j)[-1][0] > SHARE)
                 wait_for("the peak of such steps", lambda: largest_told(j) > SHARE)
@@ -119,9 +102,8 @@ def foreseen():
 
 
 def growing(folders, before, promise):
-    return Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", "checkpoint.every=0", "--",
-                                os.path.join(BUILD, "tests/cluster/memory-worker"), str(GROWING_KIB), "100000", promise,
-                                "4000", "200"], before=before)
+    return Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", "checkpoint.every=0",
+                                *worker(GROWING_KIB, 100000, promise, "4000", "200")], before=before)
 
 
 def steps_begun(j):
@@ -133,14 +115,13 @@ def steps_begun(j):
 
 def largest_told(j):
     """Samples a step of rank 1, by its reports: those of more than its first share come with what they take."""
-    rows = [w for line in j.file("metrics.jsonl").split("\n")[:-1] for w in json.loads(line)["workers"]]
+    rows = [w for row in j.metrics() for w in row["workers"]]
     return max((w["figures"]["count"] for w in rows if w["rank"] == 1), default=0)
 
 
 def interrupted(j):
     """It went on till now, with no more at once than fits."""
-    j.signal(signal.SIGINT)
-    j.check(130, "interrupted")
+    j.interrupted()
     assert j.summary()["restarts"] == 0 and "out of memory" not in j.err, j.err
     assert all(once < TWICE for _, once in steps_begun(j)), steps_begun(j)
 
@@ -164,14 +145,12 @@ def trainer():
     if not os.path.exists(shim):
         raise Skip("a sanitizer comes before what is preloaded")
     folders = Folders()
-    data = folders.path("work", "sides.csv")
-    with open(data, "w") as f:
-        f.writelines(f"{i / ROWS},{int(2 * i > ROWS)}\n" for i in random.Random(1).sample(range(ROWS), ROWS))
+    data = write(folders.path("work", "sides.csv"), "".join(
+        f"{i / ROWS},{int(2 * i > ROWS)}\n" for i in random.Random(1).sample(range(ROWS), ROWS)))
     train = (f"[ $RANK = 0 ] || export LD_PRELOAD={shim} ARRAY_MOST={FITS * WIDTH * 4}; "
              f"exec {BUILD}/cmd/eddis-train --data {data} --test {TESTED} --widths {WIDTH} --epochs 2")
     for restarts in (1, 0):
-        with Job(BUILD, folders, ["--set", f"batch.global={2 * SHARE}", "--set", EMULATE, "--set", "batch.rebalance=off",
-                                  "--set", "checkpoint.every=0", "--", "sh", "-c", train]) as j:
+        with job(folders, (), "", command=["--", "sh", "-c", train]) as j:
             if restarts:
                 j.check(0, "ok", "exited 79: out of memory", failed_rank=1)
                 assert "rank 1 ran out of memory with 128 samples at once; it holds at most 64 from now on" in j.err, j.err
@@ -196,10 +175,9 @@ def no_restart():
 
 def nothing_less():
     """A single sample that does not fit ends the job as it did before."""
-    with little_memory() as before:
-        with Job(BUILD, Folders(), ["--set", "batch.global=2", "--set", EMULATE, "--set", "batch.rebalance=off", "--",
-                                  os.path.join(BUILD, "tests/cluster/memory-worker"), str(1 << 20), "3", "pieces"],
-                 before=before) as j:
+    with little_memory(LIMIT) as before:
+        with Job(BUILD, Folders(), ["--set", "batch.global=2", "--set", EMULATE, "--set", "batch.rebalance=off",
+                                    *worker(1 << 20, 3, "pieces")], before=before) as j:
             j.check(137, "oom", "was killed: out of memory", "not started again: no worker had finished a step",
                     failed_rank=EITHER)
 
@@ -218,4 +196,5 @@ def address_space():
             assert f"the address space is limited to {kib * 1024 // 1000000} MB (ulimit -v), but " in j.err, j.err
 
 
-run([pieces, whole, several, foreseen, refused, trainer, no_restart, nothing_less, address_space], sys.argv[3:])
+FITS_IN = {"pieces": ("pieces", [(SHARE, 0), (SHARE, 64)]), "whole": ("whole", [(192, 0), (64, 64)])}
+run([table(fits, FITS_IN), several, foreseen, refused, trainer, no_restart, nothing_less, address_space], sys.argv[3:])

@@ -12,7 +12,8 @@ import signal
 import struct
 import sys
 
-from cases import run
+from cases import run, table
+from files import write
 from job import Folders, Job
 from node import wait_for
 
@@ -26,40 +27,12 @@ HYBRID = "{mode: hybrid, groups: [[0, 1], [2, 3]], period: 4}"
 
 
 def training(sync, *args, epochs=40, every=0, emulate=EMULATE):
-    path = FOLDERS.path("work", "train.yaml")
     command = ["eddis-train", "--data", DATA, "--test", "360", "--model", "mlp", "--widths", "32",
                "--epochs", str(epochs)]
-    with open(path, "w") as f:
-        f.write(f"name: models\ncommand: {json.dumps(command)}\nbatch: {{global: 128}}\nsync: {sync}\n"
-                f"profile: {{emulate: {emulate}}}\ncheckpoint: {{every: {every}}}\n")
+    path = write(FOLDERS.path("work", "train.yaml"),
+                 f"name: models\ncommand: {json.dumps(command)}\nbatch: {{global: 128}}\nsync: {sync}\n"
+                 f"profile: {{emulate: {emulate}}}\ncheckpoint: {{every: {every}}}\n")
     return Job(BUILD, FOLDERS, [*args, path], ranks=None)
-
-
-def checkpoints(j):
-    try:
-        names = os.listdir(os.path.join(j.dir, "checkpoints"))
-    except FileNotFoundError:
-        return []
-    return sorted(n for n in names if re.fullmatch(r"step-\d+", n))
-
-
-def wait_checkpoint(j):
-    wait_for("a checkpoint", lambda: checkpoints(j))
-
-
-def wait_steps(j):
-    def there():
-        try:
-            return any(json.loads(line)["steps_done"] > 0 for line in j.file("metrics.jsonl").splitlines())
-        except FileNotFoundError:
-            return False
-    wait_for("some steps", there)
-
-
-def check_plan(j, mode, algorithm):
-    with open(os.path.join(j.dir, "plan-1-1.json")) as f:
-        plan = json.load(f)
-    assert (plan["mode"], plan["algorithm"]) == (mode, algorithm), plan
 
 
 def trains(sync, mode, algorithm):
@@ -67,16 +40,8 @@ def trains(sync, mode, algorithm):
         j.check(0, "ok")
         s = j.summary()
         assert s["accuracy"] > 0.93 and s["samples"] == 40 * SAMPLES, s
-        check_plan(j, mode, algorithm)
+        assert (j.plan()["mode"], j.plan()["algorithm"]) == (mode, algorithm), j.plan()
         assert "test accuracy" in j.log(0), j.log(0)
-
-
-def async_trains():
-    trains(ASYNC, "async", "easgd")
-
-
-def hybrid_trains():
-    trains(HYBRID, "hybrid", "hsgd")
 
 
 def rate_of_all():
@@ -96,19 +61,12 @@ def momentum():
         assert j.summary()["accuracy"] > 0.93, j.summary()
 
 
-def rank_pid(j, rank):
-    def there():
-        return [e for e in j.events() if e["type"] == "rank_started" and e["rank"] == rank]
-    wait_for(f"rank {rank} to start", there)
-    return int(re.search(r"pid (\d+)", there()[0]["text"]).group(1))
-
-
 def killed(sync):
     """The counter, the centre and the ranges that were not done come from the checkpoint."""
     with training(sync, epochs=80, every=20) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        files = os.listdir(os.path.join(j.dir, "checkpoints", checkpoints(j)[-1]))
+        pid = j.rank_pid(1)
+        j.wait_checkpoint()
+        files = os.listdir(newest(j))
         assert "rank-0000.eddis.samples" in files and "rank-0000.eddis.local" in files, files
         os.kill(pid, signal.SIGKILL)
         j.check(0, "ok", "died of signal 9", "restarting from step", failed_rank=1)
@@ -116,18 +74,14 @@ def killed(sync):
         assert s["generations"] == 2 and s["accuracy"] > 0.93, s
 
 
-def async_killed():
-    killed(ASYNC)
-
-
-def hybrid_killed():
-    killed(HYBRID)
+def newest(j):
+    """The folder of the newest checkpoint."""
+    return j.path("checkpoints", j.checkpoints()[-1])
 
 
 def samples_left(j):
     """What the newest checkpoint says that it has not done, of all epochs."""
-    path = os.path.join(j.dir, "checkpoints", checkpoints(j)[-1], "rank-0000.eddis.samples")
-    with open(path, "rb") as f:
+    with open(os.path.join(newest(j), "rank-0000.eddis.samples"), "rb") as f:
         data = f.read()
     return sum(struct.unpack(f"={len(data) // 8}q", data)[2::2])
 
@@ -136,9 +90,8 @@ def by_time():
     """Checkpoints come by the clock, also where workers do not count steps together."""
     for sync in ASYNC, HYBRID:
         with training(sync, epochs=4000, every="1s") as j:
-            wait_for("two checkpoints", lambda: len(checkpoints(j)) >= 2)
-            j.signal(signal.SIGINT)
-            j.check(130, "interrupted")
+            wait_for("two checkpoints", lambda: len(j.checkpoints()) >= 2)
+            j.interrupted()
             done = 4000 * SAMPLES - samples_left(j)
             assert done == j.summary()["samples"], (done, j.summary())
 
@@ -147,41 +100,32 @@ def saved(number, code, reason):
     """Each writes its part of a checkpoint at its last step, and all leave: no sample is lost."""
     for sync in ASYNC, HYBRID:
         with training(sync, epochs=4000, every=100000) as j:
-            wait_steps(j)
+            j.wait_steps()
             j.signal(number)
             j.check(code, reason)
-            assert len(checkpoints(j)) == 1, checkpoints(j)
+            assert len(j.checkpoints()) == 1, j.checkpoints()
             done = 4000 * SAMPLES - samples_left(j)
             assert done == j.summary()["samples"], (done, j.summary())
 
 
-def interrupted():
-    saved(signal.SIGINT, 130, "interrupted")
-
-
-def preempted():
-    saved(signal.SIGTERM, 75, "preempted")
-
-
-def stopped_and_resumed(sync, then, *, kill=False):
+def stopped_and_resumed(sync, then, kill):
     """How far the job is counts from the samples that the checkpoint has done, to the last step."""
     with training(sync, epochs=80, every=20) as j:
-        wait_checkpoint(j)
-        wait_steps(j)  # the driver knows of some, too: else there is nothing to save
+        j.wait_checkpoint()
+        j.wait_steps()  # the driver knows of some, too: else there is nothing to save
         j.interrupt()
-        stopped, newest = j.summary()["steps_done"], int(checkpoints(j)[-1][len("step-"):])
-        assert stopped == newest == steps_of(80 * SAMPLES - samples_left(j)), (stopped, newest)
-        assert f" at step {stopped}; newest checkpoint: step {newest};" in j.summary()["message"], j.summary()
-        folder = os.path.join(j.dir, "checkpoints", checkpoints(j)[-1])
-        with training(then, "--resume", folder, epochs=80, every=20) as k:
-            pid = rank_pid(k, 1)
+        stopped, saved_at = j.summary()["steps_done"], int(j.checkpoints()[-1][len("step-"):])
+        assert stopped == saved_at == steps_of(80 * SAMPLES - samples_left(j)), (stopped, saved_at)
+        assert f" at step {stopped}; newest checkpoint: step {saved_at};" in j.summary()["message"], j.summary()
+        with training(then, "--resume", newest(j), epochs=80, every=20) as k:
+            pid = k.rank_pid(1)
             if kill:
-                wait_checkpoint(k)
+                k.wait_checkpoint()
                 os.kill(pid, signal.SIGKILL)
             k.check(0, "ok", *(["restarting from step"] if kill else []), **({"failed_rank": 1} if kill else {}))
             s = k.summary()
             assert s["steps_done"] == s["steps_total"] and s["epoch"] == 80, s
-            told = [json.loads(line)["steps_done"] for line in k.file("metrics.jsonl").splitlines()]
+            told = [row["steps_done"] for row in k.metrics()]
             assert any(told) and all(n == 0 or stopped <= n <= s["steps_total"] for n in told), (stopped, told)
 
 
@@ -190,35 +134,27 @@ def steps_of(samples):
     return samples // SAMPLES * -(-SAMPLES // 128) + samples % SAMPLES // 128
 
 
-def async_resumed():
-    stopped_and_resumed(ASYNC, ASYNC)
-
-
-def async_resumed_killed():
-    stopped_and_resumed(ASYNC, ASYNC, kill=True)
-
-
-def hybrid_resumed_sync():
-    stopped_and_resumed(HYBRID, "{mode: sync}")
-
-
 def sync_after_async():
     """What is left of an asynchronous job, out of order, is done by a synchronous one, also when
     that is restarted."""
     with training(ASYNC, epochs=80, every=20) as j:
-        wait_checkpoint(j)
+        j.wait_checkpoint()
         j.interrupt()
-        folder = os.path.join(j.dir, "checkpoints", checkpoints(j)[-1])
-        with training("{mode: sync}", "--resume", folder, epochs=80, every=20) as k:
-            pid = rank_pid(k, 1)
-            wait_checkpoint(k)
+        with training("{mode: sync}", "--resume", newest(j), epochs=80, every=20) as k:
+            pid = k.rank_pid(1)
+            k.wait_checkpoint()
             os.kill(pid, signal.SIGKILL)
             k.check(0, "ok", "restarting from step", failed_rank=1)
             assert k.summary()["accuracy"] > 0.93 and k.summary()["samples"] < 80 * SAMPLES, k.summary()
 
 
-CASES = [async_trains, hybrid_trains, rate_of_all, momentum, async_killed, hybrid_killed, by_time, interrupted, preempted,
-         async_resumed, async_resumed_killed, hybrid_resumed_sync, sync_after_async]
+CASES = [table(trains, {"async_trains": (ASYNC, "async", "easgd"), "hybrid_trains": (HYBRID, "hybrid", "hsgd")}),
+         rate_of_all, momentum, table(killed, {"async_killed": (ASYNC,), "hybrid_killed": (HYBRID,)}), by_time,
+         table(saved, {"interrupted": (signal.SIGINT, 130, "interrupted"),
+                       "preempted": (signal.SIGTERM, 75, "preempted")}),
+         table(stopped_and_resumed, {"async_resumed": (ASYNC, ASYNC, False),
+                                     "async_resumed_killed": (ASYNC, ASYNC, True),
+                                     "hybrid_resumed_sync": (HYBRID, "{mode: sync}", False)}), sync_after_async]
 
 
 run(CASES, sys.argv[3:])

@@ -13,9 +13,8 @@ import signal
 import sys
 import time
 
-from cases import run
+from cases import run, table
 from lab import HOME, LEASE, LOGIN, Cluster
-from node import wait_for
 
 BUILD, SOURCE = (os.path.realpath(p) for p in sys.argv[1:3])
 EMULATE = "[{rate: 1.0, a_ms: 4, c_ms: 0.2}, {rate: 0.5}]"
@@ -28,11 +27,9 @@ def train(c, sync, *args, epochs=20, every=0, widths=32, lease=LEASE):
         shutil.copy(os.path.join(SOURCE, "examples/digits/digits.csv"), data)
     command = ["eddis-train", "--data", data, "--test", "360", "--model", "mlp", "--widths", str(widths),
                "--epochs", str(epochs)]
-    path = os.path.join(c.shared, "train.yaml")
-    with open(path, "w") as f:
-        f.write(f"name: models\ncommand: {json.dumps(command)}\nbatch: {{global: 128}}\nsync: {sync}\n"
-                f"nodes: [node1, node2]\nprofile: {{emulate: {EMULATE}}}\n"
-                f"checkpoint: {{every: {every}, dir: {os.path.join(c.shared, 'checkpoints')}}}\n")
+    path = c.write("train.yaml", f"name: models\ncommand: {json.dumps(command)}\nbatch: {{global: 128}}\nsync: {sync}\n"
+                   f"nodes: [node1, node2]\nprofile: {{emulate: {EMULATE}}}\n"
+                   f"checkpoint: {{every: {every}, dir: {os.path.join(c.shared, 'checkpoints')}}}\n")
     return c.job([*args, path], lease=lease)
 
 
@@ -45,8 +42,8 @@ def check(j, generations=1):
     j.check_nothing_left()
 
 
-def asynchronous(c):
-    with train(c, "{mode: async, period: 4}") as j:
+def trains(c, sync):
+    with train(c, sync) as j:
         check(j)
 
 
@@ -54,13 +51,13 @@ def mode_open(c):
     """The first run of a program: rank 0's host tells the size of the model, and both get the mode."""
     with train(c, "{mode: auto}", widths=40) as j:
         check(j)
-        plan = json.loads(j.file("plan-1-1.json"))
+        plan = j.plan()
         assert plan["model_bytes"] == 4 * (64 * 40 + 40 + 40 * 10 + 10), plan
         progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]
                     if "too few to average models" not in (m["lost"] or "")}
         best = max(progress, key=progress.get)
         assert plan["mode"] == (best if progress[best] > 1.05 * progress["sync"] else "sync"), plan["candidates"]
-        said = [e["text"] for e in j.events() if e["type"] == "mode"]
+        said = [e["text"] for e in j.events("mode")]
         assert said == [plan["reason"]], said
 
 
@@ -68,7 +65,7 @@ def remembers(c):
     """How many gradients the next plan may count on being cut apart, beside the model's size."""
     with train(c, "{mode: sync}", widths=48) as j:
         check(j)
-        plan = json.loads(j.file("plan-1-1.json"))
+        plan = j.plan()
         folder = c.path(LOGIN, HOME + "/.cache/eddis")
         kept = [json.loads(path.read_text())["value"] for path in pathlib.Path(folder).glob("model-*.json")]
         assert sum(plan["communication"]["buckets"]) == 4, plan["communication"]
@@ -78,44 +75,26 @@ def remembers(c):
                 "samples": j.summary()["steps_total"] * plan["global_batch"]} in kept, kept
 
 
-def groups_are_nodes(c):
-    with train(c, "{mode: hybrid, period: 4}") as j:
-        check(j)
-
-
-def groups_over_nodes(c):
-    with train(c, "{mode: hybrid, groups: [[0, 2], [1, 3]], period: 4}") as j:
-        check(j)
-
-
 def groups_unlike(c):
     """One group over two hosts, another on one: they measure the network together, and all take the same of it."""
-    path = os.path.join(c.shared, "unlike.yaml")
-    with open(path, "w") as f:
-        f.write(f"name: unlike\ncommand: [{BUILD}/tests/cluster/opener, {c.shared}, \"-1\", \"1\"]\nbatch: {{global: 48}}\n"
-                "sync: {mode: hybrid, groups: [[0, 1], [2]], period: 4}\nnodes: [node1, node2, node3]\n"
-                "profile: {emulate: [{rate: 1.0, a_ms: 4, c_ms: 0.2}]}\n")
-    with c.job([path]) as j:
+    text = f"name: unlike\ncommand: [{BUILD}/tests/cluster/opener, {c.shared}, \"-1\", \"1\"]\n" \
+           "batch: {global: 48}\nsync: {mode: hybrid, groups: [[0, 1], [2]], period: 4}\nnodes: [node1, node2, node3]\n" \
+           "profile: {emulate: [{rate: 1.0, a_ms: 4, c_ms: 0.2}]}\n"
+    with c.job([c.write("unlike.yaml", text)]) as j:
         assert j.end() == 0, (j.code, j.err, j.out)
         j.check_nothing_left()
-
-
-def wait_checkpoint(j):
-    folder = os.path.join(j.dir, "checkpoints")
-    wait_for("a checkpoint", lambda: os.path.isdir(folder) and
-             any(re.fullmatch(r"step-\d+", n) for n in os.listdir(folder)))
 
 
 def lose(c, host, sync):
     """A host crashes behind a checkpoint, and the job goes on from that.  Returns its last plan."""
     with train(c, sync, epochs=100, every=20) as j:
-        wait_checkpoint(j)
+        j.wait_checkpoint()
         c.lab.crash(host)
         assert j.end() == 0, (j.code, j.err, j.out)
         s = j.summary()
         assert s["generations"] == 2 and s["accuracy"] > 0.9, s
         c.lab.revive(host)
-        return json.loads(j.file("plan-2-1.json"))
+        return j.plan(generation=2)
 
 
 def host_lost(c):
@@ -134,7 +113,7 @@ def given_groups_lost(c):
 
 def rank_pids(j):
     """Of the first generation, in order of ranks."""
-    started = {e["rank"]: e["text"] for e in j.events() if e["type"] == "rank_started"}
+    started = {e["rank"]: e["text"] for e in j.events("rank_started")}
     return [int(re.search(r"pid (\d+)", started[rank]).group(1)) for rank in sorted(started)]
 
 
@@ -184,21 +163,18 @@ def hold_up(c, j, pids):
 
 def sharing_plan(c, sync):
     """Path of a plan by which a node's workers share memory, whatever measures best today."""
-    path = os.path.join(c.shared, "plan.json")
     with train(c, sync, epochs=1, widths=256) as j:
         assert j.end() == 0, (j.code, j.err, j.out)
-        plan = json.loads(j.file("plan-1-1.json"))
+        plan = j.plan()
     plan["communication"]["shared"] = True
-    with open(path, "w") as f:
-        json.dump(plan, f)
-    return path
+    return c.write("plan.json", json.dumps(plan))
 
 
 def killed_sharing(c, sync):
     """Rank 0 is stopped, for less than a lease, so rank 1 of its node is in the reduction for sure when it is
     killed; then rank 0 must be killed as well."""
     with train(c, sync, "--plan", sharing_plan(c, sync), epochs=40, every=20, widths=256, lease=1000) as j:
-        wait_checkpoint(j)
+        j.wait_checkpoint()
         pids = rank_pids(j)
         memory = shared_memory(pids)
         assert any(name == "eddis" and {pids[0], pids[1]} <= users
@@ -213,16 +189,11 @@ def killed_sharing(c, sync):
         assert s["first_failure"]["rank"] == 1 and s["first_failure"]["signal"] == 9, s
 
 
-def killed_in_sync(c):
-    killed_sharing(c, "{mode: sync}")
-
-
-def killed_in_hybrid(c):
-    killed_sharing(c, "{mode: hybrid, period: 4}")
-
-
-CASES = [asynchronous, mode_open, remembers, groups_are_nodes, groups_over_nodes, groups_unlike, host_lost, given_groups_lost,
-         killed_in_sync, killed_in_hybrid]
+TRAIN = {"asynchronous": ("{mode: async, period: 4}",), "groups_are_nodes": ("{mode: hybrid, period: 4}",),
+         "groups_over_nodes": ("{mode: hybrid, groups: [[0, 2], [1, 3]], period: 4}",)}
+DIE = {"killed_in_sync": ("{mode: sync}",), "killed_in_hybrid": ("{mode: hybrid, period: 4}",)}
+CASES = [table(trains, TRAIN), mode_open, remembers, groups_unlike, host_lost, given_groups_lost,
+         table(killed_sharing, DIE)]
 
 
 with Cluster(3, build=BUILD) as c:

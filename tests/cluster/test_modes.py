@@ -15,23 +15,15 @@ import time
 import yaml
 
 import cases
-from job import Folders, Job
+from files import read, write
+from job import Folders, Job, tool
 from node import LEASE, PATIENCE, marked, wait_for
 
 BUILD = sys.argv[1]
 FOLDERS = Folders()
+JOBS = FOLDERS.path("state", "eddis", "jobs")
 ROOT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../..")
 FOREVER = ["--", "sh", "-c", "echo up; sleep 600"]
-
-
-def environ(**more):
-    return dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache"),
-                XDG_RUNTIME_DIR=FOLDERS.path("runtime"), TMPDIR=FOLDERS.path("tmp"), **more)
-
-
-def tool(program, *args, **options):
-    return subprocess.run([os.path.join(BUILD, "cmd", program), *args], capture_output=True, text=True,
-                          timeout=PATIENCE, env=environ(), **options)
 
 
 def job(*args, **options):
@@ -39,7 +31,27 @@ def job(*args, **options):
 
 
 def run(*args, **options):
-    return tool("eddis-run", *args, **options)
+    return tool(BUILD, "eddis-run", *args, env=FOLDERS.environ(), **options)
+
+
+def status(*args):
+    return tool(BUILD, "eddis-status", *args, env=FOLDERS.environ())
+
+
+def stopped(j):
+    """It is ended from elsewhere, and all its processes go."""
+    p = run("--stop", j.dir + "/")
+    assert p.returncode == 0, p
+    gone(j)
+
+
+def gone(j):
+    wait_for("the job's processes to go", lambda: not marked(j.mark))
+
+
+def jobs():
+    """The names of all folders of jobs."""
+    return os.listdir(JOBS) if os.path.isdir(JOBS) else []
 
 
 # ---- --stop ----
@@ -85,19 +97,17 @@ def stop_elsewhere():
     """The driver is on another machine: nothing is asked, and the sentence says where to go."""
     with job(*FOREVER) as j:
         j.wait_log(1, "up")
-        path = os.path.join(j.dir, "driver.json")
+        path = j.path("driver.json")
         driver = json.loads(j.file("driver.json"))
         true_text = j.file("driver.json")
         driver["host"] = "login2"
-        with open(path, "w") as f:
-            json.dump(driver, f)
+        write(path, json.dumps(driver))
         p = run("--stop", j.dir + "/")
         assert p.returncode == 2 and p.stderr.count("\n") == 1 and "runs on 'login2'" in p.stderr, p
         # eddis-status tells what the folder says, and does not take the job for lost.
-        s = tool("eddis-status", j.dir + "/", "--json")
+        s = status(j.dir + "/", "--json")
         assert s.returncode == 0 and json.loads(s.stdout)["state"] != "lost", s
-        with open(path, "w") as f:
-            f.write(true_text)
+        write(path, true_text)
         assert run("-q", "--stop", j.dir + "/").stdout == ""
         j.check(130, "interrupted")
 
@@ -113,7 +123,7 @@ def detach():
         said = re.search(r"job (\S+) continues in the background; run eddis-status (\S+) to see it,", j.out)
         assert said and said.group(2) == j.dir + "/", j.out
         assert "sync, allreduce" in j.out, "the plan stands before it, for nobody sees it later"
-        s = json.loads(tool("eddis-status", j.dir + "/", "--json").stdout)
+        s = json.loads(status(j.dir + "/", "--json").stdout)
         assert s["state"] == "running" and s["job"] == said.group(1), s
         assert len(marked(j.mark)) > 2
         # It holds no lock of the script that has started it.
@@ -124,13 +134,11 @@ def detach():
         # It has neither our terminal's session nor our pipes.
         pid = json.loads(j.file("driver.json"))["pid"]
         assert os.getsid(pid) == pid
-        log = os.path.join(j.dir, "driver.log")
+        log = j.path("driver.log")
         assert os.readlink(f"/proc/{pid}/fd/1") == os.readlink(f"/proc/{pid}/fd/2") == log
         assert os.readlink(f"/proc/{pid}/fd/0") == "/dev/null"
         assert os.stat(log).st_mode & 0o777 == 0o600
-        p = run("--stop", j.dir + "/")
-        assert p.returncode == 0, p
-        wait_for("the job's processes to go", lambda: not marked(j.mark))
+        stopped(j)
         assert "stopped after" in j.file("driver.log")
         assert j.summary()["reason"] == "interrupted"
 
@@ -152,7 +160,7 @@ def detach_signal():
             j.signal(signal.SIGINT)
             if j.end() == 0:  # it was up already
                 assert run("--stop", j.dir + "/").returncode == 0
-            wait_for("the job's processes to go", lambda: not marked(j.mark))
+            gone(j)
             if j.code:
                 assert j.code == 130, (j.code, j.out, j.err)
                 return
@@ -162,19 +170,17 @@ def detach_signal():
 def detach_quiet():
     with job("--detach", "-q", *FOREVER) as j:
         assert j.end() == 0 and re.fullmatch(r"\S+\n", j.out), j.out
-        assert run("--stop", j.dir + "/").returncode == 0
-        wait_for("the job's processes to go", lambda: not marked(j.mark))
+        stopped(j)
 
 
 # ---- --check ----
 
 def check():
-    jobs = FOLDERS.path("state", "eddis", "jobs")
-    before = set(os.listdir(jobs)) if os.path.exists(jobs) else set()
+    before = set(jobs())
     p = run("--check", "-n", "2", "--", "sh", "-c", "touch trained", cwd=FOLDERS.path("work"))
     assert p.returncode == 0 and "the node is ready; nothing was trained" in p.stdout, p
     assert not os.path.exists(FOLDERS.path("work", "trained"))
-    assert (set(os.listdir(jobs)) if os.path.exists(jobs) else set()) == before, "a check left a job's folder"
+    assert set(jobs()) == before, "a check left a job's folder"
     p = run("--check", "--", "/no/such/program")
     assert p.returncode == 2 and p.stderr.count("no program '/no/such/program'") == 1, p
     assert "not ready; nothing was trained" in p.stdout and "/no/such" not in p.stdout, p.stdout
@@ -197,11 +203,10 @@ def check():
 # ---- --prune ----
 
 def job_folder(name, age_s, *files):
-    path = FOLDERS.path("state", "eddis", "jobs", name)
+    path = os.path.join(JOBS, name)
     os.makedirs(os.path.join(path, "logs"), mode=0o700)
     for f in files:
-        with open(os.path.join(path, f), "w") as out:
-            out.write("{}")
+        write(os.path.join(path, f), "{}")
     then = time.time() - age_s
     for root, folders, names in os.walk(path, topdown=False):
         for n in names:
@@ -214,8 +219,7 @@ def prune():
     day = 86400
     elsewhere = FOLDERS.path("work", "elsewhere")
     os.mkdir(elsewhere)
-    with open(os.path.join(elsewhere, "MANIFEST"), "w") as f:
-        f.write("x")
+    write(os.path.join(elsewhere, "MANIFEST"), "x")
     old = job_folder("old-20250101-000000-aaaa", 40 * day, "summary.json", "logs/rank-0000.log")
     os.symlink(elsewhere, os.path.join(old, "checkpoints"))
     os.utime(old, (time.time() - 40 * day,) * 2)
@@ -223,9 +227,8 @@ def prune():
     lost = job_folder("lost-20250101-000000-bbbb", 40 * day, "metrics.jsonl")
     young = job_folder("young-20250101-000000-cccc", 10 * day, "summary.json")
     written = job_folder("written-20250101-000000-dddd", 40 * day, "summary.json")
-    with open(os.path.join(written, "logs", "rank-0001.log"), "w") as f:
-        f.write("now")
-    other = FOLDERS.path("state", "eddis", "jobs", "no-job")
+    write(os.path.join(written, "logs", "rank-0001.log"), "now")
+    other = os.path.join(JOBS, "no-job")
     os.mkdir(other)
     os.utime(other, (0, 0))
 
@@ -246,9 +249,8 @@ def prune_young():
     """Jobs without a summary that are not a minute old stay, and are named with the reason; nor is one resumed then."""
     ahead = -3600  # by the files' own clock, so they stay young however slow this machine is
     hurt = job_folder("hurt-20250101-000000-aaaa", ahead, "metrics.jsonl", "driver.json")
-    with open(os.path.join(hurt, "driver.json"), "w") as f:
-        json.dump({"schema_version": 1, "url": "http://127.0.0.1:1", "token": "x", "owner": "x", "pid": 1, "pid_start": 0}, f)
-    os.chmod(os.path.join(hurt, "driver.json"), 0o600)
+    driver = {"schema_version": 1, "url": "http://127.0.0.1:1", "token": "x", "owner": "x", "pid": 1, "pid_start": 0}
+    write(os.path.join(hurt, "driver.json"), json.dumps(driver), 0o600)
     new = job_folder("new-20250101-000000-bbbb", ahead, "job.yaml")
     p = run("--prune", "0s")
     assert p.returncode == 0 and os.path.exists(hurt) and os.path.exists(new), p
@@ -264,24 +266,23 @@ def prune_young():
 def prune_failed():
     """A refused job has no folder; the newest job is the newest that started workers; with --failed those
     that ended well or were stopped stay."""
-    jobs = FOLDERS.path("state", "eddis", "jobs")
-    for n in os.listdir(jobs) if os.path.isdir(jobs) else []:
-        shutil.rmtree(os.path.join(jobs, n))
+    for n in jobs():
+        shutil.rmtree(os.path.join(JOBS, n))
     one = ["-q", "-n", "2", "--set", "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.1}, {rate: 1}]", "--set"]
     for name, code, more in (("stopped", 124, ["--timeout", "1s", "--", "sleep", "1000"]), ("bad", 5, ["--", "sh", "-c", "exit 5"]),
                              ("good", 0, ["--", "true"]), ("gone", 3, ["-H", "no-such-host.invalid", "--", "true"]),
                              ("less", 2, ["--set", "batch.global=1", "--", "true"])):
         p = run(*one, "name=" + name, *more)
         assert p.returncode == code, (name, p)
-    assert sorted(n.split("-")[0] for n in os.listdir(jobs)) == ["bad", "gone", "good", "stopped"], os.listdir(jobs)
-    p = tool("eddis-status", "--json")
+    assert sorted(n.split("-")[0] for n in jobs()) == ["bad", "gone", "good", "stopped"], jobs()
+    p = status("--json")
     assert json.loads(p.stdout)["name"] == "good", p
     for args, gone in ((["--failed", "1h"], []), (["0s", "--failed", "--dry-run", "--json"], []), (["0s", "--failed"], ["bad", "gone"])):
         p = run("--prune", *args)
         assert p.returncode == 0 and len(re.findall("removing", p.stdout)) == len(gone), p
         if "--json" in args:
             assert sorted(json.loads(line)["job"].split("-")[0] for line in p.stdout.splitlines()) == ["bad", "gone"], p
-    assert sorted(n.split("-")[0] for n in os.listdir(jobs)) == ["good", "stopped"], os.listdir(jobs)
+    assert sorted(n.split("-")[0] for n in jobs()) == ["good", "stopped"], jobs()
 
 
 def prune_unreadable():
@@ -294,8 +295,8 @@ def prune_unreadable():
         for file, content in zip(("summary.json", "job.yaml"), contents):
             with open(os.path.join(folders[name], file), "wb") as f:
                 f.write(content)
-    table = tool("eddis-status", "--list").stdout
-    rows = {j["job"]: j for j in json.loads(tool("eddis-status", "--list", "--json").stdout)["jobs"]}
+    table = status("--list").stdout
+    rows = {j["job"]: j for j in json.loads(status("--list", "--json").stdout)["jobs"]}
     for name, path in folders.items():
         assert (rows[name]["state"], rows[name]["reason"]) == ("ended", "unreadable"), rows[name]
         assert re.search(rf"^{name} .*\bunreadable\b", table, re.M), table
@@ -310,22 +311,17 @@ def prune_unreadable():
 def prune_running():
     """A job that runs, or whose driver is on another machine, stays, however old."""
     p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-n", "1", "--set", f"timeouts.lease={LEASE}s",
-                          *FOREVER], env=environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          *FOREVER], env=FOLDERS.environ(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                          cwd=FOLDERS.path("work"), text=True)
     try:
-        jobs = FOLDERS.path("state", "eddis", "jobs")
-
-        def mine():
-            return [n for n in os.listdir(jobs) if n.startswith("work-")] if os.path.isdir(jobs) else []
-        wait_for("the job's folder", mine)
-        folder = os.path.join(jobs, mine()[0])
+        mine = wait_for("the job's folder", lambda: [n for n in jobs() if n.startswith("work-")])
+        folder = os.path.join(JOBS, mine[0])
         wait_for("driver.json", lambda: os.path.exists(os.path.join(folder, "driver.json")))
         assert run("--prune", "0s").returncode == 0
         assert os.path.isdir(folder), "a running job lost its folder"
         path = job_folder("far-20250101-000000-eeee", 3600, "metrics.jsonl")
-        driver = dict(json.load(open(os.path.join(folder, "driver.json"))), host="login2")
-        with open(os.open(os.path.join(path, "driver.json"), os.O_WRONLY | os.O_CREAT, 0o600), "w") as f:
-            json.dump(driver, f)
+        driver = dict(json.loads(read(os.path.join(folder, "driver.json"))), host="login2")
+        write(os.path.join(path, "driver.json"), json.dumps(driver), 0o600)
         then = time.time() - 3600
         os.utime(os.path.join(path, "driver.json"), (then, then))
         os.utime(path, (then, then))
@@ -344,20 +340,18 @@ def prune_running():
 def resume():
     """A job that was stopped goes on by its id alone; one that is over says so; what does not fit is refused."""
     data = os.path.join(os.path.dirname(os.path.realpath(__file__)), "../../examples/digits/digits.csv")
-    path = FOLDERS.path("work", "train.yaml")
-    with open(path, "w") as f:
-        f.write(f"command: [eddis-train, --data, {data}, --test, 360, --model, softmax, --epochs, 4, --quiet]\n"
-                "name: again\nseed: 3\nbatch: {global: 240}\ncheckpoint: {every: 4}\nenv: {API_KEY: hidden}\n"
-                "profile: {emulate: [{rate: 1, a_ms: 60, c_ms: 0.01}, {rate: 0.5}]}\n")
-    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-q", path], env=environ(), stderr=subprocess.PIPE, text=True)
-    jobs = FOLDERS.path("state", "eddis", "jobs")
+    path = write(FOLDERS.path("work", "train.yaml"),
+                 f"command: [eddis-train, --data, {data}, --test, 360, --model, softmax, --epochs, 4, --quiet]\n"
+                 "name: again\nseed: 3\nbatch: {global: 240}\ncheckpoint: {every: 4}\nenv: {API_KEY: hidden}\n"
+                 "profile: {emulate: [{rate: 1, a_ms: 60, c_ms: 0.01}, {rate: 0.5}]}\n")
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), "-q", path], env=FOLDERS.environ(),
+                         stderr=subprocess.PIPE, text=True)
 
-    def first():
-        found = [n for n in os.listdir(jobs) if n.startswith("again-")] if os.path.isdir(jobs) else []
-        return found[0] if found and os.path.exists(os.path.join(jobs, found[0], "checkpoints/step-00000004/MANIFEST")) else None
+    def saved():
+        return [n for n in jobs() if n.startswith("again-") and
+                os.path.exists(f"{JOBS}/{n}/checkpoints/step-00000004/MANIFEST")]
     try:
-        wait_for("a checkpoint", first)
-        stopped = first()
+        stopped = wait_for("a checkpoint", saved)[0]
         assert run("--stop", stopped).returncode == 0 and p.wait(PATIENCE) == 130, p.stderr.read()
     finally:
         p.kill()
@@ -366,30 +360,24 @@ def resume():
             ([stopped], "its job.yaml does not store the value of API_KEY; give it again, -x API_KEY=..."),
             ([stopped, "--seed", "4", path], "has seed 3, but this job has 4"),
             ([stopped, "--set", "batch.global=100", path], "has a global batch of 240, but this job has 100"),
-            ([os.path.join(jobs, stopped, "checkpoints")], "does not store the value of API_KEY"),
-            ([os.path.join(jobs, stopped, "checkpoints", "step-00000004") + "/"], "does not store the value of API_KEY"),
-            ([jobs + "/"], "this is not a job's folder, so the program to run is unknown")):
+            ([os.path.join(JOBS, stopped, "checkpoints")], "does not store the value of API_KEY"),
+            ([os.path.join(JOBS, stopped, "checkpoints", "step-00000004") + "/"], "does not store the value of API_KEY"),
+            ([JOBS + "/"], "this is not a job's folder, so the program to run is unknown")):
         p = run("--resume", *args)
         assert p.returncode == 2 and sentence in p.stderr and p.stderr.count("\n") == 1, p
-    before = os.listdir(jobs)
+    before = jobs()
     p = run("--resume", stopped, "-x", "API_KEY=hidden")
     assert p.returncode == 0 and "test accuracy" in p.stdout, p
-    done = [n for n in os.listdir(jobs) if n not in before]
+    done = [n for n in jobs() if n not in before]
     assert len(done) == 1, done
-    with open(os.path.join(jobs, done[0], "summary.json")) as f:
-        s = json.load(f)
+    s = json.loads(read(os.path.join(JOBS, done[0], "summary.json")))
     assert s["samples"] < 4 * 1437, f"it began from nothing: {s}"
     p = run("--resume", done[0])
     assert p.returncode == 0 and f"nothing left to train: job {done[0]}" in p.stdout and "test accuracy" in p.stdout, p
-    assert len(os.listdir(jobs)) == len(before) + 1, "a job that is over left another folder"
+    assert len(jobs()) == len(before) + 1, "a job that is over left another folder"
 
 
 # ---- --json ----
-
-def page(name):
-    with open(os.path.join(ROOT, "man", name)) as f:
-        return f.read()
-
 
 def words(text):
     """What stands behind .Va and .It Va."""
@@ -398,30 +386,29 @@ def words(text):
 
 def told_status():
     """Of eddis-status(1): the keys of each list, by the name in the sentence before it."""
-    section = re.search(r"^\.Ss JSON\n(.*?)^\.Sh", page("eddis-status.1"), re.M | re.S).group(1)
+    section = re.search(r"^\.Ss JSON\n(.*?)^\.Sh", read(os.path.join(ROOT, "man/eddis-status.1")), re.M | re.S).group(1)
     return {re.findall(r"\.Va (\w+)", before)[-1]: words(rows)
             for before, rows in re.findall(r"(.*?)^\.Bl [^\n]*\n(.*?)^\.El$", section, re.M | re.S)}
 
 
 def told_run():
     """Of eddis-run(1): the keys behind each option that --json goes with."""
-    item = re.search(r"^\.It Fl -json\n(.*?)^\.It", page("eddis-run.1"), re.M | re.S).group(1)
+    item = re.search(r"^\.It Fl -json\n(.*?)^\.It", read(os.path.join(ROOT, "man/eddis-run.1")), re.M | re.S).group(1)
     return {option: words(text) for option, text in re.findall(r"With\n\.Fl -(\w+)\n(.*?)(?=^With|\Z)", item, re.M | re.S)}
 
 
 def json_keys():
     """The manuals name every key that programs can read, and no other; openapi.yaml is held against a driver elsewhere."""
-    status, of_run = told_status(), told_run()
-    with open(os.path.join(ROOT, "agents/driver/openapi.yaml")) as f:
-        schemas = yaml.safe_load(f)["components"]["schemas"]
+    of_status, of_run = told_status(), told_run()
+    schemas = yaml.safe_load(read(os.path.join(ROOT, "agents/driver/openapi.yaml")))["components"]["schemas"]
     for name, schema in (("job", "Job"), ("workers", "Worker"), ("figures", "Figures"), ("plans", "PlanGave"),
                          ("first_failure", "FirstFailure"), ("equal_split_samples_per_s", "EqualSplit")):
-        assert status[name] == set(schemas[schema]["properties"]), (name, status[name] ^ set(schemas[schema]["properties"]))
+        assert of_status[name] == set(schemas[schema]["properties"]), (name, of_status[name] ^ set(schemas[schema]["properties"]))
     p = run("--detach", "--json", "--", "true")
     assert p.returncode == 0 and set(json.loads(p.stdout)) == of_run["detach"], (p, of_run)
     run("--stop", json.loads(p.stdout)["job"])  # or it has ended
-    listed = json.loads(tool("eddis-status", "--list", "--json").stdout)
-    assert set(listed) == {"schema_version", "jobs"} and set(listed["jobs"][0]) == status["jobs"], listed
+    listed = json.loads(status("--list", "--json").stdout)
+    assert set(listed) == {"schema_version", "jobs"} and set(listed["jobs"][0]) == of_status["jobs"], listed
     old = job_folder("keys-20250101-000000-aaaa", 40 * 86400, "summary.json")
     assert set(json.loads(run("--prune", "30d", "--json").stdout)) == of_run["prune"] and not os.path.exists(old)
     checked = json.loads(run("--check", "--json", "--", "true").stdout)

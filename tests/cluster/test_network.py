@@ -39,10 +39,8 @@ def test_works(c):
     def shows():
         forget(c)
         with c.job(HOSTS + ["--"] + WORKER) as j:
-            j.end()
-            assert j.code == 0, j.err
-            with open(os.path.join(j.dir, "profile.json")) as f:
-                net = json.load(f)["network"]
+            assert j.end() == 0, j.err
+            net = json.loads(j.file("profile.json"))["network"]
             assert net["network"] == network.SUBNET + ".0/24" and len(net["links"]) == 6, net
             slow = max(x["bytes_per_s"] for x in net["links"] if 2 in (x["from"], x["to"]))
             fast = min(x["bytes_per_s"] for x in net["links"] if 2 not in (x["from"], x["to"]))
@@ -58,12 +56,23 @@ def test_works(c):
 CHANGED = ("the network has changed since an earlier job measured it: from node", "communication that does not overlap with computing")
 
 
+def trainer(c, mode, batch, *args, ms=20, command=TRAIN):
+    """A job of three workers that train: of steps of so many ms and more."""
+    return c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", f"sync.mode={mode}",
+                          "--set", f"batch.global={batch}",
+                          "--set", f"profile.emulate=[{{rate: 1.0, a_ms: {ms}, c_ms: 0.1}}]", "--", *command, *args])
+
+
+def wide(c, mode):
+    """One of a larger model, which trains until it is ended."""
+    return trainer(c, mode, 72, "448,448", "--epochs", "100000", command=TRAIN[:-3])
+
+
 def train(c, rate, whole=False):
     """A job of libeddis when node3's cable is so fast, all of it or its first steps.  Returns it, what it said of a
     network that has changed, and whether the network's figures are kept for the next one."""
     c.lab.rate("node3", rate)
-    with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=async", "--set", "batch.global=96",
-                        "--set", "profile.emulate=[{rate: 1.0, a_ms: 5, c_ms: 0.1}]", "--"] + TRAIN + ["--epochs", "100"]) as j:
+    with trainer(c, "async", 96, "--epochs", "100", ms=5) as j:
         if not whole:
             wait_for("its network", lambda: "not confirmed" not in network_reason(j))
             j.signal(signal.SIGINT)
@@ -76,7 +85,7 @@ def train(c, rate, whole=False):
 
 def network_reason(j):
     try:
-        return json.loads(j.file("plan-1-1.json"))["network_reason"]
+        return j.plan()["network_reason"]
     except FileNotFoundError:
         return "not confirmed"
 
@@ -94,8 +103,8 @@ def forget(c):
 def periods(j):
     """Of all plans of the first generation, in order."""
     found = []
-    while os.path.exists(os.path.join(j.dir, f"plan-1-{len(found) + 1}.json")):
-        plan = json.loads(j.file(f"plan-1-{len(found) + 1}.json"))
+    while os.path.exists(j.path(f"plan-1-{len(found) + 1}.json")):
+        plan = j.plan(len(found) + 1)
         found.append(plan["options"]["period"] if "options" in plan else plan["period"])
     return found
 
@@ -119,16 +128,14 @@ def test_slow_meanwhile(c):
     """The cable is slow once the plan is made: what the ranks wait for is not what was measured.  That is said, the
     mode and the buckets stay, and the network is not believed again.  A worker alone would be faster, which is said once."""
     c.lab.rate("node3", "0")
-    with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=sync", "--set", "batch.global=60",
-                        "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN +
-               ["--epochs", "8"]) as j:
+    with trainer(c, "sync", 60, "--epochs", "8") as j:
         j.wait_event("communication")  # behind the ranks' own measuring, which would find the slow cable
         c.lab.rate("node3", "10mbit")
         assert j.end() == 0, j.err
         said = re.search(r"overlap with computing takes ([\d.]+) ms of a step, where the measured network speed predicts "
                          r"([\d.e-]*\d)", j.err)
         assert said and float(said[1]) > float(said[2]), j.err  # how much depends on how busy the machine was before
-        plans = [json.loads(j.file(f"plan-1-{v + 1}.json")) for v in range(len(periods(j)))]
+        plans = [j.plan(v + 1) for v in range(len(periods(j)))]
         laid = {str(p["communication"]["buckets"]) for p in plans if p["communication"]}
         assert {p["mode"] for p in plans} == {"sync"} and len(laid) == 1, (laid, plans)
         assert "the next job measures it again" in j.err and not kept(c), j.err
@@ -140,15 +147,13 @@ def test_slow_meanwhile_async(c):
     """Models of their own, on cables of 1 Gbit/s that become as slow as 100 Mbit/s: what exchanges take says so, models
     are exchanged more seldom, and that stays so: the network is never taken for one that is faster than it was."""
     cables(c, "1gbit")
-    with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=async", "--set", "batch.global=72",
-                        "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN[:-3] +
-               ["448,448", "--epochs", "100000"]) as j:
-        wait_for("steps", lambda: len(steps(j)) > 1 and steps(j)[-1] > 60)
+    with wide(c, "async") as j:
+        wait_for("steps", lambda: len(j.metrics()) > 1 and j.steps_done() > 60)
         cables(c, "100mbit")
         wait_for("a slower network", lambda: networks(j)[-1:] and networks(j)[-1] < 60e6)
         wait_for("a longer period", lambda: periods(j)[-1] > 1.5 * periods(j)[0])
-        found, at = len(periods(j)), steps(j)[-1]
-        wait_for("steps", lambda: steps(j)[-1] > at + 3 * periods(j)[-1])
+        found, at = len(periods(j)), j.steps_done()
+        wait_for("steps", lambda: j.steps_done() > at + 3 * periods(j)[-1])
         assert min(periods(j)[found - 1:]) > periods(j)[0], (periods(j), j.events())
         assert max(networks(j)) < 250e6, networks(j)
         j.interrupt()
@@ -159,17 +164,15 @@ def test_slow_link(c):
     """One cable becomes slow in mid-run: where all wait for each other its node's worker is named for it, and no other
     is, until it is as fast as before."""
     def of_links(kind):
-        return [e for e in j.events() if e["type"] == kind and "(network explains " in e["text"]]
+        return [e for e in j.events(kind) if "(network explains " in e["text"]]
 
     cables(c, "1gbit")
-    with c.job(HOSTS + ["--set", f"checkpoint.dir={c.shared}", "--set", "sync.mode=sync", "--set", "batch.global=72",
-                        "--set", "profile.emulate=[{rate: 1.0, a_ms: 20, c_ms: 0.1}]", "--"] + TRAIN[:-3] +
-               ["448,448", "--epochs", "100000"]) as j:
-        wait_for("steps", lambda: steps(j) and steps(j)[-1] > 400)
+    with wide(c, "sync") as j:
+        j.wait_steps(400)
         c.lab.rate("node3", "50mbit")
         wait_for("a slow link", lambda: of_links("straggler"))
         c.lab.rate("node3", "1gbit")
-        wait_for("its end", lambda: [e for e in j.events() if e["type"] == "straggler_over" and e["rank"] == 2])
+        wait_for("its end", lambda: [e for e in j.events("straggler_over") if e["rank"] == 2])
         j.interrupt()
         assert {e["rank"] for e in of_links("straggler")} == {2}, of_links("straggler")
         assert re.search(r"the connection from (node3 to node[12]|node[12] to node3) carries [\d.]+ MB/s instead of",
@@ -183,15 +186,6 @@ def cables(c, rate):
         c.lab.rate(node, rate)
 
 
-def steps(j):
-    """Of the job, as each line of metrics.jsonl has it."""
-    try:
-        lines = j.file("metrics.jsonl").splitlines()
-    except FileNotFoundError:
-        return []
-    return [json.loads(line)["steps_done"] or 0 for line in lines]
-
-
 def networks(j):
     """Bytes a second that the network was assumed to carry, one after the other."""
     return [1e6 * float(re.search(r"assumed to carry ([\d.e+]+) MB/s", e["text"])[1]) for e in j.events()
@@ -201,8 +195,7 @@ def networks(j):
 def test_pair_cannot_connect(c):
     block(c, "node2", "node3")
     with c.job(HOSTS + ["--set", "profile.cache=0s", "--"] + WORKER) as j:
-        j.end()
-        assert j.code == 3, (j.code, j.err)
+        assert j.end() == 3, (j.code, j.err)
         assert "node2 got no answer from node3" in j.err or "node3 got no answer from node2" in j.err, j.err
         j.check_nothing_left()
     block(c, None, None)
@@ -211,8 +204,7 @@ def test_pair_cannot_connect(c):
 def refused(c, args, *words, tidy=lambda: None):
     """tidy: removes what this test, or the user's own wish, has put on the nodes."""
     with c.job(HOSTS + args) as j:
-        j.end()
-        assert j.code == 3, (j.code, j.err)
+        assert j.end() == 3, (j.code, j.err)
         for word in words:
             assert word in j.err, (word, j.err)
         tidy()

@@ -13,6 +13,7 @@ import sys
 import time
 
 from cases import run
+from doors import listeners, listening
 import lab
 
 BUILD = sys.argv[1]
@@ -46,7 +47,7 @@ def everywhere(c, command):
 
 
 def networks(j):
-    return [e["text"] for e in j.events() if e["type"] == "network" and e.get("text")]
+    return [e["text"] for e in j.events("network") if e.get("text")]
 
 
 def measured(j):
@@ -58,18 +59,6 @@ def chosen(j):
     return [re.match(r"(\S+), on ", t).group(1) for t in networks(j) if ", on " in t][-1]
 
 
-def driver_listens(c):
-    """{(address, port)} on the driver's host but sshd's."""
-    found = set()
-    with open(f"/proc/{c.lab.find(lab.LOGIN)[1]}/net/tcp") as f:
-        for line in f.readlines()[1:]:
-            _, local, _, state = line.split()[:4]
-            address, port = local.split(":")
-            if state == "0A" and int(port, 16) != 22:
-                found.add((".".join(str(b) for b in reversed(bytes.fromhex(address))), int(port, 16)))
-    return found
-
-
 # ---- who gets in ----
 
 def door():
@@ -77,11 +66,11 @@ def door():
     with lab.Cluster(2, build=BUILD) as c:
         with job(c, command=["--", "sleep", "60"]) as j:
             j.wait_event("rank_started", 4)  # two of the probe
-            doors = driver_listens(c)
+            doors = {door for door in listeners(c.lab.find(lab.LOGIN)[1]).values() if door[1] != 22}
             own = c.run(lab.LOGIN, "ip -4 -o addr show dev eth0").stdout.split()[3].split("/")[0]
             assert sorted(a for a, _ in doors) == sorted(["127.0.0.1", own]), doors
             for node in c.nodes:
-                of_ours = {p for p, line in c.processes(node).items() 
+                of_ours = {p for p, line in c.processes(node).items()
                            if re.search(r"/eddis-(agent|keeper|rank|relay)$", line.split(" ")[0])}
                 assert of_ours, c.processes(node)
                 for pid in of_ours:
@@ -98,22 +87,13 @@ def door():
             assert j.summary()["refused"] == f"1 refused request from {lab.network.address(2)}", j.summary()
 
 
-def listening(pid):
-    """Inodes of sockets of this process that listen."""
-    own = set()
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            own.update(re.findall(r"socket:\[(\d+)\]", os.readlink(f"/proc/{pid}/fd/{fd}")))
-        except OSError:
-            pass
-    found = set()
-    for table in "tcp", "tcp6":
-        with open(f"/proc/{pid}/net/{table}") as f:
-            found |= {row[9] for row in (line.split() for line in f.readlines()[1:]) if row[3] == "0A"}
-    return own & found
-
-
 # ---- which network ----
+
+def block(c, verdict):
+    """Nodes hear nothing of each other on the first network; with "reject" they are told so."""
+    everywhere(c, f"nft add table ip t && nft add chain ip t i '{{{{ type filter hook input priority 0; }}}}' && "
+                  f"nft add rule ip t i ip saddr {{{{ {NODES} }}}} ip daddr {{{{ {NODES} }}}} {verdict}")
+
 
 def second_cable(c):
     """10.88.0.0/24 on an interface of its own on each node, over the one cable there is."""
@@ -158,15 +138,14 @@ def kept():
         for probed in 1, 0:
             with c.job(args) as j:
                 j.check(0, "ok")
-                assert len([e for e in j.events() if e["type"] == "rank_started"]) == 2 + 2 * probed, j.events()
+                assert len(j.events("rank_started")) == 2 + 2 * probed, j.events()
                 assert measured(j)["network"] == "10.77.0.0/24"
         second_cable(c)
         with c.job(args) as j:
             j.check(0, "ok")
             assert chosen(j) == "10.77.0.0/24", networks(j)
         # A first launch that comes to nothing: mpirun's daemon does not reach it, and it gives up.
-        everywhere(c, f"nft add table ip t && nft add chain ip t i '{{{{ type filter hook input priority 0; }}}}' && "
-                      f"nft add rule ip t i ip saddr {{{{ {NODES} }}}} ip daddr {{{{ {NODES} }}}} reject")
+        block(c, "reject")
         with c.job(args) as j:
             j.wait_event("relay")
             os.kill(c.pids(c.nodes[0], "mpirun")[-1], signal.SIGTERM)
@@ -179,13 +158,12 @@ def second_choice():
     """Agents come by the first network, but nodes hear nothing of each other there."""
     with lab.Cluster(2, build=BUILD) as c:
         second_cable(c)
-        everywhere(c, f"nft add table ip t && nft add chain ip t i '{{{{ type filter hook input priority 0; }}}}' && "
-                      f"nft add rule ip t i ip saddr {{{{ {NODES} }}}} ip daddr {{{{ {NODES} }}}} drop")
+        block(c, "drop")
         began = time.monotonic()
         with job(c) as j:
             j.check(0, "ok")
             assert chosen(j) == "10.88.0.0/24", networks(j)
-            assert [e for e in j.events() if e["type"] == "network_failed"], j.events()
+            assert j.events("network_failed"), j.events()
         print(f"second choice after {time.monotonic() - began:.1f} s: {networks(j)}")
 
 

@@ -15,7 +15,10 @@ import subprocess
 import sys
 import time
 
-from node import FAMILY, LEASE, PATIENCE, SLEEP, Driver, Node, alive, marked, run_tests, sh, wait_for
+from cases import table
+from files import read, write
+from node import FAMILY, LEASE, PATIENCE, SLEEP, Driver, Node, alive, launched, marked, plan_of, \
+    run_tests, sh, wait_for
 
 BUILD = os.path.abspath(sys.argv[1])
 
@@ -33,77 +36,65 @@ def test_environment(make):
         e = d.wait("rank_exit", rank=i)
         assert (e["code"], e["signal"], e["by_us"]) == (0, 0, False), e
         b = [6, 2][i]
-        assert n.read(f"rank-000{i}.log").splitlines() == [
+        assert n.log(i).splitlines() == [
             f"{i} 2 {i} 2 0 127.0.0.1 {b} 8 {weight} test-1 1 sync a  b {i}", "board", "port",
-            "threads", n.dir, "mine", "err"], n.read(f"rank-000{i}.log")
+            "threads", n.dir, "mine", "err"], n.log(i)
     assert d.wait("mpirun_exit")["code"] == 0
-    d.stop("kill")
-    d.wait("stopped")
-    n.leave()
+    n.stop_and_leave("kill")
 
 
 def test_user_wins(make):
-    n = make(sh("echo $RANK $OMP_NUM_THREADS $PATH $EDDIS_LIBRARY"), env=["RANK=77", "OMP_NUM_THREADS=3"])
-    n.launch(1)
+    n, _ = launched(make, 1, sh("echo $RANK $OMP_NUM_THREADS $PATH $EDDIS_LIBRARY"),
+                    env=["RANK=77", "OMP_NUM_THREADS=3"])
     n.driver.wait("rank_exit")
-    words = n.read("rank-0000.log").split()
+    words = n.log(0).split()
     assert words[:2] == ["77", "3"] and words[2].endswith(f":{BUILD}/cmd"), words
     assert words[3] == os.environ.get("EDDIS_LIBRARY", f"{BUILD}/lib/libeddis.so.0"), words
     n.leave()
 
 
 def test_failure_is_told_at_once_and_first(make):
-    n = make(sh("test $RANK = 1 || exec sleep 1000; echo bad >&2; sleep 0.3; exit 7"))
-    n.launch(3)
+    n, _ = launched(make, 3, sh("test $RANK = 1 || exec sleep 1000; echo bad >&2; sleep 0.3; exit 7"))
     e = n.driver.wait("rank_exit")
     assert (e["rank"], e["code"], e["by_us"], e["last_lines"]) == (1, 7, False, "bad\n"), e
     time.sleep(1.5)  # mpirun alone would have killed the others by now
     assert len(n.driver.find("rank_exit")) == 1
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
+    n.stop()
     assert {e["rank"]: e["by_us"] for e in n.driver.find("rank_exit")} == {0: True, 1: False, 2: True}, n.driver.events
     n.leave()
 
 
 def test_signal_is_told(make):
-    n = make(SLEEP)
-    pids = n.launch(2)
+    n, pids = launched(make, 2, SLEEP)
     os.kill(pids[1], signal.SIGKILL)
     e = n.driver.wait("rank_exit")
     assert (e["rank"], e["code"], e["signal"], e["oom"]) == (1, -1, 9, False), e
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_wrapper_killed(make):
-    n = make(SLEEP)
-    pids = n.launch(2)
+    n, pids = launched(make, 2, SLEEP)
     os.kill(n.wrapper(pids[0]), signal.SIGKILL)
     e = n.driver.wait("rank_exit")
     assert (e["rank"], e["signal"], e["by_us"]) == (0, 9, False), e
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
+    n.stop()
     assert not marked(n.mark) or set(marked(n.mark)) <= {n.agent, n.keeper.pid}
     n.leave()
 
 
 def test_mpirun_killed(make):
-    n = make(SLEEP)
-    n.launch(2)
+    n, _ = launched(make, 2, SLEEP)
     os.kill(n.mpirun(), signal.SIGKILL)
     e = n.driver.wait("mpirun_exit")
     assert (e["signal"], e["by_us"]) == (9, False), e
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
+    n.stop()
     assert {e["rank"]: e["by_us"] for e in n.driver.find("rank_exit")} == {0: True, 1: True}, n.driver.events
     n.leave()
 
 
 def test_mpirun_killed_before_the_stop(make):
     """Both come to the agent at once: it was not killed by the stop."""
-    n = make(SLEEP)
-    n.launch(2)
+    n, _ = launched(make, 2, SLEEP)
     os.kill(n.agent, signal.SIGSTOP)
     mpirun = n.mpirun()
     os.kill(mpirun, signal.SIGKILL)
@@ -118,35 +109,28 @@ def test_mpirun_killed_before_the_stop(make):
 
 
 def test_mpirun_stopped(make):
-    n = make(SLEEP)
-    n.launch(2)
+    n, _ = launched(make, 2, SLEEP)
     os.kill(n.mpirun(), signal.SIGSTOP)
     e = n.driver.wait("mpirun_exit")
     assert e["signal"] == 9, e
     assert "mpirun" in n.driver.wait("note")["text"]
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_rank_and_wrapper_stopped(make):
-    n = make(SLEEP)
-    pids = n.launch(3)
+    n, pids = launched(make, 3, SLEEP)
     os.kill(pids[2], signal.SIGSTOP)
     e = n.driver.wait("rank_exit")
     assert (e["rank"], e["signal"]) == (2, 9), e
     assert "rank 2" in n.driver.wait("note")["text"]
     os.kill(n.wrapper(pids[0]), signal.SIGSTOP)
     n.driver.wait("rank_exit", rank=0)
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def stop_in_turns(make):
     """Returns whether no stop lasted too long because this test itself was held up."""
-    n = make(SLEEP)
-    pids = n.launch(2)
+    n, pids = launched(make, 2, SLEEP)
     until = time.monotonic() + LEASE + 2
     longest = 0  # stop
     while time.monotonic() < until:
@@ -158,9 +142,7 @@ def stop_in_turns(make):
         time.sleep(0.002)
     fair = longest < LEASE / 2
     assert not fair or alive(pids[1]) and not n.driver.find("rank_exit")
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
     return fair
 
 
@@ -171,45 +153,35 @@ def test_rank_goes_on_between_stops(make):
 
 def test_orderly_stop_waits_for_the_last(make):
     # Rank 0 needs longer than mpirun would give it.
-    n = make(sh("trap 'test $RANK = 0 && sleep 2; echo saved; exit 0' TERM; echo up; "
-                "while :; do sleep 0.1; done"))
-    n.launch(2)
-    wait_for("both to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in (0, 1)))
-    n.driver.stop("orderly")
-    n.driver.wait("stopped")
+    n, _ = launched(make, 2, sh("trap 'test $RANK = 0 && sleep 2; echo saved; exit 0' TERM; echo up; "
+                                "while :; do sleep 0.1; done"))
+    n.wait_logs("up", 2)
+    n.stop("orderly")
     for i in (0, 1):
-        assert n.read(f"rank-000{i}.log").endswith("saved\n"), n.read(f"rank-000{i}.log")
+        assert n.log(i).endswith("saved\n"), n.log(i)
         assert n.driver.wait("rank_exit", rank=i)["by_us"]
     n.leave()
 
 
 def test_orderly_stop_then_killed(make):
-    n = make(sh("trap '' TERM; echo up; while :; do sleep 0.1; done"))
-    n.launch(2)
-    wait_for("both to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    n, _ = launched(make, 2, sh("trap '' TERM; echo up; while :; do sleep 0.1; done"))
+    n.wait_logs("up", 2)
     n.driver.stop("orderly")
     time.sleep(0.5)
     assert not n.driver.find("stopped")
-    n.driver.stop("kill")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave("kill")
 
 
 def test_stubborn_ranks_get_no_grace_after_a_failure(make):
-    n = make(sh("trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done"))
-    n.launch(3)
-    wait_for("all to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in range(3)))
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n, _ = launched(make, 3, sh("trap '' TERM HUP INT; echo up; while :; do sleep 0.1; done"))
+    n.wait_logs("up", 3)
+    n.stop_and_leave()
 
 
 def test_stop_takes_grandchildren(make):
-    n = make(FAMILY)
-    n.launch(2)
-    wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
+    n, _ = launched(make, 2, FAMILY)
+    n.wait_families()
+    n.stop()
     assert set(marked(n.mark)) <= {n.agent, n.keeper.pid}, marked(n.mark)
     n.leave()
 
@@ -228,28 +200,26 @@ def test_generations(make):
         n.driver.stop("kill", generation=g)
         n.driver.wait("stopped", generation=g)
         assert [kept_in(f) for f in n.folders()] == 2 * [[]]
-    assert n.read("rank-0001.log") == "g1\n[eddis: start 2]\ng2\n[eddis: start 3]\ng3\n"
+    assert n.log(1) == "g1\n[eddis: start 2]\ng2\n[eddis: start 3]\ng3\n"
     n.leave()
 
 
 def test_signal_reaches_ranks(make):
-    n = make(sh("trap 'echo usr2' USR2; echo up; while :; do sleep 0.05; done"))
-    n.launch(2)
-    wait_for("both to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    n, _ = launched(make, 2, sh("trap 'echo usr2' USR2; echo up; while :; do sleep 0.05; done"))
+    n.wait_logs("up", 2)
     n.driver.order("signal")
-    wait_for("the signal", lambda: all("usr2" in n.read(f"rank-000{i}.log") for i in (0, 1)))
+    n.wait_logs("usr2", 2)
     n.leave()
 
 
 def test_sessions(make):
     """Each rank has its own, of which a busy kernel may make shares of the processors."""
-    n = make(SLEEP)
-    pids = n.launch(2)
+    n, pids = launched(make, 2, SLEEP)
     assert [os.getsid(pid) for pid in pids] == pids, [os.getsid(pid) for pid in pids]
     n.leave()
 
 
-def refusal(make, command, word, **more):
+def refusal(make, command, word, more):
     n = make(command, **more)
     d = n.registered()
     d.prepare(1)
@@ -261,24 +231,15 @@ def refusal(make, command, word, **more):
     n.leave()
 
 
-def test_no_program(make):
-    refusal(make, ["no-such-program-here"], "no-such-program-here")
-
-
-def test_no_folder(make):
-    refusal(make, SLEEP, "/nowhere/at/all", workdir="/nowhere/at/all")
-
-
-def test_no_checkpoint_path(make):
-    refusal(make, SLEEP, "too long", checkpoint_dir="/" + "x" * 2000)
+REFUSED = {"test_no_program": (["no-such-program-here"], "no-such-program-here", {}),
+           "test_no_folder": (SLEEP, "/nowhere/at/all", {"workdir": "/nowhere/at/all"}),
+           "test_no_checkpoint_path": (SLEEP, "too long", {"checkpoint_dir": "/" + "x" * 2000})}
 
 
 def test_interpreter_missing(make):
     # It is there and may be executed, but cannot be: its first line says so.
     n = make(["./script"])
-    with open(n.dir + "/script", "w") as f:
-        f.write("#!/no/such/interpreter\n")
-    os.chmod(n.dir + "/script", 0o755)
+    write(n.dir + "/script", "#!/no/such/interpreter\n", 0o755)
     d = n.registered()
     d.prepare(1)
     e = d.wait("failed")
@@ -293,37 +254,31 @@ def test_bad_mpirun_arguments(make):
     d.order("start")
     e = d.wait("mpirun_exit")
     assert e["code"] > 0 and "no-such-option" in e["last_lines"], e
-    d.stop("failure")
-    d.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_log_is_bounded_and_counted(make):
-    n = make(sh("yes 0123456789012345678901234567890123456789 | head -c 30000000; echo the end"),
-             log_max_bytes=4 << 20)
-    n.launch(1)
+    n, _ = launched(make, 1, sh("yes 0123456789012345678901234567890123456789 | head -c 30000000; echo the end"),
+                    log_max_bytes=4 << 20)
     n.driver.wait("rank_exit")
     assert "dropped" in n.driver.wait("note")["text"]
     sizes = {f: os.path.getsize(f"{n.dir}/{f}") for f in os.listdir(n.dir) if f.startswith("rank")}
     assert sum(sizes.values()) < (4 << 20) + 1000, sizes
-    assert n.read("rank-0000.log").startswith("0123456789")
-    assert "were dropped" in n.read("rank-0000.log")
+    assert n.log(0).startswith("0123456789")
+    assert "were dropped" in n.log(0)
     assert n.read("rank-0000.tail.log").endswith("the end\n")
     dropped = int(n.driver.wait("note")["text"].split(": ")[1].split()[0])
-    head = n.read("rank-0000.log").split("\n[eddis")[0]
+    head = n.log(0).split("\n[eddis")[0]
     kept = len(head) + sum(s for f, s in sizes.items() if "tail" in f)
     assert kept + dropped == 30000000 + len("the end\n"), (kept, dropped)
     n.leave()
 
 
 def test_last_lines(make):
-    n = make(sh("for i in $(seq 30); do echo line $i; done; printf 'a\\033[2Jb\\377\\000c'; exit 3"))
-    n.launch(1)
+    n, _ = launched(make, 1, sh("for i in $(seq 30); do echo line $i; done; printf 'a\\033[2Jb\\377\\000c'; exit 3"))
     lines = n.driver.wait("rank_exit")["last_lines"].splitlines()
     assert lines == [f"line {i}" for i in range(12, 31)] + ["ab??c"], lines
-    n.driver.stop("kill")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave("kill")
 
 
 def test_message_of_nobody(make):
@@ -345,9 +300,7 @@ def test_message_of_nobody(make):
                 assert not d.find("rank_started")
                 d.order("start", 1)
                 assert d.wait("rank_started")["pid"] != child.pid
-            d.stop("kill")
-            d.wait("stopped")
-            n.leave()
+            n.stop_and_leave("kill")
     finally:
         child.kill()
         child.wait()
@@ -359,9 +312,7 @@ def test_report_too_long(make):
     n.driver.longest = 40000
     n.launch(1)
     assert n.driver.wait("rank_exit")["code"] == 3
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_lost_answers(make):
@@ -381,14 +332,11 @@ def test_setup(make):
     lines = ["source ./activate", "export A='x  y'; cd /", "if false; then exit 9; fi"]
     n = make(["setup-tool", "1 2", "'"], setup=lines)
     os.mkdir(n.dir + "/tools")
-    for name, text in (("activate", f"PATH={n.dir}/tools:$PATH\n"),
-                       ("tools/setup-tool", "#!/bin/sh\necho \"$A|$1|$2\"; pwd; env | grep eddis_ || true\n")):
-        with open(f"{n.dir}/{name}", "w") as f:
-            f.write(text)
-    os.chmod(n.dir + "/tools/setup-tool", 0o755)
+    write(n.dir + "/activate", f"PATH={n.dir}/tools:$PATH\n")
+    write(n.dir + "/tools/setup-tool", "#!/bin/sh\necho \"$A|$1|$2\"; pwd; env | grep eddis_ || true\n", 0o755)
     n.launch(1)
-    assert n.driver.wait("rank_exit")["code"] == 0, n.read("rank-0000.log")
-    assert n.read("rank-0000.log") == "x  y|1 2|'\n/\n", n.read("rank-0000.log")
+    assert n.driver.wait("rank_exit")["code"] == 0, n.log(0)
+    assert n.log(0) == "x  y|1 2|'\n/\n", n.log(0)
     n.leave()
 
 
@@ -399,13 +347,10 @@ def test_setup_fails(make):
             (["exit 0"], 1, "eddis: setup failed with code 1: exit 0\n"),
             (["true"], 127, "eddis: no program 'no-such-tool' in PATH after setup; install it, or "
              "correct the command\n")):
-        n = make(["no-such-tool"], setup=lines)
-        n.launch(1)
+        n, _ = launched(make, 1, ["no-such-tool"], setup=lines)
         e = n.driver.wait("rank_exit")
         assert (e["code"], e["last_lines"]) == (code, said), e
-        n.driver.stop("failure")
-        n.driver.wait("stopped")
-        n.leave()
+        n.stop_and_leave()
 
 
 def worker(steps):
@@ -426,12 +371,10 @@ def test_mpi_progress_and_rebalance(make):
     assert p["recent_samples"] == 5 * p["recent_steps"], p
     assert p["metric"] == [{"name": "test accuracy", "value": 0.5}], p
     wait_for("the board to be unlinked", lambda: not os.path.exists(shm + "/g1/board"))
-    d.order("rebalance", plan={"version": 2, "global_batch": 10, "flags": 0, "period": 0,
-                               "batch": [1, 2, 3, 4], "piece": [0] * 4})
-    wait_for("the new plan", lambda: "plan 2 batch 4 of 10" in n.read("rank-0003.log"))
-    assert "plan 1 batch 1 of 10" in n.read("rank-0003.log")
-    d.order("rebalance", plan={"version": 9, "global_batch": 10, "flags": 0, "period": 0,
-                               "batch": [1, 2, 3, 4], "piece": [0] * 4})
+    d.order("rebalance", plan=plan_of([1, 2, 3, 4], 2))
+    wait_for("the new plan", lambda: "plan 2 batch 4 of 10" in n.log(3))
+    assert "plan 1 batch 1 of 10" in n.log(3)
+    d.order("rebalance", plan=plan_of([1, 2, 3, 4], 9))
     d.wait("failed")
     d.stop("failure")
     wait_for("the stop", lambda: d.find("stopped"))
@@ -439,8 +382,7 @@ def test_mpi_progress_and_rebalance(make):
 
 
 def test_mpi_ends_by_itself(make):
-    n = make(worker(50))
-    n.launch(4)
+    n, _ = launched(make, 4, worker(50))
     for i in range(4):
         assert n.driver.wait("rank_exit", rank=i)["code"] == 0
     assert n.driver.wait("mpirun_exit")["code"] == 0
@@ -451,33 +393,26 @@ def test_mpi_ends_by_itself(make):
 
 
 def test_mpi_rank_killed(make):
-    n = make(worker(0))
-    pids = n.launch(4)
-    wait_for("all to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in range(4)))
+    n, pids = launched(make, 4, worker(0))
+    n.wait_logs("up", 4)
     os.kill(pids[3], signal.SIGKILL)
     e = n.driver.wait("rank_exit")
     assert (e["rank"], e["signal"], e["by_us"]) == (3, 9, False), e
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_mpi_abort(make):
-    n = make(sh(f"test $RANK = 2 && export EDDIS_BOARD=/none; exec {worker(0)[0]} 0"))
-    n.launch(4)
+    n, _ = launched(make, 4, sh(f"test $RANK = 2 && export EDDIS_BOARD=/none; exec {worker(0)[0]} 0"))
     n.driver.wait("rank_exit", n=4)
     first = min((e for e in n.driver.find("rank_exit") if not e["by_us"]), key=lambda e: e["at"])
     assert (first["rank"], first["code"]) == (2, 9), first
     assert "/none" in first["last_lines"], first
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_mpi_files_after_kills(make):
-    n = make(worker(0))
-    n.launch(4)
-    wait_for("all to be up", lambda: all("up" in n.read(f"rank-000{i}.log") for i in range(4)))
+    n, _ = launched(make, 4, worker(0))
+    n.wait_logs("up", 4)
     assert any("vader" in f for f in os.listdir(n.folders()[1] + "/g1"))
     os.kill(n.agent, signal.SIGKILL)
     n.expect_nothing_left()
@@ -504,8 +439,7 @@ def test_leave_during_profile(make):
 def test_profile_in_turn(make):
     """Without its turn an agent measures nothing, and says so."""
     n = make(SLEEP, cache_ns=0)
-    with open("/proc/sys/kernel/random/boot_id") as f:
-        assert n.registered().hello["machine"] == f.read().strip()
+    assert n.registered().hello["machine"] == read("/proc/sys/kernel/random/boot_id").strip()
     n.driver.order("profile", 0, turn=False)
     n.driver.wait("unmeasured")
     assert not n.driver.find("profile")
@@ -519,7 +453,7 @@ def test_binding(make):
     n = make(sh("grep Cpus_allowed_list /proc/self/status"))
     n.launch(1, cpus="0")
     n.driver.wait("rank_exit")
-    assert n.read("rank-0000.log").split() == ["Cpus_allowed_list:", "0"]
+    assert n.log(0).split() == ["Cpus_allowed_list:", "0"]
     n.leave()
 
 
@@ -527,16 +461,15 @@ def test_binding_to_nothing(make):
     n = make(sh("echo ran"))
     n.launch(1, cpus="8000-8001")
     assert n.driver.wait("rank_exit")["code"] == 0
-    assert n.read("rank-0000.log").splitlines()[-1] == "ran", n.read("rank-0000.log")
-    assert n.read("rank-0000.log").startswith("eddis: ")
+    assert n.log(0).splitlines()[-1] == "ran", n.log(0)
+    assert n.log(0).startswith("eddis: ")
     n.leave()
 
 
 def test_much_output(make):
     """As fast as a disk takes it, without filling memory; the order of its lines is kept."""
-    n = make(sh("i=0; dd if=/dev/zero bs=1M count=300 2>/dev/null | tr '\\0' 'x'; "
-                "for i in 1 2 3; do echo out $i; echo err $i >&2; done"))
-    pids = n.launch(1)
+    n, pids = launched(make, 1, sh("i=0; dd if=/dev/zero bs=1M count=300 2>/dev/null | tr '\\0' 'x'; "
+                                   "for i in 1 2 3; do echo out $i; echo err $i >&2; done"))
     wrapper, peak = n.wrapper(pids[0]), 0
     while alive(wrapper) and not n.driver.find("rank_exit"):
         try:
@@ -576,13 +509,11 @@ def test_bad_brief(make):
 
 def test_strange_name(make):
     """A process that gave itself a name with a newline, out of its rank's group and session."""
-    n = make(["/usr/bin/python3", "-c", "import os, time, ctypes; os.fork() or (os.setsid(), "
-              "ctypes.CDLL(None).prctl(15, b'a\\n) Z 1', 0, 0, 0), open('named', 'w')); "
-              "time.sleep(1000)"])
-    n.launch(1)
+    n, _ = launched(make, 1, ["/usr/bin/python3", "-c", "import os, time, ctypes; os.fork() or (os.setsid(), "
+                              "ctypes.CDLL(None).prctl(15, b'a\\n) Z 1', 0, 0, 0), open('named', 'w')); "
+                              "time.sleep(1000)"])
     wait_for("the name", lambda: os.path.exists(n.dir + "/named"))
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
+    n.stop()
     assert set(marked(n.mark)) <= {n.agent, n.keeper.pid}, marked(n.mark)
     n.leave()
 
@@ -594,14 +525,11 @@ def test_log_is_no_file(make):
     d.prepare(1)
     d.order("start")
     assert "rank-0000.log" in d.wait("mpirun_exit")["last_lines"]
-    d.stop("failure")
-    d.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def test_secrets_are_nowhere(make):
-    n = make(SLEEP, env=["API_KEY=hush-hush"])
-    pids = n.launch(1)
+    n, pids = launched(make, 1, SLEEP, env=["API_KEY=hush-hush"])
     for pid in marked(n.mark):
         with open(f"/proc/{pid}/cmdline", "rb") as f:
             words = f.read()
@@ -616,4 +544,4 @@ def test_secrets_are_nowhere(make):
     n.leave()
 
 
-run_tests(globals(), Node)
+run_tests({**globals(), **table(refusal, REFUSED)}, Node)

@@ -10,29 +10,27 @@ import random
 import signal
 import time
 
-from node import FAMILY, LEASE, PATIENCE, SLEEP, STRAY, Node, alive, marked, run_tests, sh, wait_for
+from cases import table
+from node import FAMILY, LEASE, PATIENCE, SLEEP, STRAY, Node, alive, launched, marked, run_tests, sh, wait_for
 
 
 def test_driver_stopped(make):
-    n = make(FAMILY)
-    n.launch(2)
+    n, _ = launched(make, 2, FAMILY)
     n.driver.silent = True
     n.expect_nothing_left()
     assert n.keeper.wait(PATIENCE) == 3
 
 
 def test_driver_killed(make):
-    n = make(FAMILY)
-    n.launch(2)
+    n, _ = launched(make, 2, FAMILY)
     n.driver.die()
     n.expect_nothing_left()
     assert n.keeper.wait(PATIENCE) == 3
 
 
 def kill_actor(make, who, sig, code):
-    n = make(FAMILY)
-    pids = n.launch(2)
-    wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
+    n, pids = launched(make, 2, FAMILY)
+    n.wait_families()
     actors = {"agent": [n.agent], "keeper": [n.keeper.pid], "both": [n.keeper.pid, n.agent],
               "mpirun": [n.mpirun()], "wrapper": [n.wrapper(pids[0])], "rank": [pids[0]]}
     for pid in actors[who]:
@@ -43,26 +41,23 @@ def kill_actor(make, who, sig, code):
     assert n.keeper.wait(PATIENCE) == code, n.keeper.returncode
 
 
-def test_agent_killed(make):
-    kill_actor(make, "agent", signal.SIGKILL, 137)
-
-
-def test_agent_stopped(make):
-    kill_actor(make, "agent", signal.SIGSTOP, 3)
-
-
-def test_keeper_killed(make):
-    kill_actor(make, "keeper", signal.SIGKILL, -9)
-
-
-def test_keeper_stopped(make):
-    kill_actor(make, "keeper", signal.SIGSTOP, -9)
+ENDED = {
+    "test_agent_killed": ("agent", signal.SIGKILL, 137),
+    "test_agent_stopped": ("agent", signal.SIGSTOP, 3),
+    "test_keeper_killed": ("keeper", signal.SIGKILL, -9),
+    "test_keeper_stopped": ("keeper", signal.SIGSTOP, -9),
+    "test_mpirun_killed_without_driver": ("mpirun", signal.SIGKILL, 3),
+    "test_mpirun_stopped_without_driver": ("mpirun", signal.SIGSTOP, 3),
+    "test_wrapper_killed_without_driver": ("wrapper", signal.SIGKILL, 3),
+    "test_wrapper_stopped_without_driver": ("wrapper", signal.SIGSTOP, 3),
+    "test_rank_killed_without_driver": ("rank", signal.SIGKILL, 3),
+    "test_rank_stopped_without_driver": ("rank", signal.SIGSTOP, 3),
+}
 
 
 def test_next_ends_what_is_left(make):
     """All that would clean up is killed at once; the next start here does it first, by the node's mark."""
-    n = make(sh(STRAY + "exec sleep 1000"))
-    n.launch(2)
+    n, _ = launched(make, 2, sh(STRAY + "exec sleep 1000"))
     daemons = lambda: [p for p, c in marked(n.mark).items() if c.strip() == "sleep 300"]  # noqa: E731
     wait_for("the daemons", lambda: len(daemons()) == 2)
     # Children first: a death makes orphans of the group of a stopped child, which the kernel then continues.
@@ -76,30 +71,6 @@ def test_next_ends_what_is_left(make):
     second.registered()
     assert not marked(n.mark) and not any(os.path.exists(f) for f in n.folders())
     second.leave()
-
-
-def test_mpirun_killed_without_driver(make):
-    kill_actor(make, "mpirun", signal.SIGKILL, 3)
-
-
-def test_mpirun_stopped_without_driver(make):
-    kill_actor(make, "mpirun", signal.SIGSTOP, 3)
-
-
-def test_wrapper_killed_without_driver(make):
-    kill_actor(make, "wrapper", signal.SIGKILL, 3)
-
-
-def test_wrapper_stopped_without_driver(make):
-    kill_actor(make, "wrapper", signal.SIGSTOP, 3)
-
-
-def test_rank_killed_without_driver(make):
-    kill_actor(make, "rank", signal.SIGKILL, 3)
-
-
-def test_rank_stopped_without_driver(make):
-    kill_actor(make, "rank", signal.SIGSTOP, 3)
 
 
 def test_kill_at_any_moment(make):
@@ -121,10 +92,9 @@ def test_kill_at_any_moment(make):
 def test_agent_and_keeper_killed_together(make):
     """The chain of parent-death signals ends the ranks; their wrappers clean up last."""
     for command in (SLEEP, FAMILY, sh("trap '' TERM; while :; do sleep 1; done")):
-        n = make(command)
-        n.launch(2)
+        n, _ = launched(make, 2, command)
         if command is FAMILY:
-            wait_for("the families", lambda: sum("sleep" in c for c in marked(n.mark).values()) >= 8)
+            n.wait_families()
         os.kill(n.keeper.pid, signal.SIGSTOP)  # so that it cannot begin to clean up
         os.kill(n.agent, signal.SIGKILL)
         n.keeper.kill()
@@ -132,8 +102,7 @@ def test_agent_and_keeper_killed_together(make):
 
 
 def test_agent_stopped_keeper_killed(make):
-    n = make(FAMILY)
-    n.launch(2)
+    n, _ = launched(make, 2, FAMILY)
     os.kill(n.agent, signal.SIGSTOP)
     os.kill(n.keeper.pid, signal.SIGKILL)
     n.expect_nothing_left()
@@ -141,8 +110,7 @@ def test_agent_stopped_keeper_killed(make):
 
 def test_agent_stopped_for_a_moment(make):
     """What the ranks have to say waits for it, however many they are."""
-    n = make(sh("while ! test -e go; do sleep 0.5; done; exit $((RANK % 2 * RANK))"))
-    pids = n.launch(24)
+    n, pids = launched(make, 24, sh("while ! test -e go; do sleep 0.5; done; exit $((RANK % 2 * RANK))"))
     os.kill(n.keeper.pid, signal.SIGSTOP)  # which would not wait so long
     os.kill(n.agent, signal.SIGSTOP)
     with open(n.dir + "/go", "w"):
@@ -154,15 +122,12 @@ def test_agent_stopped_for_a_moment(make):
     n.driver.wait("rank_exit", n=24)
     codes = {e["rank"]: e["code"] for e in n.driver.find("rank_exit")}
     assert codes == {i: i % 2 * i for i in range(24)}, codes
-    n.driver.stop("failure")
-    n.driver.wait("stopped")
-    n.leave()
+    n.stop_and_leave()
 
 
 def after_a_sleep(make):
     """Returns whether the agent was never left long with a tree that was stopped: this test itself may be held up."""
-    n = make(SLEEP)
-    n.launch(2)
+    n, _ = launched(make, 2, SLEEP)
     guards = [n.agent, n.keeper.pid]
     tree = [p for p in marked(n.mark) if p not in guards]
 
@@ -194,11 +159,10 @@ def test_all_stopped_then_continued(make):
 
 
 def test_agent_terminated(make):
-    n = make(FAMILY)
-    n.launch(2)
+    n, _ = launched(make, 2, FAMILY)
     os.kill(n.keeper.pid, signal.SIGTERM)
     assert n.keeper.wait(PATIENCE) == 143
     n.expect_nothing_left()
 
 
-run_tests(globals(), Node)
+run_tests({**globals(), **table(kill_actor, ENDED)}, Node)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+from cases import table
 from node import PATIENCE, SLEEP, run_tests, sh, wait_for
 from nodes import Nodes
 
@@ -48,8 +49,7 @@ def test_environment(make):
     assert len(ports) == 1 and int(ports.pop()) > 1023, ports
     assert c.node[0].driver.wait("mpirun_exit")["code"] == 0
     assert [n.driver.find("mpirun_exit") for n in c.node[1:]] == [[], []]
-    c.stop("kill")
-    c.leave()
+    c.stop_and_leave("kill")
 
 
 def test_training(make):
@@ -63,31 +63,25 @@ def test_training(make):
         wait_for("the last progress", lambda: [p["steps_done"] for p in n.driver.progress.values()]
                  == [40] * w)
     assert c.node[0].mpirun_log() == "", c.node[0].mpirun_log()
-    c.stop("kill")
-    c.leave()
+    c.stop_and_leave("kill")
 
 
 def test_stopped_before_any_rank(make):
     """mpirun waits for daemons that nobody starts any more, and the stop for no rank."""
     c = make(SLEEP, [1, 1])
     c.relays = False
-    c.registered()
-    c.prepare()
-    c.node[0].driver.order("start", 1)
+    c.begin()
     c.node[0].driver.wait("relay")
     for n in c.node:
         n.driver.stop("orderly")
-    for n in c.node:
-        n.driver.wait("stopped")
+    c.wait_each("stopped")
     c.leave()
 
 
 def test_network(make):
     """Generation 0: one rank a node, whatever the job has; nothing of it is in the job's folder."""
     c = make(SLEEP, [1, 2, 3, 1])
-    c.registered()
-    c.prepare(0, probe=True)
-    c.node[0].driver.order("start", 0)
+    c.begin(0, probe=True)
     e = c.node[0].driver.wait("network", generation=0)
     net = json.loads(e["text"])
     assert net["nodes"] == 4 and net["failed"] == "" and len(net["links"]) == 12, net
@@ -97,8 +91,7 @@ def test_network(make):
     c.stop("kill", 0)
     assert not any(f.startswith("rank-") for n in c.node for f in os.listdir(n.dir))
     c.launch()  # and the job itself follows
-    c.stop("failure")
-    c.leave()
+    c.stop_and_leave()
 
 
 def test_unshared_checkpoints(make):
@@ -110,8 +103,7 @@ def test_unshared_checkpoints(make):
         c.prepare(share=SHARES[0])
         assert sorted(os.listdir(shared)) == [f".{SHARES[0]}-0", f".{SHARES[0]}-1"], os.listdir(shared)
         c.check()
-        for n in c.node:
-            n.driver.wait("checked")
+        c.wait_each("checked")
         c.stop("kill")
         assert not os.path.exists(shared)
         os.makedirs(shared)  # which of the two would have made it, only its file tells
@@ -130,24 +122,20 @@ def test_checkpoints_cannot_be_written(make):
     c = make(SLEEP, [1, 1], checkpoint_dir="/proc/self/x")
     c.registered()
     c.prepare(share=SHARES[0], refused=True)
-    for n in c.node:
-        text = n.driver.wait("failed")["text"]
-        assert text.startswith("checkpoint.dir") and "/proc/self/x" in text, text
+    for e in c.wait_each("failed"):
+        assert e["text"].startswith("checkpoint.dir") and "/proc/self/x" in e["text"], e
     c.leave()
 
 
 def test_missing_on_a_node(make):
-    c = make(["no-such-program"], [1, 1])
-    c.registered()
-    c.prepare(refused=True)
-    assert c.node[1].driver.wait("failed")["text"].startswith("no program 'no-such-pro")
-    c.leave()
-    c = make(SLEEP, [1, 1], data_path="/no/data")
-    c.registered()
-    c.prepare(refused=True)
-    text = c.node[1].driver.wait("failed")["text"]
-    assert text.startswith("cannot read the data '/no/data'"), text
-    c.leave()
+    for command, more, begins in ((["no-such-program"], {}, "no program 'no-such-pro"),
+                                  (SLEEP, {"data_path": "/no/data"}, "cannot read the data '/no/data'")):
+        c = make(command, [1, 1], **more)
+        c.registered()
+        c.prepare(refused=True)
+        text = c.node[1].driver.wait("failed")["text"]
+        assert text.startswith(begins), text
+        c.leave()
 
 
 def test_address_is_gone(make):
@@ -175,8 +163,7 @@ def test_daemon_killed(make):
     e = c.node[1].driver.wait("mpirun_exit")
     assert (e["signal"], e["by_us"]) == (9, False), e
     assert e["text"] == "mpirun's daemon, orted, died of signal 9 (Killed)", e["text"]
-    c.stop("failure")
-    c.leave()
+    c.stop_and_leave()
 
 
 def test_daemon_missing(make):
@@ -198,34 +185,27 @@ def test_daemon_missing(make):
         c.node[0].driver.order("start")
         text = c.node[1].driver.wait("failed")["text"]
         assert text.startswith("Open MPI is needed") and "orted" in text, text
-        c.stop("failure")
-        c.leave()
+        c.stop_and_leave()
 
 
 def test_daemon_cannot_connect(make):
     """What a firewall does: mpirun ends with many lines, of which one sentence is made."""
     c = make(SLEEP, [1, 1])
     c.wrong = lambda relay: {**relay, "uri": relay["uri"].rsplit(":", 1)[0] + ":9"}
-    c.registered()
-    c.prepare()
-    c.node[0].driver.order("start")
+    c.begin()
     e = c.node[1].driver.wait("mpirun_exit")
     assert e["code"] > 0 and "orted" in e["text"], e
-    c.stop("failure")
-    c.leave()
+    c.stop_and_leave()
 
 
 def test_daemon_of_a_stranger(make):
     """Whoever gets hold of one node's token may not make another's daemon obey his own mpirun."""
     c = make(SLEEP, [1, 1])
     c.wrong = lambda relay: {**relay, "uri": re.sub(r"//[0-9.]+", "//127.0.0.9", relay["uri"])}
-    c.registered()
-    c.prepare()
-    c.node[0].driver.order("start")
+    c.begin()
     text = c.node[1].driver.wait("failed")["text"]
     assert "mpirun's daemon was to connect to" in text and "which is not c00" in text, text
-    c.stop("failure")
-    c.leave()
+    c.stop_and_leave()
 
 
 def test_first_failure(make):
@@ -250,39 +230,29 @@ def kill_actor(make, who, sig, node):
     actors = {"agent": n.agent, "keeper": n.keeper.pid, "daemon": c.daemon(node),
               "wrapper": n.wrapper(pids[rank]), "rank": pids[rank]}
     os.kill(actors[who], sig)
-    for other in c.node:
-        other.driver.silent = True
-    for other in c.node:
-        other.expect_nothing_left()
+    c.expect_nothing_left()
     for other in c.node:
         other.keeper.wait(PATIENCE)
 
 
-def test_any_actor_killed(make):
+def kill_actors(make, sig):
     for who in ("agent", "keeper", "daemon", "wrapper", "rank"):
         for node in (0, 1):
-            print(f"   {who} of node {node} killed", flush=True)
-            kill_actor(make, who, signal.SIGKILL, node)
+            print(f"   {who} of node {node}: {sig.name}", flush=True)
+            kill_actor(make, who, sig, node)
 
 
-def test_any_actor_stopped(make):
-    for who in ("agent", "keeper", "daemon", "wrapper", "rank"):
-        for node in (0, 1):
-            print(f"   {who} of node {node} stopped", flush=True)
-            kill_actor(make, who, signal.SIGSTOP, node)
+ENDED = {"test_any_actor_killed": (signal.SIGKILL,), "test_any_actor_stopped": (signal.SIGSTOP,)}
 
 
 def test_relay_not_passed_on(make):
     """A driver that does not pass relays on: mpirun waits, and the stop ends it."""
     c = make(SLEEP, [1, 1, 1])
     c.relays = False
-    c.registered()
-    c.prepare()
-    c.node[0].driver.order("start")
+    c.begin()
     c.node[0].driver.wait("relay", n=2)
     assert {e["relay"]["host"] for e in c.node[0].driver.find("relay")} == {"c01", "c02"}
-    c.stop("failure")
-    c.leave()
+    c.stop_and_leave()
 
 
 def test_kill_at_any_moment(make):
@@ -290,18 +260,13 @@ def test_kill_at_any_moment(make):
     random.seed(11)
     for round_ in range(12):
         c = make(worker(0), [1, 2, 1])
-        c.registered()
-        c.prepare()
-        c.node[0].driver.order("start")
+        c.begin()
         time.sleep(random.uniform(0, 0.9))
         n = c.node[round_ % 3]
         os.kill(n.agent if round_ % 2 else n.keeper.pid, signal.SIGKILL)
         n.expect_nothing_left()
-        for other in c.node:
-            other.driver.silent = True
-        for other in c.node:
-            other.expect_nothing_left()
+        c.expect_nothing_left()
         c.close(False)
 
 
-run_tests(globals(), Nodes)
+run_tests({**globals(), **table(kill_actors, ENDED)}, Nodes)

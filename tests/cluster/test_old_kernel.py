@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 
-from cases import Skip, run
+from cases import Skip, run, table
 from job import Folders, Job
 from node import PATIENCE
 
@@ -36,8 +36,7 @@ def not_known():
 
 def killed(name, code, reason, sentence, error=errno.EPERM, failed_rank=None):
     with job(error, "trap '' TERM; setsid sleep 300 & echo $$ up; sleep 1000") as j:
-        j.wait_log(0, "up")
-        j.wait_log(1, "up")
+        j.wait_up()
         j.wait_event("rank_started", 2)
         shared = j.shared_memory()
         os.kill(j.pids(name)[0] if name else int(j.log(1).split()[-2]), signal.SIGKILL)
@@ -45,24 +44,11 @@ def killed(name, code, reason, sentence, error=errno.EPERM, failed_rank=None):
         assert not any(map(os.path.exists, shared)), shared
 
 
-def rank_killed():
-    killed(None, 137, "rank_signal", "died of signal 9 (Killed)", failed_rank=1)
-
-
-def wrapper_killed():
-    killed("eddis-rank", 137, "rank_signal", "died of signal 9", failed_rank=0)
-
-
-def mpirun_killed():
-    killed("mpirun", 1, "internal", "mpirun died of signal 9")
-
-
-def agent_killed():
-    killed("eddis-agent", 1, "node_lost", "its agent", errno.ENOSYS)
-
-
-def keeper_killed():
-    killed("eddis-keeper", 1, "node_lost", "its supervisor was killed")
+KILLED = {"rank_killed": (None, 137, "rank_signal", "died of signal 9 (Killed)", errno.EPERM, 1),
+          "wrapper_killed": ("eddis-rank", 137, "rank_signal", "died of signal 9", errno.EPERM, 0),
+          "mpirun_killed": ("mpirun", 1, "internal", "mpirun died of signal 9"),
+          "agent_killed": ("eddis-agent", 1, "node_lost", "its agent", errno.ENOSYS),
+          "keeper_killed": ("eddis-keeper", 1, "node_lost", "its supervisor was killed")}
 
 
 def driver_killed():
@@ -73,6 +59,6 @@ def driver_killed():
         j.check_nothing_left()
 
 
-CASES = [ends, not_known, rank_killed, wrapper_killed, mpirun_killed, agent_killed, keeper_killed, driver_killed]
+CASES = [ends, not_known, table(killed, KILLED), driver_killed]
 
 run(CASES, sys.argv[3:])

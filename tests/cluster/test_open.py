@@ -10,7 +10,8 @@ import signal
 import sys
 
 from cases import Skip, run
-from job import Folders, Job, request
+from files import write
+from job import Folders, Job
 from node import wait_for
 
 BUILD, SOURCE = sys.argv[1:3]
@@ -31,11 +32,10 @@ def fresh():
 
 
 def job(folders, *args, command=TRAIN, emulate=ERRATIC, every=0, **environ):
-    path = folders.path("work", "train.yaml")
     batch = "{global: 64, min: 16, max: 16}" if emulate == ERRATIC else "{global: 63}"
-    with open(path, "w") as f:
-        f.write(f"name: open\ncommand: {json.dumps(command)}\nbatch: {batch}\nprofile: {{emulate: {emulate}}}\n"
-                f"checkpoint: {{every: {every}}}\n")
+    path = write(folders.path("work", "train.yaml"),
+                 f"name: open\ncommand: {json.dumps(command)}\nbatch: {batch}\nprofile: {{emulate: {emulate}}}\n"
+                 f"checkpoint: {{every: {every}}}\n")
     return Job(BUILD, folders, [*args, path], ranks=None, **environ)
 
 
@@ -60,10 +60,6 @@ def kinds(j):
     return [e["type"] for e in j.events()]
 
 
-def plan(j, name="plan-1-1.json"):
-    return json.loads(j.file(name))
-
-
 def check_taken(p):
     """The winner makes the most progress, by more than sync gets for being exact."""
     progress = {c["mode"]: c["predicted_progress"] for c in p["candidates"]}
@@ -78,7 +74,7 @@ def chosen():
     with fresh() as folders:
         with job(folders) as j:
             j.check(0, "ok")
-            first, said = plan(j), j.out
+            first, said = j.plan(), j.out
             assert kinds(j).count("committed") == kinds(j).count("mode") == 1, kinds(j)
             assert "sync until the program has reported the size of its model" in said, said
             assert f"mode      {first['mode']}, " in said and f"  {first['reason']}\n" in said, said
@@ -86,23 +82,23 @@ def chosen():
             s = j.summary()
             assert s["samples"] == 10 * SAMPLES and s["mode"] == first["mode"] and s["replans"] == 0, s
             check_taken(first)
-            path = os.path.join(j.dir, "plan-1-1.json")
+            path = j.path("plan-1-1.json")
         with job(folders) as j:
             j.check(0, "ok")
-            known = plan(j)
+            known = j.plan()
             assert "mode" not in kinds(j) and "mode      " not in j.out, j.out
             first.pop("communication"), known.pop("communication")
             assert first == known, (first, known)
         with job(folders, "--plan", path) as j:
             j.check(0, "ok")
-            assert "mode" not in kinds(j) and plan(j)["mode"] == first["mode"], plan(j)
+            assert "mode" not in kinds(j) and j.plan()["mode"] == first["mode"], j.plan()
 
 
 def exact():
     """Devices alike: sync stays, and the sentence says why."""
     with fresh() as folders, job(folders, emulate=ALIKE) as j:
         j.check(0, "ok")
-        p = plan(j)
+        p = j.plan()
         assert (p["mode"], p["model_bytes"]) == ("sync", 4 * (64 * 10 + 10)), p
         assert "mode      sync, allreduce\n" in j.out and "* sync" in j.out, j.out
         assert p["reason"].startswith("sync because it is exact, and no other mode"), p
@@ -115,7 +111,7 @@ def equal_first():
         j.check(0, "ok")
         s = j.summary()
         assert s["equal_split_samples_per_s"]["measured"] > 0 and s["samples"] == 10 * SAMPLES, s
-        assert plan(j, "plan-1-2.json")["model_bytes"] > 0, j.file("plan-1-2.json")
+        assert j.plan(2)["model_bytes"] > 0, j.plan(2)
 
 
 def not_open():
@@ -135,7 +131,7 @@ def no_library():
     with fresh() as folders, job(folders, command=command) as j:
         j.check(0, "ok")
         assert j.log(3) == "sync 16\n" and j.summary()["mode"] == "sync", (j.log(3), j.summary())
-        assert plan(j)["model_bytes"] == 0, plan(j)
+        assert j.plan()["model_bytes"] == 0, j.plan()
 
 
 def never():
@@ -150,35 +146,28 @@ def nothing_to_learn():
     with fresh() as folders, job(folders, command=opener(folders, parameters=0)) as j:
         j.check(0, "ok")
         assert j.log(2) == "mode auto\nmode sync\n", j.log(2)
-        assert plan(j)["model_bytes"] == 0 and kinds(j).count("mode") == 1, plan(j)
+        assert j.plan()["model_bytes"] == 0 and kinds(j).count("mode") == 1, j.plan()
 
 
 def late():
     """One rank comes to eddis_commit later than the others, which wait for it as ever."""
     with fresh() as folders, job(folders, command=opener(folders, late=1)) as j:
-        for rank in range(4):
-            j.wait_log(rank, "mode auto")
+        j.wait_up("mode auto", 4)
         assert "committed" not in kinds(j), kinds(j)
         open(folders.path("work", "go"), "w").close()
         j.check(0, "ok")
-        check_taken(plan(j))
+        check_taken(j.plan())
         s = j.summary()
         assert (s["samples"], s["steps_done"], s["steps_total"]) == (64 * 20, 20, 20), s
         for rank in range(4):
-            assert j.log(rank) == f"mode auto\nmode {plan(j)['mode']}\n", j.log(rank)
-
-
-def rank_pid(j, rank):
-    started = {e["rank"]: e["text"] for e in j.events() if e["type"] == "rank_started"}
-    return int(started[rank].split()[1].rstrip(","))
+            assert j.log(rank) == f"mode auto\nmode {j.plan()['mode']}\n", j.log(rank)
 
 
 def killed_before():
     """A rank dies while the others wait for its eddis_commit: nothing is left."""
     with fresh() as folders, job(folders, command=opener(folders, late=1)) as j:
-        for rank in range(4):
-            j.wait_log(rank, "mode auto")
-        os.kill(rank_pid(j, 1), signal.SIGKILL)
+        j.wait_up("mode auto", 4)
+        os.kill(j.rank_pid(1), signal.SIGKILL)
         j.check(128 + signal.SIGKILL, "rank_signal", failed_rank=1)
 
 
@@ -190,8 +179,7 @@ def unsettled():
     with fresh() as folders:
         refused = folders.path("work", "refused")
         with job(folders, command=opener(folders, late=0), LD_PRELOAD=shim, NO_MEMORY=refused) as j:
-            for rank in range(4):
-                j.wait_log(rank, "mode auto")
+            j.wait_up("mode auto", 4)
             open(refused, "w").close()
             open(folders.path("work", "go"), "w").close()
             j.check(3, "start")
@@ -202,17 +190,14 @@ def unsettled():
 def preempted_before():
     """Told to stop while the mode is open: there is no step to save."""
     with fresh() as folders, job(folders, "--set", "timeouts.checkpoint=3s", command=opener(folders, late=1)) as j:
-        for rank in range(4):
-            j.wait_log(rank, "mode auto")
+        j.wait_up("mode auto", 4)
         j.signal(signal.SIGTERM)
         j.check(143, "preempted")
 
 
 def heard_of(j):
     """Whether the driver knows of a step; until then there is nothing that a stop would save."""
-    url, token = j.driver()
-    status, text = request(url + "/v1/workers", token)
-    return status == 200 and any(w["steps_done"] > 0 for w in json.loads(text)["workers"])
+    return any(w["steps_done"] > 0 for w in j.workers())
 
 
 def finished():
@@ -225,8 +210,7 @@ def finished():
                 if stop[-1:] == ["finish"]:
                     open(folders.path("work", stop.pop()), "w").close()
                 with job(folders, "--set", f"sync.mode={mode}", command=[*opener(folders), *stop]) as j:
-                    for rank in range(4):
-                        j.wait_log(rank, "no step is left")
+                    j.wait_up("no step is left", 4)
                     wait_for("the driver to hear of a step", lambda: heard_of(j))
                     j.signal(signal.SIGTERM)
                     assert any("asking for a checkpoint" in line for line in j.process.stderr)
@@ -256,13 +240,12 @@ def restarted():
     """The next generation keeps the mode that was chosen."""
     with fresh() as folders, job(folders, command=[*TRAIN[:-2], "200", "--quiet"], every=20) as j:
         j.wait_event("mode")
-        wait_for("a checkpoint", lambda: os.path.isdir(os.path.join(j.dir, "checkpoints")) and any(
-            name.startswith("step-") and "." not in name for name in os.listdir(os.path.join(j.dir, "checkpoints"))))
-        os.kill(rank_pid(j, 1), signal.SIGKILL)
+        j.wait_checkpoint()
+        os.kill(j.rank_pid(1), signal.SIGKILL)
         j.wait_event("rank_started", 8)
         j.wait_event("plan_agreed", 2)
         j.interrupt()
-        first, second = plan(j), plan(j, "plan-2-1.json")
+        first, second = j.plan(), j.plan(generation=2)
         check_taken(first)
         assert second["mode"] == first["mode"] and second["algorithm"] == first["algorithm"], second
         assert second["reason"] == f"{first['mode']} because the job has begun with it", second

@@ -15,13 +15,13 @@ import jsonschema
 import yaml
 
 from cases import run
+from files import read, write
 from job import Folders, Job, request
 from node import wait_for
 
 BUILD, SOURCE = sys.argv[1:3]
 FOLDERS = Folders()
-with open(os.path.join(SOURCE, "agents/driver/openapi.yaml")) as f:
-    API = yaml.safe_load(f)
+API = yaml.safe_load(read(os.path.join(SOURCE, "agents/driver/openapi.yaml")))
 
 
 def nodes(value):
@@ -68,8 +68,7 @@ def document():
 
 def routes():
     """The driver has these paths and no others."""
-    with open(os.path.join(SOURCE, "agents/driver/nodes/request_queue.c")) as f:
-        code = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.S)
+    code = re.sub(r"/\*.*?\*/", "", read(os.path.join(SOURCE, "agents/driver/nodes/request_queue.c")), flags=re.S)
     begin = {path.split("{")[0] for path in API["paths"]}
     assert set(re.findall(r'"(/[a-z0-9][a-z0-9/]*)"', code)) == begin, begin
     below = {path.rpartition("/")[2] for path in API["paths"] if path.startswith("/v1/agents/")}
@@ -130,12 +129,10 @@ def check(path, status, text, method="get"):
 
 
 def training():
-    path = FOLDERS.path("work", "train.yaml")
     data = os.path.join(SOURCE, "examples/digits/digits.csv")
-    with open(path, "w") as f:
-        f.write(f"name: digits\n"
-                f"command: [eddis-train, --data, {data}, --test, '360', --model, mlp, --widths, '32', --epochs, '40000']\n"
-                f"profile: {{emulate: [{{rate: 1.0, a_ms: 2, c_ms: 0.1}}, {{rate: 0.5}}]}}\n")
+    path = write(FOLDERS.path("work", "train.yaml"), f"name: digits\n"
+                 f"command: [eddis-train, --data, {data}, --test, '360', --model, mlp, --widths, '32', --epochs, '40000']\n"
+                 f"profile: {{emulate: [{{rate: 1.0, a_ms: 2, c_ms: 0.1}}, {{rate: 0.5}}]}}\n")
     return Job(BUILD, FOLDERS, [path], ranks=None)
 
 
@@ -166,8 +163,7 @@ def answers():
         wait_for("the next generation", lambda: check(
             "/v1/job", *request(url + "/v1/job", token))["first_failure"])
         look(url, token, has)
-        with open(os.path.join(j.dir, "driver.json")) as f:
-            owner = json.load(f)["owner"]
+        owner = json.loads(j.file("driver.json"))["owner"]
         errors(url, token)
         check("/v1/job/stop", *request(url + "/v1/job/stop", owner, b""), method="post")
         j.check(130, "interrupted", failed_rank=1)

@@ -60,7 +60,7 @@ def prefixes():
         assert said_by(rank, j.out) == ["one", "two", f"no endonly {rank}", "b?d ?"], j.out
     assert {who for who, line in lines if line == "b?d ?"} <= {f"{HOST}:0", f"{HOST}:1", "0,1 (2 ranks)"}, j.out
     assert "\033" not in j.out + j.err
-    with open(os.path.join(j.dir, "logs/rank-0000.log"), "rb") as f:
+    with open(j.path("logs/rank-0000.log"), "rb") as f:
         assert b"\033[31mtwo\033[0m\nno endonly 0\nb\0d \xff\n" == f.read()[4:], "the file has all of it"
     assert j.out.index("workers   2 ") < j.out.index("one") < j.out.index("done in"), j.out
 
@@ -167,7 +167,7 @@ def many_lines():
     assert lines[-1] == "400000" and missing > 300000, (lines[-5:], missing)
     assert lines == sorted(lines, key=int)
     assert f"see {j.dir}/logs/rank-0001.log" in j.err
-    kept = sum(os.path.getsize(os.path.join(j.dir, "logs", n)) for n in os.listdir(j.dir + "/logs")
+    kept = sum(os.path.getsize(j.path("logs", n)) for n in os.listdir(j.dir + "/logs")
                if n.startswith("rank-0001"))
     assert kept < 1_100_000, kept
 
@@ -233,7 +233,7 @@ def head():
 def slow_reader():
     """A reader who does not read for longer than the lease, while ranks print a lot."""
     with script("for i in $(seq 30); do seq 20000; sleep 0.1; done; echo end $RANK") as j:
-        wait_for("the job's end", lambda: os.path.exists(os.path.join(j.dir, "summary.json")))
+        wait_for("the job's end", lambda: os.path.exists(j.path("summary.json")))
         assert j.process.poll() is None, "it waits for who wants to read the rest"
         j.check(0, "ok")
     assert "done in" in j.out and "not shown" in j.err, j.err
@@ -243,7 +243,7 @@ def no_reader():
     """A reader who never reads: Ctrl-C ends the wait for it behind the job's end, with the job's own code."""
     for ask in signal.SIGINT, signal.SIGTERM:
         with script("for i in $(seq 30); do seq 20000; done; exit 7", "--set", "restarts=0") as j:
-            wait_for("the job's end", lambda: os.path.exists(os.path.join(j.dir, "summary.json")))
+            wait_for("the job's end", lambda: os.path.exists(j.path("summary.json")))
             time.sleep(1)
             assert j.process.poll() is None, "it waits for who wants to read the rest"
 
@@ -261,13 +261,9 @@ def no_reader():
 
 def on_terminal(args, code=0, seen=None, **environ):
     """What eddis-run writes to a terminal of 80 columns, standard error included; seen(it) after each piece."""
-    env = dict(os.environ, TERM="xterm", XDG_STATE_HOME=FOLDERS.path("state"),
-               XDG_CACHE_HOME=FOLDERS.path("cache"), XDG_RUNTIME_DIR=FOLDERS.path("runtime"),
-               TMPDIR=FOLDERS.path("tmp"), **environ)
     master, slave = pty.openpty()
-    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), *args], env=env,
-                         cwd=FOLDERS.path("work"), stdin=subprocess.DEVNULL, stdout=slave,
-                         stderr=slave)
+    p = subprocess.Popen([os.path.join(BUILD, "cmd/eddis-run"), *args], env=FOLDERS.environ(TERM="xterm", **environ),
+                         cwd=FOLDERS.path("work"), stdin=subprocess.DEVNULL, stdout=slave, stderr=slave)
     os.close(slave)
     out, end = b"", time.monotonic() + PATIENCE
     while time.monotonic() < end:

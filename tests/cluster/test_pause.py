@@ -4,6 +4,7 @@
 A pause lasts for longer than a lease, which ends the workers of a driver that is silent.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import time
 
 import lab
 from cases import run
+from files import write
 from job import Folders, Job
 from node import LEASE, marked, state_of, stopped, wait_for
 
@@ -56,12 +58,10 @@ def ended_well(j):
 def goes_on():
     """With their children."""
     with job("--", "sh", "-c", WORK.format(over="over")) as j:
-        j.wait_log(0, "up")
-        j.wait_log(1, "up")
+        j.wait_up()
         go_on(j, lambda: j.pids("sh"))
         wait_for("the workers to go on", lambda: not any(map(stopped, j.pids("sh"))))
-        with open(j.folders.path("work", "over"), "w"):
-            pass
+        write(j.folders.path("work", "over"), "")
         ended_well(j)
         assert j.log(0).endswith("over\n"), j.log(0)
 
@@ -69,7 +69,7 @@ def goes_on():
 def no_hang():
     """Nobody has stood still for longer than he ran."""
     with job("--set", "timeouts.hang=3s", "--set", "batch.global=64", "--", *TRAIN, "--epochs", "300") as j:
-        wait_for("a step", lambda: os.path.exists(os.path.join(j.dir, "metrics.jsonl")) and '"steps_done":' in j.file("metrics.jsonl"))
+        wait_for("a row of metrics", j.metrics)
         go_on(j, lambda: j.pids("eddis-train"))
         ended_well(j)
 
@@ -77,8 +77,7 @@ def no_hang():
 def killed():
     """Workers do not outlive an eddis-run that is killed while it is stopped."""
     with job("--", "sh", "-c", WORK.format(over="over")) as j:
-        j.wait_log(0, "up")
-        j.wait_log(1, "up")
+        j.wait_up()
         os.kill(stop(j, lambda: j.pids("sh")), signal.SIGKILL)
         j.end()
         wait_for("all to end", lambda: not marked(j.mark))
@@ -100,14 +99,12 @@ def between(j, sig):
 def continued():
     """A SIGCONT that comes before eddis-run has stopped is not lost."""
     with job("--", "sh", "-c", WORK.format(over="over"), lease=30.0) as j:
-        j.wait_log(0, "up")
-        j.wait_log(1, "up")
+        j.wait_up()
         driver = between(j, signal.SIGCONT)
         time.sleep(2.5)
         assert state_of(driver) != "T", state_of(driver)
         wait_for("the workers to go on", lambda: not any(map(stopped, j.pids("sh"))))
-        with open(j.folders.path("work", "over"), "w"):
-            pass
+        write(j.folders.path("work", "over"), "")
         j.check(0, "ok")
 
 
@@ -115,29 +112,32 @@ def interrupted():
     """So with Ctrl-C, and the workers hear of it before they are killed."""
     work = "trap 'echo saved; exit 1' TERM INT; echo up; while :; do sleep 0.1; done"
     with job("--", "sh", "-c", work, lease=30.0) as j:
-        j.wait_log(0, "up")
-        j.wait_log(1, "up")
+        j.wait_up()
         driver = between(j, signal.SIGINT)
         j.check(130, "interrupted")
         for rank in range(2):
             assert "saved" in j.log(rank), (driver, rank, j.log(rank))
 
 
+@contextlib.contextmanager
+def two_nodes(c, over):
+    """Yields a job of a rank on each of two hosts, which ends when there is this file, and what finds the ranks."""
+    path = os.path.join(c.shared, over)
+    with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=path)], lease=LEASE,
+               before=SHELL) as j:
+        await_two(path)
+        yield j, lambda: [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
+
+
 def nodes():
     """Agents behind ssh stop theirs likewise, and live by their sessions meanwhile."""
     with lab.Cluster(2, build=BUILD) as c:
-        over = os.path.join(c.shared, "over")
-        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=over)], lease=LEASE, before=SHELL) as j:
-            def workers():
-                return [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
-            await_two(over)
+        with two_nodes(c, "over") as (j, workers):
             go_on(j, workers)
             wait_for("the workers to go on", lambda: not any(map(stopped, workers())))
-            c.run("node1", f": > {over}")
+            c.write("over", "")
             ended_well(j)
-        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=over + "2")], lease=LEASE,
-                   before=SHELL) as j:
-            await_two(over + "2")
+        with two_nodes(c, "over2") as (j, workers):
             os.kill(stop(j, workers), signal.SIGKILL)
             j.end()
             wait_for("all to end", lambda: not workers())
@@ -147,12 +147,7 @@ def nodes():
 def unplugged():
     """Stopped workers do not wait for a machine that is gone, which their session does not show."""
     with lab.Cluster(2, build=BUILD) as c:
-        never = os.path.join(c.shared, "never")
-        with c.job(["-H", "node1,node2", "--restarts", "0", "--", "sh", "-c", WORK.format(over=never)], lease=LEASE,
-                   before=SHELL) as j:
-            def workers():
-                return [pid for host in ("node1", "node2") for pid in c.pids(host, "sh")]
-            await_two(never)
+        with two_nodes(c, "never") as (j, workers):
             driver = stop(j, workers)
             c.lab.cut(lab.LOGIN)
             wait_for("the workers to end", lambda: not workers())

@@ -2,6 +2,7 @@
 """test_ports.py BUILD SOURCE [CASE ...] - what a job listens on, and strangers who come to the ports of
 Open MPI's daemons as one of them."""
 
+import contextlib
 import ipaddress
 import json
 import os
@@ -10,9 +11,12 @@ import shutil
 import subprocess
 import sys
 
+import doors
 from cases import Skip, run
+from files import write
 from job import Folders, Job, wait_for
 from lab import LOGIN, Cluster, comm, network
+from node import parent
 from slurm_cluster import SlurmCluster, skip_without_slurm
 
 BUILD = os.path.realpath(sys.argv[1])
@@ -57,32 +61,11 @@ print("answered" if answer or taken else "nothing")
 
 
 def listening(pids):
-    """{(program, address, port)} of the processes' TCP sockets; the address None stands for all."""
+    """{(program, address, port)} of the processes' TCP sockets; none of those that have ended."""
     found = set()
     for pid in pids:
-        owned = set()
-        try:
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                owned.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
-        except OSError:
-            continue
-        for part in rows(pid):
-            if part[3] == "0A" and f"socket:[{part[9]}]" in owned:
-                host, port = part[1].split(":")
-                words = [int(host[i:i + 8], 16).to_bytes(4, sys.byteorder) for i in range(0, len(host), 8)]
-                found.add((comm(pid), str(ipaddress.ip_address(b"".join(words))), int(port, 16)))
-    return found
-
-
-def rows(pid):
-    """The kernel's tables of TCP sockets, as the process sees them; none of one that has ended."""
-    found = []
-    for table in ("tcp", "tcp6"):
-        try:
-            with open(f"/proc/{pid}/net/{table}") as f:
-                found += [line.split() for line in f.readlines()[1:]]
-        except OSError:
-            pass
+        with contextlib.suppress(OSError):
+            found |= {(comm(pid), *door) for door in doors.listening(pid)}
     return found
 
 
@@ -96,17 +79,16 @@ def kinds(found, own):
     return {(program, kind(at)) for program, at, _ in found}
 
 
+def kinds_of(found, own):
+    """Of all hosts; both are by host."""
+    return set().union(*(kinds(found[host], own[host]) for host in found))
+
+
 def descendants(root):
-    parents = {}
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat") as f:
-                parents[int(name)] = int(f.read().rsplit(") ", 1)[1].split()[1])
-        except OSError:
-            continue
+    parents = {int(name): parent(int(name)) for name in filter(str.isdigit, os.listdir("/proc"))}
     found = {root}
     while True:
-        more = {p for p, parent in parents.items() if parent in found} - found
+        more = {p for p, above in parents.items() if above in found} - found
         if not more:
             return found
         found |= more
@@ -133,9 +115,9 @@ def one_machine(folders, environ=None, table=None, server="mpirun"):
         j.wait_log(0, "up")
         found = listening(descendants(j.process.pid))
         assert kinds(found, set()) == (table or ONE_MACHINE), found
-        doors = [(at, port) for program, at, port in found if program == server]
-        assert len(doors) >= 2, found
-        for at, port in doors:
+        servers = [(at, port) for program, at, port in found if program == server]
+        assert len(servers) >= 2, found
+        for at, port in servers:
             assert stranger(subprocess.Popen, at, port, True) == "nothing", (at, port)
         wait_for("the refusals to be told", lambda: refusals(j.events()))
         p = subprocess.run([STATUS, j.dir + "/", "--json"], stdout=subprocess.PIPE, text=True, check=True)
@@ -165,9 +147,8 @@ def not_loaded(folders):
     """Where mpirun does not take the guard, the job says so before it starts."""
     place = folders.path("static")
     os.makedirs(place, exist_ok=True)
-    with open(os.path.join(place, "mpirun"), "w") as f:  # as a launcher that cleans its environment
-        f.write(f'#!/bin/sh\nunset LD_PRELOAD\nexec {shutil.which("mpirun")} "$@"\n')
-    os.chmod(os.path.join(place, "mpirun"), 0o755)
+    write(os.path.join(place, "mpirun"),  # as a launcher that cleans its environment
+          f'#!/bin/sh\nunset LD_PRELOAD\nexec {shutil.which("mpirun")} "$@"\n', 0o755)
     with Job(BUILD, folders, ["--", "true"], ranks=1, PATH=place + ":" + os.environ["PATH"]) as j:
         assert j.end() == 0, (j.code, j.err)
         events = j.events()
@@ -184,10 +165,10 @@ def several(folders, families="4"):
 
         def look():
             found.update({host: listening(c.processes(host)) for host in (LOGIN, "node1", "node2")})
-            return {("node-worker", "all")} <= set().union(*(kinds(found[h], own[h]) for h in found))
+            return ("node-worker", "all") in kinds_of(found, own)
 
         wait_for("the ranks' ports", look)
-        assert set().union(*(kinds(found[h], own[h]) for h in found)) == SEVERAL, found
+        assert kinds_of(found, own) == SEVERAL, found
         for host, program in (("node1", "mpirun"), ("node2", "orted")):
             at, port = next((at, port) for name, at, port in found[host]
                             if name == program and at in own[host])
@@ -219,11 +200,10 @@ def allocation(folders):
 
         def look():
             found.update({host: ours(c, host) for host in c.nodes})
-            return ("node-worker", "all") in set().union(*(kinds(found[h], own[h]) for h in found))
+            return ("node-worker", "all") in kinds_of(found, own)
 
         wait_for("the ranks' ports", look)
-        assert set().union(*(kinds(found[h], own[h]) for h in found)) <= ALLOCATION, found
-        assert ("orted", "address") in set().union(*(kinds(found[h], own[h]) for h in found)), found
+        assert kinds_of(found, own) <= ALLOCATION and ("orted", "address") in kinds_of(found, own), found
         c.sh(f"scancel {job}")
         c.await_empty()
 

@@ -6,8 +6,8 @@ import os
 import subprocess
 import sys
 
-from cases import run
-from job import Folders, Job, request
+from cases import run, table
+from job import Folders, Job, request, tool
 from node import wait_for
 
 BUILD = sys.argv[1]
@@ -25,29 +25,23 @@ def go(name):
     open(FOLDERS.path("work", name, "go"), "w").close()
 
 
-def workers(j):
-    url, token = j.driver()
-    return json.loads(request(url + "/v1/workers", token)[1])["workers"]
-
-
 def shown():
     """Steps, samples and their times in status and metrics; nothing is learnt of devices by them."""
     with job("shown", "alive", "--set", f"progress.steps={2 * STEPS}") as j:
-        wait_for("all steps of both", lambda: [w.get("steps_done") for w in workers(j)] == [STEPS, STEPS])
+        wait_for("all steps of both", lambda: [w.get("steps_done") for w in j.workers()] == [STEPS, STEPS])
         url, token = j.driver()
         status = json.loads(request(url + "/v1/job", token)[1])
         assert status["steps_done"] == STEPS and status["samples"] == 30 * STEPS, status
         assert status["steps_total"] == 2 * STEPS and status["eta_s"] > 0, status
-        page = subprocess.run([os.path.join(BUILD, "cmd/eddis-status"), j.dir], capture_output=True, text=True,
-                              timeout=300).stdout
+        page = tool(BUILD, "eddis-status", j.dir, timeout=300).stdout
         assert f"step {STEPS}/{2 * STEPS}" in page and ", ETA " in page, page
-        for w in workers(j):
+        for w in j.workers():
             assert w["step_ms"] >= 2 and w["state"] == "compute" and "figures" not in w, w
         go("shown")
         j.check(0, "ok")
         assert j.summary()["steps_done"] == STEPS, j.summary()
-        assert json.loads(j.file("metrics.jsonl").splitlines()[-1])["steps_done"] == STEPS
-        assert "plan_proposed" not in [e["type"] for e in j.events()], j.events()
+        assert j.metrics()[-1]["steps_done"] == STEPS
+        assert not j.events("plan_proposed"), j.events()
 
 
 def hang():
@@ -56,17 +50,10 @@ def hang():
         j.check(124, "hang", "rank 1 (node", "has made no step for 0:", f"last step {STEPS - 1}", failed_rank=1)
 
 
-def with_a_handle():
-    """A handle that is opened later has the page, and gives it back."""
-    go("open")
-    with job("open", "open") as j:
-        j.check(0, "ok")
-
-
-def child():
-    """A child made by fork is not the worker."""
-    go("fork")
-    with job("fork", "fork") as j:
+def ends_well(how):
+    """A handle that is opened later has the page, and gives it back; a child made by fork is not the worker."""
+    go(how)
+    with job(how, how) as j:
         j.check(0, "ok")
 
 
@@ -77,4 +64,4 @@ def alone():
     subprocess.run([PROGRAM, FOLDERS.path("work", "alone"), "alive"], env=environ, check=True, timeout=300)
 
 
-run([shown, hang, with_a_handle, child, alone], sys.argv[3:])
+run([shown, hang, table(ends_well, {"with_a_handle": ("open",), "child": ("fork",)}), alone], sys.argv[3:])

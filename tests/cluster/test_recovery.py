@@ -12,9 +12,9 @@ import shutil
 import signal
 import sys
 
-from cases import run
+from cases import run, table
+from files import write
 from job import Folders, Job
-from node import wait_for
 
 BUILD, SOURCE = sys.argv[1:3]
 FOLDERS = Folders()
@@ -26,46 +26,24 @@ TRAIN = ["eddis-train", "--data", DATA, "--test", "360", "--model", "mlp", "--wi
 
 def training(*args, epochs=60, every=20, before="", restarts=3):
     """before: a shell's line that runs before the program, in each rank."""
-    path = FOLDERS.path("work", "train.yaml")
     words = TRAIN + ["--epochs", str(epochs)]
     command = ["sh", "-c", before + "\nexec \"$@\"", "sh"] + words if before else words
-    with open(path, "w") as f:
-        f.write(f"name: digits\ncommand: {json.dumps(command)}\nprofile: {{emulate: {EMULATE}}}\n"
-                f"checkpoint: {{every: {every}}}\nrestarts: {restarts}\n")
+    path = write(FOLDERS.path("work", "train.yaml"),
+                 f"name: digits\ncommand: {json.dumps(command)}\nprofile: {{emulate: {EMULATE}}}\n"
+                 f"checkpoint: {{every: {every}}}\nrestarts: {restarts}\n")
     return Job(BUILD, FOLDERS, [*args, path], ranks=None)
-
-
-def rank_pid(j, rank, generation=1):
-    """The program of a rank in this generation."""
-    starts = []
-
-    def there():
-        starts[:] = [e for e in j.events() if e["type"] == "rank_started" and e["rank"] == rank]
-        return len(starts) >= generation
-    wait_for(f"rank {rank} to start for the {generation}. time", there)
-    return int(re.search(r"pid (\d+)", starts[generation - 1]["text"]).group(1))
 
 
 def newest_checkpoint(j):
     """Its step; 0: there is none."""
-    try:
-        names = os.listdir(os.path.join(j.dir, "checkpoints"))
-    except FileNotFoundError:
-        return 0
-    return max([int(n[5:]) for n in names if re.fullmatch(r"step-\d+", n)], default=0)
+    return int(j.checkpoints()[-1][len("step-"):]) if j.checkpoints() else 0
 
 
-def wait_checkpoint(j, step=1):
-    wait_for(f"a checkpoint of step {step}", lambda: newest_checkpoint(j) >= step)
-
-
-def wait_steps(j):
-    def there():
-        try:
-            return any(json.loads(line)["steps_done"] > 0 for line in j.file("metrics.jsonl").splitlines())
-        except FileNotFoundError:
-            return False
-    wait_for("some steps", there)
+def kill(j, rank=1, number=signal.SIGKILL, step=1, generation=1):
+    """A rank, behind a checkpoint of this step or a later one."""
+    pid = j.rank_pid(rank, generation)
+    j.wait_checkpoint(step)
+    os.kill(pid, number)
 
 
 def check_went_on(j, restarts=1, lost=0, **options):
@@ -78,16 +56,14 @@ def check_went_on(j, restarts=1, lost=0, **options):
     assert s["first_failure"] is not None, s
     assert j.err.count("restarting from") == restarts, j.err
     for g in range(1, restarts + 2):
-        assert os.path.exists(os.path.join(j.dir, f"plan-{g}-1.json")), g
-    assert sum(e["type"] == "recovered" for e in j.events()) == restarts
+        assert os.path.exists(j.path(f"plan-{g}-1.json")), g
+    assert len(j.events("recovered")) == restarts
     return s
 
 
 def rank_killed():
     with training() as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        os.kill(pid, signal.SIGKILL)
+        kill(j)
         s = check_went_on(j, failed_rank=1, sentences=(
             "died of signal 9 (Killed)", "; stopping 2 ranks",
             "on 1 node (start 2, restart 1 of at most 3)"))
@@ -97,24 +73,17 @@ def rank_killed():
         assert j.out.count("plan      ") == 2 and j.out.count("modes, for a model of") == 1, j.out
         # What was trained behind the checkpoint was done twice and counts once.
         assert abs(s["samples"] - 60 * (1797 - 360)) <= 256, s
-        ends = [e for e in j.events() if e["type"] == "rank_exit" and "signal 9" in e.get("text", "")]
+        ends = [e for e in j.events("rank_exit") if "signal 9" in e.get("text", "")]
         assert any("stopped by eddis" not in e["text"] for e in ends), ends
         print(f"  {s['recovery_s']:.2f} s from the kill to the next step")
 
 
-def agent_killed():
-    with training() as j:
-        wait_checkpoint(j)
-        os.kill(j.pids("eddis-agent")[0], signal.SIGKILL)
-        check_went_on(j, lost=1, sentences=("its agent", "restarting from step", "(start 2, node loss 1)"))
-
-
-def keeper_killed():
+def node_killed(program, *sentences):
     """On the driver's own machine, where the agent's end is seen at once; faults.table has it on another host."""
     with training() as j:
-        wait_checkpoint(j)
-        os.kill(j.pids("eddis-keeper")[0], signal.SIGKILL)
-        check_went_on(j, lost=1, sentences=("its supervisor was killed by signal 9", "restarting from step"))
+        j.wait_checkpoint()
+        os.kill(j.pids(program)[0], signal.SIGKILL)
+        check_went_on(j, lost=1, sentences=("restarting from step", *sentences))
 
 
 def exit_1():
@@ -124,9 +93,8 @@ def exit_1():
     before = (f"if [ $RANK = 2 ] && [ ! -e {mark} ]; then \"$@\" & pid=$!; "
               f"while [ ! -e {mark} ]; do sleep 0.05; done; kill -STOP $pid; exit 9; fi")
     with training(before=before) as j:
-        wait_checkpoint(j)
-        with open(mark, "w"):
-            pass
+        j.wait_checkpoint()
+        write(mark, "")
         check_went_on(j, failed_rank=2, sentences=("exited 9", "restarting from step"))
     os.unlink(mark)
 
@@ -134,14 +102,14 @@ def exit_1():
 def folders_removed():
     """What systemd empties at a user's last logout is made again, and so are the job's other folders."""
     with training(epochs=100) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
+        pid = j.rank_pid(1)
+        j.wait_checkpoint()
         run_dir, shm_dir = re.search(r"folders (\S+) and (\S+)", j.agent_log()).groups()
-        for path in run_dir, shm_dir, os.path.join(j.dir, "logs"):
+        for path in run_dir, shm_dir, j.path("logs"):
             shutil.rmtree(path)
         os.kill(pid, signal.SIGKILL)
         check_went_on(j, failed_rank=1, sentences=("both had been removed (now made again)",))
-        assert os.listdir(os.path.join(j.dir, "logs")), "the second generation has logs"
+        assert os.listdir(j.path("logs")), "the second generation has logs"
         assert not os.path.exists(run_dir) and not os.path.exists(shm_dir)
 
 
@@ -150,8 +118,8 @@ def start_fails():
     place = FOLDERS.path("work", "place")
     os.mkdir(place)
     with training("--set", f"workdir={place}", restarts=1) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
+        pid = j.rank_pid(1)
+        j.wait_checkpoint()
         os.rmdir(place)
         os.kill(pid, signal.SIGKILL)
         j.wait_event("failed", 2)
@@ -165,8 +133,8 @@ def start_fails():
 def no_checkpoint():
     """Then it is done again from the beginning, and said so."""
     with training(every=0) as j:
-        pid = rank_pid(j, 0)
-        wait_steps(j)
+        pid = j.rank_pid(0)
+        j.wait_steps()
         os.kill(pid, signal.SIGSEGV)
         s = check_went_on(j, failed_rank=0, sentences=("died of signal 11", "restarting from the beginning"))
         assert abs(s["samples"] - 60 * (1797 - 360)) <= 1, s
@@ -174,9 +142,7 @@ def no_checkpoint():
 
 def no_restart():
     with training(restarts=0) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        os.kill(pid, signal.SIGKILL)
+        kill(j)
         j.check(137, "rank_signal", "died of signal 9", failed_rank=1)
         assert "not started again" not in j.err and j.summary()["restarts"] == 0, j.err
 
@@ -185,9 +151,7 @@ def used_up():
     with training(restarts=1, epochs=200) as j:
         step = 20
         for generation in (1, 2):
-            pid = rank_pid(j, 1, generation)
-            wait_checkpoint(j, step)
-            os.kill(pid, signal.SIGKILL)
+            kill(j, step=step, generation=generation)
             j.wait_event("stopped", generation)
             step = newest_checkpoint(j) + 60  # not the same step twice
         j.check(137, "rank_signal", "not started again: all restarts are used up", failed_rank=1)
@@ -239,20 +203,15 @@ def blocked():
 def interrupted():
     """Ctrl-C while the job starts again ends it, with nothing left."""
     with training(epochs=400) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        os.kill(pid, signal.SIGKILL)
+        kill(j)
         j.wait_event("stopped")
-        j.signal(signal.SIGINT)
-        j.check(130, "interrupted", "died of signal 9", failed_rank=1)
+        j.interrupted("died of signal 9", failed_rank=1)
 
 
 def preempted():
     """SIGTERM after a restart: a newer checkpoint, and the code that says so."""
     with training(epochs=400) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        os.kill(pid, signal.SIGKILL)
+        kill(j)
         j.wait_event("recovered")
         j.signal(signal.SIGTERM)
         j.check(75, "preempted", "restarting from step", failed_rank=1)
@@ -261,9 +220,7 @@ def preempted():
 def hang():
     """A rank that blocks is named, with who waits for it, and the job goes on without it."""
     with training("--set", f"timeouts.hang={HANG}", "--set", "timeouts.lease=30s", epochs=60) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j)
-        os.kill(pid, signal.SIGSTOP)
+        kill(j, number=signal.SIGSTOP)
         check_went_on(j, failed_rank=1, sentences=("has made no step for 0:", "; ranks 0, 2 wait for it"))
 
 
@@ -283,9 +240,7 @@ def damaged():
     before = ("if [ $EDDIS_GENERATION = 2 ] && [ $RANK = 0 ]; then cd ${EDDIS_RESUME_FROM:?}; "
               "echo x >> $(ls -d step-*[0-9] | tail -n 1)/rank-0000.parameters; cd - > /dev/null; fi")
     with training(before=before) as j:
-        pid = rank_pid(j, 1)
-        wait_checkpoint(j, 40)
-        os.kill(pid, signal.SIGKILL)
+        kill(j, step=40)
         s = check_went_on(j, failed_rank=1)
         assert abs(s["samples"] - 60 * (1797 - 360)) <= 512, s  # whole batches are taken off, twice
         said = re.search(r"checkpoint '.*/step-(\d+)' is damaged: .*: resuming from an older checkpoint", j.log(0))
@@ -298,14 +253,13 @@ def resumed():
         first.check(0, "ok")
         begun = newest_checkpoint(first)
     with training("--resume", first.dir + "/", epochs=60, every=0, before='echo "from $EDDIS_RESUME_FROM"') as j:
-        pid = rank_pid(j, 1)
-        wait_steps(j)
+        pid = j.rank_pid(1)
+        j.wait_steps()
         os.kill(pid, signal.SIGKILL)
         s = check_went_on(j, failed_rank=1, sentences=(f"restarting from step {begun}, which the job began with, on 1 node",))
         # What was trained behind it was done twice and counts once, and no step is behind where it began.
         assert abs(s["samples"] - 50 * (1797 - 360)) <= 256, s
-        rows = [json.loads(line) for line in j.file("metrics.jsonl").splitlines()]
-        steps = [r["steps_done"] for r in rows if r["generation"] == 2]
+        steps = [r["steps_done"] for r in j.metrics() if r["generation"] == 2]
         assert steps and min(steps) >= begun, steps
         # A program that looks for itself is told the same in both generations.
         assert re.findall(r"from (\S+)", j.log(0)) == [f"{first.dir}/checkpoints/step-{begun:08d}"] * 2, j.log(0)
@@ -316,8 +270,7 @@ def behind_the_last_step():
     folder = FOLDERS.path("work", "accounts")
     os.mkdir(folder)
     for action, code in (("segv", 0), ("7", 7)):
-        with open(os.path.join(folder, "told"), "w") as f:
-            f.write(f"shutdown 1 1 {action}\n")
+        write(os.path.join(folder, "told"), f"shutdown 1 1 {action}\n")
         with Job(BUILD, FOLDERS, ["--set", "checkpoint.every=0", "--set", "batch.global=48", "--restarts", "3", "--",
                                   os.path.join(BUILD, "tests/cluster/fault-worker"), folder, "3"], ranks=3) as j:
             if code:
@@ -334,8 +287,10 @@ def box_killed():
         j.check(137, "rank_signal", "rank 2 (node", "died of signal 9", failed_rank=2)
 
 
-CASES = [rank_killed, agent_killed, keeper_killed, exit_1, folders_removed, start_fails, no_checkpoint, no_restart, used_up,
-         same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed,
+NODE_KILLED = {"agent_killed": ("eddis-agent", "its agent", "(start 2, node loss 1)"),
+               "keeper_killed": ("eddis-keeper", "its supervisor was killed by signal 9")}
+CASES = [rank_killed, table(node_killed, NODE_KILLED), exit_1, folders_removed, start_fails, no_checkpoint, no_restart,
+         used_up, same_step, same_fault, never, blocked, interrupted, preempted, hang, out_of_time, damaged, resumed,
          behind_the_last_step, box_killed]
 
 

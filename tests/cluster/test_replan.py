@@ -16,6 +16,7 @@ import struct
 import sys
 
 from cases import run
+from files import write
 from job import Folders, Job
 from node import wait_for
 
@@ -54,48 +55,31 @@ def training(*args, epochs=ENDLESS, batch="", sync="{mode: sync}", every=0, save
         shutil.rmtree(FOLDERS.path("cache", "eddis"), ignore_errors=True)
     command = ["sh", "-c", SHELL, "sh", BUILD + "/bench/bench-pace.so", PACES, WIDTHS, "eddis-train", "--data", DATA,
                "--test", str(1797 - SAMPLES), "--model", "mlp", "--threads", "1", "--eval-every", "0", "--epochs", str(epochs)]
-    path = FOLDERS.path("work", "train.yaml")
-    with open(path, "w") as f:
-        f.write(f"name: replan\ncommand: {json.dumps(command + (['--save', save] if save else []))}\n"
-                f"workers_per_node: 2\nbinding: none\nbatch: {{global: 256{batch}}}\nsync: {sync}\n"
-                f"checkpoint: {{every: {every}}}\n")
+    path = write(FOLDERS.path("work", "train.yaml"),
+                 f"name: replan\ncommand: {json.dumps(command + (['--save', save] if save else []))}\n"
+                 f"workers_per_node: 2\nbinding: none\nbatch: {{global: 256{batch}}}\nsync: {sync}\n"
+                 f"checkpoint: {{every: {every}}}\n")
     return Job(BUILD, FOLDERS, [*args, path], ranks=None)
 
 
 def widths(n):
-    with open(WIDTHS, "w") as f:
-        f.write(str(n))
-
-
-def plan(j, version, generation=1):
-    return json.loads(j.file(f"plan-{generation}-{version}.json"))
+    write(WIDTHS, str(n))
 
 
 def batches(p):
     return [w["batch"] for w in p["workers"]]
 
 
-def events(j, kind):
-    return [e for e in j.events() if e["type"] == kind]
-
-
 def versions(j, kind):
-    return [int(re.match(r"version (\d+)", e["text"]).group(1)) for e in events(j, kind)]
-
-
-def steps(j):
-    try:
-        return max((json.loads(line)["steps_done"] for line in j.file("metrics.jsonl").split("\n")[:-1]), default=0)
-    except FileNotFoundError:
-        return 0
+    return [int(re.match(r"version (\d+)", e["text"]).group(1)) for e in j.events(kind)]
 
 
 def wait_replan(j):
     """Until workers have agreed on a plan that follows what was measured; returns it."""
     def there():
         agreed = versions(j, "plan_agreed")
-        found = [v for v in agreed if v > 1 and os.path.exists(os.path.join(j.dir, f"plan-1-{v}.json"))]
-        return [p for p in (plan(j, v) for v in found) if p.get("change")]
+        found = [v for v in agreed if v > 1 and os.path.exists(j.path(f"plan-1-{v}.json"))]
+        return [p for p in (j.plan(v) for v in found) if p.get("change")]
     wait_for("a plan of what was measured", there)
     return there()[0]
 
@@ -105,11 +89,6 @@ def check_plan(p):
     assert sum(batches(p)) == 256 and batches(p)[0] > 1.5 * batches(p)[1], p
     assert [w["time"] for w in p["workers"]] == ["measured"] * 2, p
     assert p["gain"] >= 1 and p["change"].startswith("rank 1 takes"), p
-
-
-def interrupted(j):
-    j.signal(signal.SIGINT)
-    j.check(130, "interrupted")
 
 
 def tensors(path):
@@ -129,7 +108,7 @@ def trained(rebalance):
         j.check(0, "ok")
         s = j.summary()
         assert s["samples"] == 25 * SAMPLES and s["steps_done"] == 25 * 6, s
-        assert s["replans"] == len(events(j, "replanned")), s
+        assert s["replans"] == len(j.events("replanned")), s
         if s["replans"]:
             check_plan(wait_replan(j))
         return tensors(path), s["replans"]
@@ -157,14 +136,12 @@ def killed():
     with training(epochs=60, every=20) as j:
         p = wait_replan(j)
         check_plan(p)
-        start = next(e for e in events(j, "rank_started") if e["rank"] == 1)
-        wait_for("a whole checkpoint", lambda: any(
-            re.fullmatch(r"step-\d+", os.path.basename(path)) for path in glob.glob(os.path.join(j.dir, "checkpoints", "*"))))
-        os.kill(int(re.search(r"pid (\d+)", start["text"]).group(1)), signal.SIGKILL)
+        j.wait_checkpoint()
+        os.kill(j.rank_pid(1), signal.SIGKILL)
         j.check(0, "ok", "restarting from step", failed_rank=1)
         s = j.summary()
         assert s["generations"] == 2 and s["steps_done"] == s["steps_total"] == 60 * 6, s
-        again = plan(j, 1, 2)
+        again = j.plan(1, 2)
         assert [w["time"] for w in again["workers"]] == ["measured"] * 2, again
         assert batches(again)[0] > 1.5 * batches(again)[1], (p, again)
 
@@ -173,44 +150,41 @@ def next_job():
     """The next job begins with what this one has learnt; one with another model says that it forgets."""
     with training() as j:
         wait_replan(j)
-        newest = lambda: batches(plan(j, versions(j, "plan_agreed")[-1]))  # noqa: E731
+        newest = lambda: batches(j.plan(versions(j, "plan_agreed")[-1]))  # noqa: E731
         wait_for("a plan by the paces", lambda: newest()[0] > 1.5 * newest()[1])
-        interrupted(j)
+        j.interrupted()
     with training(cache=True) as j:
-        wait_for("steps", lambda: steps(j) > 20)
-        first = plan(j, 1)
+        j.wait_steps(20)
+        first = j.plan(1)
         assert [w["time"] for w in first["workers"]] == ["learnt"] * 2, first
         assert batches(first)[0] > 1.5 * batches(first)[1], first
-        interrupted(j)
+        j.interrupted()
     widths(32)
     with training(cache=True) as j:
         wait_for("the size", lambda: any("what earlier jobs measured of its workers is not used" in e.get("text", "") for e in j.events()))
-        interrupted(j)
+        j.interrupted()
     widths(64)
 
 
 def stays():
     """A plan stays where that is asked for."""
-    with training("--set", "batch.rebalance=off") as j:
-        wait_for("steps", lambda: steps(j) > 120)
-        interrupted(j)
-        assert not events(j, "replanned") and j.summary()["replans"] == 0, j.events()
-        shutil.copy(os.path.join(j.dir, "plan-1-1.json"), FOLDERS.path("work", "plan.json"))
-    with training("--plan", FOLDERS.path("work", "plan.json")) as j:
-        wait_for("steps", lambda: steps(j) > 120)
-        interrupted(j)
-        assert not events(j, "replanned") and j.summary()["replans"] == 0, j.events()
+    kept = FOLDERS.path("work", "plan.json")
+    for words in ("--set", "batch.rebalance=off"), ("--plan", kept):
+        with training(*words) as j:
+            j.wait_steps(120)
+            j.interrupted()
+            assert not j.events("replanned") and j.summary()["replans"] == 0, (words, j.events())
+            shutil.copy(j.path("plan-1-1.json"), kept)
 
 
 def at_most_once_in():
     """batch.rebalance is the fewest steps between two plans, also when speeds change meanwhile."""
     with training("--set", "batch.rebalance=60") as j:
         wait_replan(j)
-        before = steps(j)
-        wait_for("more steps", lambda: steps(j) > before + 100)
-        interrupted(j)
-        since = {int(e["text"].split()[1]): int(e["text"].split()[4]) for e in events(j, "plan_agreed")}
-        since = [step for v, step in sorted(since.items()) if os.path.exists(os.path.join(j.dir, f"plan-1-{v}.json"))]
+        j.wait_steps(j.steps_done() + 100)
+        j.interrupted()
+        since = {int(e["text"].split()[1]): int(e["text"].split()[4]) for e in j.events("plan_agreed")}
+        since = [step for v, step in sorted(since.items()) if os.path.exists(j.path(f"plan-1-{v}.json"))]
         assert len(since) > 1 and all(b - a >= 60 for a, b in zip(since, since[1:])), since
 
 
@@ -218,9 +192,9 @@ def saves():
     """Saves by time are versions too, and the plan follows what is measured beside them."""
     with training("--measure-equal", "20", every="1s") as j:
         check_plan(wait_replan(j))
-        published = len(events(j, "plan_published"))
-        wait_for("two more saves", lambda: len(events(j, "plan_published")) >= published + 2)
-        interrupted(j)
+        published = len(j.events("plan_published"))
+        wait_for("two more saves", lambda: len(j.events("plan_published")) >= published + 2)
+        j.interrupted()
         v = versions(j, "plan_published")
         assert v == list(range(2, 2 + len(v))), v
         assert versions(j, "plan_agreed") == sorted(set(versions(j, "plan_agreed"))), j.events()
@@ -233,7 +207,7 @@ def several_models():
             with training(epochs=epochs, sync=sync) as j:
                 j.check(0, "ok")
                 s = j.summary()
-                assert s["samples"] == epochs * SAMPLES and s["replans"] == len(events(j, "replanned")), s
+                assert s["samples"] == epochs * SAMPLES and s["replans"] == len(j.events("replanned")), s
                 if s["replans"]:
                     check_plan(wait_replan(j))
             if s["replans"]:
@@ -251,7 +225,7 @@ def damaged():
     """What was learnt and cannot be read is as if there were none."""
     with training() as j:
         wait_replan(j)
-        interrupted(j)
+        j.interrupted()
     path = times_file()
     with open(path, "rb") as f:
         good = f.read()

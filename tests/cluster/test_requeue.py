@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 
 import cases
-from lab import HOME, LOGIN
+from lab import HOME
 from node import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, skip_without_slurm
 
@@ -57,11 +57,16 @@ def await_restart(c, job, number):
              c.job_field(job, "JobState") in ("RUNNING", "COMPLETED"))
 
 
-def submit(c, text, options="", name="train.yaml"):
-    c.write(name, text)
-    p = c.sh(f"eddis-sbatch --parsable {name} {options}")
+def submitted(c, words):
+    """The number of a job of eddis-sbatch."""
+    p = c.sh(f"eddis-sbatch --parsable {words}")
     assert p.returncode == 0, p
     return p.stdout.strip()
+
+
+def submit(c, text, options="", name="train.yaml"):
+    c.write(name, text)
+    return submitted(c, f"{name} {options}")
 
 
 def folders(c, job):
@@ -115,8 +120,7 @@ def begins_anew(c):
     wait_for("the job to be up", lambda: os.path.exists(c.shared + "/up"))
     c.sh(f"scontrol requeue {job}")
     await_restart(c, job, 1)
-    c.await_state(job, "COMPLETED", "FAILED")
-    out = c.read(f"slurm-{job}.out")
+    out = c.await_end(job)
     assert f"restart 1 of Slurm's job {job}" in out and "training starts from the beginning" in out and "done in" in out, out
     for folder in ("job", "job.1"):
         assert os.path.exists(f"{c.shared}/{folder}/summary.json"), folder
@@ -144,8 +148,7 @@ def followed(c):
     """Who follows a job and is ended by SIGTERM asks for the job's end: it saves, and is not put back."""
     c.write("train.yaml", TRAIN + "slurm: {requeue: on}\n")
     before = set(c.queue())
-    with c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec {BUILD}/cmd/eddis-run --slurm train.yaml"],
-                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+    with c.begin("eddis-run --slurm train.yaml", stderr=subprocess.STDOUT) as p:
         wait_for("a job", lambda: set(c.queue()) - before or p.poll() is not None)
         job, = set(c.queue()) - before
         await_step(c, f"slurm-{c.lab.name}-{job}", 0)
@@ -218,9 +221,7 @@ checkpoint: {dir: checkpoints, every: 0}
 timeouts: {checkpoint: 4m, grace: 1m}
 slurm: {time: 1h, requeue: on}
 """)
-    p = c.sh("eddis-sbatch --parsable limited.yaml -N1")
-    assert p.returncode == 0, p
-    return p.stdout.strip()
+    return submitted(c, "limited.yaml -N1")
 
 
 def samples(c, start):
@@ -242,8 +243,7 @@ def out_of_time(c):
     out = c.read(f"slurm-{job}.out")
     told = re.search(r"stopped by Slurm's time limit \(SIGUSR1\) at step (\d+); newest checkpoint: step (\d+)", out)
     assert told and told[1] == told[2], out
-    c.await_state(job, "COMPLETED", "FAILED")
-    out = c.read(f"slurm-{job}.out")
+    out = c.await_end(job)
     assert f"continues from step {told[1]} " in out and "done in" in out, out
     first, second = samples(c, 0), samples(c, 1)
     steps = sorted(first)[:int(told[1])]

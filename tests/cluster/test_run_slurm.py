@@ -4,12 +4,12 @@
 Usage: test_run_slurm.py BUILD SOURCE [CASE...]
 """
 
+import contextlib
 import os
 import re
 import select
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
@@ -28,9 +28,8 @@ class Following:
     def __init__(self, c, args, path="", out=None):
         self.c = c
         self.files = [open(f"{c.lab.folder}/{name}", "w+") for name in ("out", "err")]
-        env = {"PATH": path + BUILD + "/cmd:" + os.environ["PATH"]}
-        self.process = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec eddis-run --slurm {args}"], env=env,
-                                   stdin=subprocess.DEVNULL, stdout=out or self.files[0], stderr=self.files[1])
+        self.process = c.begin(f"eddis-run --slurm {args}", c.environ(path), stdout=out or self.files[0],
+                               stderr=self.files[1])
 
     def said(self, which):
         self.files[which].seek(0)
@@ -75,71 +74,73 @@ def waits(c):
     f.wait_said("scontrol release")
     f.signal()
     f.end(130)
-    f = Following(c, "train.yaml --set slurm.extra=[--hold]")
-    f.wait_said("waits")
+    f = held(c)
     f.signal(signal.SIGTERM)
     f.end(143)
 
 
+@contextlib.contextmanager
 def program(c, name, script):
-    """One that stands before Slurm's own of this name; returns what to put before PATH."""
-    os.makedirs(c.shared + "/bin", exist_ok=True)
-    c.write("bin/" + name, "#!/bin/sh\n" + script)
-    os.chmod(c.shared + "/bin/" + name, 0o755)
-    return c.shared + "/bin:"
+    """One that stands before Slurm's own of this name, for a block; yields what to put before PATH."""
+    os.mkdir(c.shared + "/bin")
+    c.write("bin/" + name, "#!/bin/sh\n" + script, 0o755)
+    try:
+        yield c.shared + "/bin:"
+    finally:
+        shutil.rmtree(c.shared + "/bin")
+
+
+def held(c, path=""):
+    """One that follows a job which waits, since it is held."""
+    c.write("train.yaml", "command: [sleep, \"1000\"]\n")
+    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
+    f.wait_said("waits")
+    return f
 
 
 def silent(c):
     """Ctrl-C while a program of Slurm's does not end: the job is cancelled, and the third one waits for nothing."""
     c.write("train.yaml", "command: [sleep, \"1000\"]\n")
-    path = program(c, "scontrol", f"echo asked >>{c.shared}/asked\nexec sleep 1000\n")
-    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
-    for turn in range(1, 4):
-        wait_for("scontrol to be asked", lambda: os.path.exists(c.shared + "/asked") and
-                 c.read("asked").count("asked") == turn)
-        f.signal()
-    f.end(130)
+    with program(c, "scontrol", f"echo asked >>{c.shared}/asked\nexec sleep 1000\n") as path:
+        f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
+        for turn in range(1, 4):
+            wait_for("scontrol to be asked", lambda: os.path.exists(c.shared + "/asked") and
+                     c.read("asked").count("asked") == turn)
+            f.signal()
+        f.end(130)
     assert "is no longer followed" in f.said(1), f.said(1)
-    shutil.rmtree(c.shared + "/bin")
     os.unlink(c.shared + "/asked")
 
 
 def banner(c):
     """What a site's sbatch says around the number is none."""
     c.write("train.yaml", "command: [\"true\"]\n")
-    path = program(c, "sbatch", "echo Welcome to the cluster\n/usr/bin/sbatch \"$@\" || exit\necho since 2009\n")
-    f = Following(c, "train.yaml", path)
-    f.end(0)
+    with program(c, "sbatch", "echo Welcome to the cluster\n/usr/bin/sbatch \"$@\" || exit\necho since 2009\n") as path:
+        f = Following(c, "train.yaml", path)
+        f.end(0)
     assert re.search(r"^eddis-run: job \d+ is in Slurm's queue$", f.said(1), re.M), f.said(1)
-    shutil.rmtree(c.shared + "/bin")
 
 
 def held_down(c):
     """Ctrl-C, held down: a second one does not end the scancel that obeys the first."""
-    c.write("train.yaml", "command: [sleep, \"1000\"]\n")
-    path = program(c, "scancel", f"echo begun >>{c.shared}/cancels\nsleep 1\n/usr/bin/scancel \"$@\"\n")
-    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
-    f.wait_said("waits")
-    while f.process.poll() is None:
-        f.signal()
-        time.sleep(0.03)
-    f.end(130)
+    with program(c, "scancel", f"echo begun >>{c.shared}/cancels\nsleep 1\n/usr/bin/scancel \"$@\"\n") as path:
+        f = held(c, path)
+        while f.process.poll() is None:
+            f.signal()
+            time.sleep(0.03)
+        f.end(130)
     assert "does not answer" not in f.said(1) and "cannot be" not in f.said(1), f.said(1)
-    shutil.rmtree(c.shared + "/bin")
 
 
 def deaf(c):
     """Ctrl-C while scancel does not end: that is said before anybody thinks that nothing was heard."""
-    c.write("train.yaml", "command: [sleep, \"1000\"]\n")
-    path = program(c, "scancel", "exec sleep 1000\n")
-    f = Following(c, "train.yaml --set slurm.extra=[--hold]", path)
-    f.wait_said("waits")
-    f.signal()
-    f.wait_said("cannot be cancelled")
-    assert "scancel has not ended within 10 s" in f.said(1), f.said(1)
-    c.sh("scancel -u root")
-    f.end(130)
-    shutil.rmtree(c.shared + "/bin")
+    with program(c, "scancel", "exec sleep 1000\n") as path:
+        f = held(c, path)
+        f.signal()
+        f.wait_said("cannot be cancelled")
+        assert "scancel has not ended within 10 s" in f.said(1), f.said(1)
+        c.sh("scancel -u root")
+        f.end(130)
 
 
 def unread(c):
@@ -178,12 +179,11 @@ def names(c):
 def short(c):
     """Where a job ran is told also when it is over before Slurm is asked again."""
     c.write("train.yaml", "command: [\"true\"]\n")
-    path = program(c, "scontrol", 'until /usr/bin/scontrol "$@" | grep -q JobState=COMPLETED; do sleep 0.1; done\n'
-                                  'exec /usr/bin/scontrol "$@"\n')
-    f = Following(c, "train.yaml", path)
-    f.end(0)
+    with program(c, "scontrol", 'until /usr/bin/scontrol "$@" | grep -q JobState=COMPLETED; do sleep 0.1; done\n'
+                                'exec /usr/bin/scontrol "$@"\n') as path:
+        f = Following(c, "train.yaml", path)
+        f.end(0)
     assert "ran on node" in f.said(1) and "runs on" not in f.said(1), f.said(1)
-    shutil.rmtree(c.shared + "/bin")
 
 
 def rewritten(c):
@@ -241,12 +241,11 @@ def interrupted(c):
 
 def cancelled(c):
     """By somebody else, while it waits and while it runs."""
-    c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
-    f = Following(c, "train.yaml --set slurm.extra=[--hold]")
-    f.wait_said("waits")
+    f = held(c)
     c.sh("scancel -u root")
     f.end(143)
     assert "CANCELLED" in f.said(1), f.said(1)
+    c.write("train.yaml", "command: [sh, -c, 'touch up; exec sleep 1000']\n")
     f = Following(c, "train.yaml")
     up(c, f)
     c.sh("scancel -u root")
@@ -290,7 +289,7 @@ def piped(c):
     """What goes to a named pipe is its reader's."""
     c.write("train.yaml", "command: [echo, here]\n")
     os.mkfifo(c.shared + "/pipe")
-    reader = c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec cat pipe"], stdout=subprocess.PIPE, text=True)
+    reader = c.begin("cat pipe")
     f = Following(c, "train.yaml --set 'slurm.extra=[-o, pipe]'")
     f.end(0)
     assert "here" in reader.communicate(timeout=PATIENCE)[0] and not f.said(0), f.said(0)

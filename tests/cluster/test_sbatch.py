@@ -148,8 +148,7 @@ def drained(c):
             refused(c, "train.yaml " + args, 3, *words)
     finally:
         c.sh("scontrol update nodename=node4 state=resume")
-        c.sh("scancel -u root")
-        c.await_empty()
+        c.cancel_all()
 
 
 def hidden(c):
@@ -174,16 +173,14 @@ def narrow(c):
                           ("-w node3 --exclusive", False)):
         p = c.sh(f"eddis-sbatch train.yaml --parsable --hold {args}")
         assert p.returncode == 0 and ("one core, or one processor, of each node" in p.stderr) == is_told, (args, p)
-    c.sh("scancel -u root")
-    c.await_empty()
+    c.cancel_all()
 
 
 def drained_followed(c):
     """eddis-run --slurm waits for the node, and goes on when it is back."""
     c.write("train.yaml", "command: hostname\nslurm:\n  nodes: 4\n")
     drain(c)
-    with c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec {BUILD}/cmd/eddis-run --slurm train.yaml"],
-                     stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as p:
+    with c.begin("eddis-run --slurm train.yaml", stderr=subprocess.STDOUT) as p:
         lines = [p.stdout.readline() for _ in range(2)]
         assert "is in Slurm's queue" in lines[0], lines
         assert "waits: nodes that it needs are down, drained or reserved" in lines[1], lines
@@ -235,8 +232,7 @@ def answers(c):
     for args, narrow in (("", True), ("-c 2", False), ("--set slurm.cpus=all", False)):
         p = c.sh(f"eddis-sbatch train.yaml -H --parsable --set slurm.gres=gpu:2 {args}")
         assert p.returncode == 0 and ("Slurm gives the job one core, or one processor, of each node" in p.stderr) == narrow, (args, p)
-    c.sh("scancel -u root")
-    c.await_empty()
+    c.cancel_all()
 
 
 def variables(c):
@@ -273,8 +269,7 @@ def variables(c):
 
 def summary_of(c, job):
     """Of a job that has completed; its folder is on the host of its script."""
-    c.await_state(job, "COMPLETED", "FAILED")
-    out = c.read(f"slurm-{job}.out")
+    out = c.await_end(job)
     assert c.job_field(job, "JobState") == "COMPLETED" and "done in" in out, out
     jobs = c.path(c.job_field(job, "BatchHost"), "~/.local/state/eddis/jobs")
     newest = max((os.path.join(jobs, name) for name in os.listdir(jobs)), key=os.path.getmtime)
@@ -332,14 +327,12 @@ def code(c):
     c.write("seven.yaml", "command: [sh, -c, exit 7]\n")
     p = c.sh("eddis-sbatch seven.yaml --wait")
     assert p.returncode == 7, p
-    with c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec " + BUILD + "/cmd/eddis-sbatch seven.yaml --wait --hold"],
-                     stdout=subprocess.PIPE, text=True) as p:
+    with c.begin("eddis-sbatch seven.yaml --wait --hold") as p:
         assert "queue" in p.stdout.readline()
         p.send_signal(signal.SIGINT)
     assert p.returncode == -signal.SIGINT, p
     wait_for("sbatch to go", lambda: not c.pids(LOGIN, "sbatch"))
-    c.sh("scancel -u root")
-    c.await_empty()
+    c.cancel_all()
 
 
 def late(c):
@@ -350,15 +343,10 @@ def late(c):
     for name, out in (("told", ""), ("untold", " >>numbers")):
         os.mkdir(f"{c.shared}/{name}")
         c.write(name + "/sbatch", f"#!/bin/sh\ncase $1 in --parsable) ;; *) exec {real} \"$@\";; esac\n"
-                                  f"{real} \"$@\"{out}; touch {name}/up; exec sleep 1000\n")
-        os.chmod(f"{c.shared}/{name}/sbatch", 0o755)
+                                  f"{real} \"$@\"{out}; touch {name}/up; exec sleep 1000\n", 0o755)
 
-    def begin(name):
-        env = {"PATH": f"{HOME}/shared/{name}:{BUILD}/cmd:" + os.environ["PATH"]}
-        return c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec eddis-run --slurm train.yaml"], env=env,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    told, untold = (begin(name) for name in ("told", "untold"))
+    told, untold = (c.begin("eddis-run --slurm train.yaml", c.environ(f"{HOME}/shared/{name}:"))
+                    for name in ("told", "untold"))
     for name in ("told", "untold"):
         wait_for(f"sbatch of {name}", lambda: os.path.exists(f"{c.shared}/{name}/up"))
     for p in (told, untold):
@@ -368,8 +356,7 @@ def late(c):
     out, err = untold.communicate(timeout=PATIENCE)
     assert untold.returncode == 3 and "squeue --me --name=slow" in err, (untold.returncode, out, err)
     assert c.queue() == [c.read("numbers").strip()], (c.queue(), c.read("numbers"))
-    c.sh("scancel -u root")
-    c.await_empty()
+    c.cancel_all()
 
 
 def saves(c):

@@ -5,7 +5,6 @@ while, longer than agents and keepers hold their leases.
 The folder is the driver's and, on this one machine, the agent's and the ranks' too.
 """
 
-import json
 import os
 import signal
 import sys
@@ -53,9 +52,9 @@ def goes_on():
         assert "has not answered" in j.err and "answers again" in j.err, j.err
         assert [e["n"] for e in j.events()] == list(range(1, len(j.events()) + 1)), j.events()
         assert j.summary()["generations"] == 1 and "well" in j.log(0)
-        rows = [json.loads(line) for line in j.file("metrics.jsonl").splitlines()]
+        rows = j.metrics()
         assert rows and all(rows), rows
-        assert not os.path.exists(os.path.join(j.dir, "driver.json"))
+        assert not os.path.exists(j.path("driver.json"))
 
 
 def interrupted():

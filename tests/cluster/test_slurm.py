@@ -11,16 +11,16 @@ import subprocess
 import sys
 import time
 
-from cases import run, skip_all
-from lab import HOME, LOGIN, Cluster, comm, command_line, hosts
+from cases import run
+from job import Job
+from lab import HOME, LOGIN
 from node import PATIENCE, wait_for
-from slurmlab import Slurm, check_programs
+from slurm_cluster import SlurmCluster, skip_without_slurm
 
 BUILD = os.path.realpath(sys.argv[1])
 RUN = os.path.join(BUILD, "cmd/eddis-run")
 TRAIN = os.path.join(BUILD, "cmd/eddis-train")
 LEASE = 3
-OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "eddis-rank", "eddis-train", "srun", "mpirun", "orted", "tell")
 DATA = "0,1,2\n1,2,1\n" * 200
 
 # What a rank knows of where it is, one line each.
@@ -30,25 +30,21 @@ cuda=$CUDA_VISIBLE_DEVICES mine=$MINE" >>$1
 """
 
 
+TOLD = [HOME + "/shared/tell", HOME + "/shared/told"]
+
+
 def there(*words):
     """The words that run these in the folder that all hosts share."""
     return ["/bin/sh", "-c", 'cd ~/shared && exec "$@"', "sh", *words]
 
 
-class Site(Cluster):
+class Site(SlurmCluster):
+    OURS = SlurmCluster.OURS + ("tell",)
+
     def __enter__(self):
         super().__enter__()
-        try:
-            self.slurm = Slurm(self.lab, gres={"node2": "gpu:2"})
-            self.slurm.up()
-        except BaseException:
-            self.lab.down()
-            raise
-        with open(self.shared + "/tell", "w") as f:
-            f.write(TELL)
-        os.chmod(self.shared + "/tell", 0o755)
-        with open(self.shared + "/data.csv", "w") as f:
-            f.write(DATA)
+        self.write("tell", TELL, 0o755)
+        self.write("data.csv", DATA)
         return self
 
     def eddis(self, *words):
@@ -61,30 +57,14 @@ class Site(Cluster):
     def told(self):
         """What the ranks of the last job have told, {rank: {what: value}}, with their nodes."""
         found = {}
-        with open(self.shared + "/told") as f:
-            for line in f:
-                rank, node, *words = line.split()
-                found[int(rank)] = {"node": node, **dict(word.split("=", 1) for word in words)}
+        for line in self.read("told").splitlines():
+            rank, node, *words = line.split()
+            found[int(rank)] = {"node": node, **dict(word.split("=", 1) for word in words)}
         os.remove(self.shared + "/told")
         return found
 
     def salloc(self, asked, words, **more):
         return self.run(LOGIN, there("salloc", "--quiet", *asked, *words), **more)
-
-    def ours(self):
-        return [(h, p, command_line(p)) for h in self.hosts for p in self.lab.processes(h)
-                if comm(p) in [name[:15] for name in OURS]]
-
-    def left(self, only=None):
-        """Processes and folders of jobs; Slurm's own daemons stay."""
-        found = [f"{h}: {line}" for h, _, line in self.ours()]
-        for h in self.hosts:
-            for top in ("/tmp", "/dev/shm"):
-                found += [f"{h}: {top}/{name}" for name in os.listdir(self.path(h, top)) if name.startswith("eddis-")]
-        return found
-
-    def steps(self):
-        return self.slurm.ask("squeue", "-s", "-h", "-o", "%i").split()
 
     def check_nothing_left(self, seconds=PATIENCE, only=None):
         super().check_nothing_left(seconds)
@@ -92,7 +72,7 @@ class Site(Cluster):
         self.slurm.await_idle()
 
 
-class Training:
+class Training(Job):
     """eddis-run in an allocation of salloc's, which trains until it is ended."""
 
     def __init__(self, c, asked=("-N4",), every="0", resume=None):
@@ -118,13 +98,6 @@ class Training:
         self.process.terminate()
         self.process.communicate()
 
-    def events(self):
-        try:
-            with open(self.dir + "/events.jsonl") as f:
-                return [json.loads(line) for line in f if line.endswith("\n")]
-        except FileNotFoundError:
-            return []
-
     def status(self):
         p = self.c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-status"), self.place + "/", "--once", "--json"])
         return json.loads(p.stdout) if p.returncode == 0 else {}
@@ -146,7 +119,7 @@ class Training:
 
 def interactive(c):
     """From salloc's shell on all nodes; the ranks are no tasks of the agents' step."""
-    words, place = c.eddis("--", HOME + "/shared/tell", HOME + "/shared/told")
+    words, place = c.eddis("--", *TOLD)
     p = c.salloc(["-N4"], words)
     assert p.returncode == 0, p
     told = c.told()
@@ -159,13 +132,11 @@ def interactive(c):
 
 def batch(c):
     """In a batch script, on its first node, with variables for srun that eddis does not follow."""
-    words, _ = c.eddis("-H", "node4,node1,node3", "--", HOME + "/shared/tell", HOME + "/shared/told")
-    with open(c.shared + "/job.sh", "w") as f:
-        f.write("#!/bin/sh\nexport SLURM_EXACT=1 SLURM_DISTRIBUTION=arbitrary SLURM_LABELIO=0 SLURM_STDINMODE=none "
-                f"SLURM_NTASKS=9 SLURM_HINT=nomultithread\nexec {' '.join(words)}\n")
+    words, _ = c.eddis("-H", "node4,node1,node3", "--", *TOLD)
+    c.write("job.sh", "#!/bin/sh\nexport SLURM_EXACT=1 SLURM_DISTRIBUTION=arbitrary SLURM_LABELIO=0 SLURM_STDINMODE=none "
+                      f"SLURM_NTASKS=9 SLURM_HINT=nomultithread\nexec {' '.join(words)}\n")
     p = c.run(LOGIN, there("sbatch", "-N4", "-c2", "--ntasks-per-node=2", "--wait", "-o", "out", "job.sh"))
-    with open(c.shared + "/out") as f:
-        assert p.returncode == 0, (p, f.read())
+    assert p.returncode == 0, (p, c.read("out"))
     told = c.told()
     assert [told[r]["node"] for r in range(3)] == ["node4", "node1", "node3"] and len(told) == 3, told
     c.check_nothing_left()
@@ -173,7 +144,7 @@ def batch(c):
 
 def groups(c):
     """A heterogeneous job: a step each group.  Each node has the devices that Slurm gives it there."""
-    words, _ = c.eddis("-x", "MINE=1", "--", HOME + "/shared/tell", HOME + "/shared/told")
+    words, _ = c.eddis("-x", "MINE=1", "--", *TOLD)
     p = c.salloc(["-N1", "-w", "node1", ":", "-N2", "-w", "node2,node3", ":", "-N1", "-w", "node4"],
                  ["env", "CUDA_VISIBLE_DEVICES=7", *words])
     assert p.returncode == 0, p
@@ -181,7 +152,7 @@ def groups(c):
     assert [told[r]["node"] for r in range(4)] == ["node1", "node2", "node3", "node4"], told
     assert all(t["cuda"] == "" and t["mine"] == "1" for t in told.values()), told
     c.check_nothing_left()
-    words, _ = c.eddis("--", HOME + "/shared/tell", HOME + "/shared/told")
+    words, _ = c.eddis("--", *TOLD)
     p = c.salloc(["-N1", "-w", "node1", ":", "-N1", "-w", "node2", "--gres=gpu:2"], words)
     assert p.returncode == 0, p
     told = c.told()
@@ -191,7 +162,7 @@ def groups(c):
 
 def step(c):
     """Inside a step its nodes are those of the job, and only its first task starts anything."""
-    words, _ = c.eddis("--", HOME + "/shared/tell", HOME + "/shared/told")
+    words, _ = c.eddis("--", *TOLD)
     p = c.salloc(["-N3"], ["srun", "--overlap", "-N2", "-n2", "--ntasks-per-node=1", *words])
     told = c.told()
     assert [told[r]["node"] for r in range(2)] == ["node1", "node2"] and len(told) == 2, told
@@ -201,10 +172,8 @@ def step(c):
 
 def outside(c):
     """Other nodes than the allocation's are refused in one sentence, wherever they are named."""
-    with open(c.shared + "/hosts", "w") as f:
-        f.write("node1\nnode9\n")
-    with open(c.shared + "/train.yaml", "w") as f:
-        f.write("command: 'true'\nnodes: [node2, login]\n")
+    c.write("hosts", "node1\nnode9\n")
+    c.write("train.yaml", "command: 'true'\nnodes: [node2, login]\n")
     for words, sentence in ((["-H", "node1,node3", "--", "true"], '-H: node "node3"'),
                             (["--hostfile", "hosts", "--", "true"], '--hostfile: node "node9"'),
                             (["train.yaml"], 'train.yaml:2: node "login"')):
@@ -219,8 +188,7 @@ def outside(c):
 
 def no_eddis(c):
     """What cannot be started is said, and nothing stays."""
-    with open(c.shared + "/train.yaml", "w") as f:
-        f.write("command: 'true'\nnodes: [node1, {host: node2, eddis: /nowhere}]\n")
+    c.write("train.yaml", "command: 'true'\nnodes: [node1, {host: node2, eddis: /nowhere}]\n")
     eddis, _ = c.eddis("train.yaml")
     p = c.salloc(["-N2"], eddis)
     assert p.returncode == 3 and "no eddis at '/nowhere' on node2" in p.stderr, p
@@ -249,7 +217,7 @@ def group_killed(c):
     """The step lives on, and the job with it; at its end the step ends, too."""
     with Training(c) as t:
         os.killpg(srun_of(t), signal.SIGKILL)
-        wait_for("the driver to see it", lambda: [e for e in t.events() if e["type"] == "session_ended"])
+        wait_for("the driver to see it", lambda: t.events("session_ended"))
         assert not t.pids("srun") and t.trains(1)
         assert t.end() == 130, (t.out, t.err)
     c.check_nothing_left()
@@ -321,11 +289,11 @@ def stranger(c):
 def revoked(c):
     """An allocation that somebody has cancelled is gone with its nodes: they are not started again and again."""
     with Training(c, ["-N2"]) as t:
-        job = max(map(int, c.slurm.ask("squeue", "-h", "-o", "%A").split()))
+        job = max(map(int, c.queue()))
         c.slurm.ask("scancel", str(job))
         said = "".join(t.process.communicate(timeout=PATIENCE))
         assert said.count(f"Slurm's job {job} has ended") <= 1, said
-        again = [e for e in t.events() if e["type"] == "start_failed"]
+        again = t.events("start_failed")
         assert len(again) <= 2, again
     wait_for("all processes to end", lambda: not c.ours() and not c.steps())
     c.run(LOGIN, [RUN, "--cleanup", t.place + "/"])  # for Slurm gives agents a moment only
@@ -335,9 +303,6 @@ def revoked(c):
 CASES = [interactive, batch, groups, step, outside, no_eddis, srun_killed, group_killed, driver_killed, node_again, resumed,
          stranger, revoked]
 
-try:
-    check_programs()
-except hosts.LabError as e:
-    skip_all(e)
-with Site(4, build=BUILD) as c:
+skip_without_slurm()
+with Site(4, build=BUILD, slurm={"gres": {"node2": "gpu:2"}}) as c:
     run(CASES, sys.argv[3:], c)

@@ -13,7 +13,6 @@ import os
 import pty
 import select
 import signal
-import subprocess
 import sys
 
 import cases
@@ -27,21 +26,14 @@ LONG = "name: long\ntimeouts: {lease: 5s}\ncommand: [sh, -c, 'echo words; touch 
 
 
 @contextlib.contextmanager
-def on_login(c, command, env=None, **more):
+def on_login(c, command, env=None):
     """A program that runs in ~/shared of the login host, and ends at exit."""
-    env = {"PATH": BUILD + "/cmd:" + os.environ["PATH"], **(env or {})}
-    more = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
-    p = c.lab.popen(LOGIN, ["/bin/sh", "-c", "cd ~/shared && exec " + command], env=env, **more)
+    p = c.begin(command, c.environ(**(env or {})))
     try:
         yield p
     finally:
         p.kill()
         p.communicate()
-
-
-def end_all(c):
-    c.sh("scancel -u root")
-    c.await_empty()
 
 
 @contextlib.contextmanager
@@ -55,7 +47,7 @@ def running(c, args="train.yaml", env=None, text=LONG):
     try:
         yield p.stdout.strip()
     finally:
-        end_all(c)
+        c.cancel_all()
 
 
 def anew(c):
@@ -148,9 +140,8 @@ class Terminal:
 
     def __init__(self, c, args):
         self.own, theirs = pty.openpty()
-        env = {"PATH": BUILD + "/cmd:" + os.environ["PATH"], "TERM": "xterm"}
-        self.process = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec eddis-status {args}"], env=env, stdin=theirs,
-                                   stdout=theirs, stderr=theirs, start_new_session=True)
+        self.process = c.begin(f"eddis-status {args}", c.environ(TERM="xterm"), stdin=theirs, stdout=theirs, stderr=theirs,
+                               start_new_session=True)
         os.close(theirs)
         self.text = ""
 
@@ -233,7 +224,7 @@ def cleanup(c):
     p = c.sh(f"eddis-run --cleanup {job}")
     assert p.returncode == 0 and "node1: " in p.stdout and "node2: " in p.stdout and not p.stderr, p
     assert json.loads(c.sh(f"eddis-status --json {job}").stdout)["state"] == "lost"
-    end_all(c)
+    c.cancel_all()
 
 
 def killed(c):
@@ -247,8 +238,7 @@ def killed(c):
         p = c.sh(f"eddis-run --stop {job}", env=SHARED)
         assert p.returncode == 1 and "its eddis-run has exited" in p.stdout, p
         os.makedirs(c.shared + "/closed", exist_ok=True)
-        c.write("closed/ssh", "#!/bin/sh\necho Permission denied >&2; exit 255\n")
-        os.chmod(c.shared + "/closed/ssh", 0o755)
+        c.write("closed/ssh", "#!/bin/sh\necho Permission denied >&2; exit 255\n", 0o755)
         p = c.sh(f"PATH={c.shared}/closed:$PATH eddis-run --cleanup {job}", env=SHARED)
         assert p.returncode == 1 and "node1: " in p.stderr and "Slurm ended the processes" in p.stderr, p
         p = c.sh(f"eddis-run --cleanup {job}", env=SHARED)  # by ssh, which the lab allows
@@ -299,7 +289,7 @@ def another_user(c):
     p = c.run(LOGIN, f"{programs} && {nobody} PATH=/tmp/some {BUILD}/cmd/eddis-run --stop {job}")
     check(p, 2, "scancel")  # that was not asked has refused nothing
     assert "only that user can cancel it" not in p.stderr and c.queue() == [job], (p, c.queue())
-    end_all(c)
+    c.cancel_all()
 
 
 def arrays(c):
@@ -364,7 +354,7 @@ def elsewhere(c):
     c.await_state(job, "RUNNING")
     check(c.sh(f"eddis-status {job}"), 2, f"job {job} runs, but no eddis-run", "node1")
     check(c.sh(f"eddis-run --stop {job}"), 2, f"job {job} runs, but no eddis-run", "node1")
-    end_all(c)
+    c.cancel_all()
 
 
 def launches(c):
@@ -406,8 +396,7 @@ class Hanging:
     def __init__(self, c):
         os.mkdir(c.shared + "/slow")
         c.write("slow/srun", f"#!/bin/sh\necho srun: Job step creation temporarily disabled >&2\n"
-                             f"echo asked >>{c.shared}/asked\nexec sleep 1000\n")
-        os.chmod(c.shared + "/slow/srun", 0o755)
+                             f"echo asked >>{c.shared}/asked\nexec sleep 1000\n", 0o755)
         self.c = c
         self.job, self.process = self.begin("eddis-status", 1)
 
@@ -415,12 +404,10 @@ class Hanging:
         """The job, which ends, and the program that is on its way there."""
         job = self.c.sh("sbatch --parsable --wrap 'exec sleep 1000'").stdout.strip()
         self.c.await_state(job, "RUNNING")
-        env = {"PATH": f"{self.c.shared}/slow:{BUILD}/cmd:" + os.environ["PATH"]}
-        p = self.c.lab.popen(LOGIN, ["/bin/sh", "-c", f"exec {program} {job}"], env=env, stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        p = self.c.begin(f"{program} {job}", self.c.environ(self.c.shared + "/slow:"))
         wait_for("srun to be run", lambda: os.path.exists(self.c.shared + "/asked") and
                  self.c.read("asked").count("asked") == nth)
-        end_all(self.c)
+        self.c.cancel_all()
         return job, p
 
     def __enter__(self):

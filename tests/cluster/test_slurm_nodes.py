@@ -22,7 +22,7 @@ from slurm_cluster import SlurmCluster, skip_without_slurm
 BUILD = os.path.realpath(sys.argv[1])
 NOBODY = 65534
 AS_NOBODY = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-OURS = ("eddis-rank", "eddis-agent", "eddis-keeper", "eddis-run", "srun")  # each would clean up after those behind it
+GUARDS = ("eddis-rank", "eddis-agent", "eddis-keeper", "eddis-run", "srun")  # each would clean up after those behind it
 DATA = "0,1,2\n1,2,1\n" * 200
 TIMES = "timeouts: {lease: 5s, node_lost: 10s, checkpoint: 20s}\n"
 TRAIN = """\
@@ -70,8 +70,8 @@ class Site(SlurmCluster):
 
     def go(self, name, job):
         self.write(f"go-{name}", "")
-        self.await_state(job, "COMPLETED", "FAILED")
-        assert self.job_field(job, "JobState") == "COMPLETED", self.read(f"slurm-{job}.out")
+        out = self.await_end(job)
+        assert self.job_field(job, "JobState") == "COMPLETED", out
 
     def exists(self, name):
         return os.path.exists(f"{self.shared}/{name}")
@@ -86,22 +86,13 @@ class Site(SlurmCluster):
 
     # ---- what is where ----
 
-    def of_job(self, job):
+    def guards_of(self, job):
         """[(host, pid)] of the programs that start, watch and end a job's ranks."""
-        found = []
-        for host in self.nodes:
-            for pid in (pid for name in OURS for pid in self.pids(host, name)):
-                try:
-                    with open(f"/proc/{pid}/environ", "rb") as f:
-                        if b"SLURM_JOB_ID=%d" % int(job) in f.read().split(b"\0"):
-                            found.append((host, pid))
-                except OSError:
-                    pass
-        return found
+        return self.of_job(job, GUARDS)
 
     def marks(self, job):
         """Of the job's agents, {host: mark}."""
-        lines = [(host, command_line(pid)) for host, pid in self.of_job(job)]
+        lines = [(host, command_line(pid)) for host, pid in self.guards_of(job)]
         return {host: re.search(r"--mark ([0-9a-f]{32})", line)[1] for host, line in lines if "--mark " in line}
 
     def folders(self, marks):
@@ -125,26 +116,18 @@ class Site(SlurmCluster):
     def kill_all(self, job):
         """All that would clean up in one moment: none acts upon another's end."""
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for _, pid in self.of_job(job):
+            for _, pid in self.guards_of(job):
                 os.kill(pid, number)
         wait_for(f"job {job} to leave the queue", lambda: job not in self.queue())
-        wait_for(f"processes of job {job} to end", lambda: not self.of_job(job))
+        wait_for(f"processes of job {job} to end", lambda: not self.guards_of(job))
 
     def check_clean(self):
         """No process and no folder of any job."""
         self.await_empty()
         self.slurm.await_idle([n for n in self.nodes if n not in self.lost])
-        wait_for("all to be gone", lambda: not self.remains())
+        wait_for("all to be gone", lambda: not self.left())
 
     lost = ()
-
-    def remains(self):
-        found = [f"{h}: {command_line(p)}" for h in self.nodes for n in OURS + ("mpirun", "orted")
-                 for p in self.pids(h, n)]
-        for host in self.nodes:
-            for top in ("/tmp", "/dev/shm"):
-                found += [f"{host}: {top}/{name}" for name in os.listdir(self.path(host, top)) if name.startswith("eddis-")]
-        return found
 
 
 def need_nobody(c):
@@ -299,12 +282,9 @@ def try_secrets(c, door, secrets):
 def stranger(c):
     """Another user of a node, while the agents of a job of several nodes join: whatever he can read there is no secret, each try is
     refused after a second and counted, and the start goes on."""
-    slow = c.shared + "/slow/libexec/eddis"
-    os.makedirs(slow)
-    with open(slow + "/eddis-keeper", "w") as f:
-        f.write(f"#!/bin/sh\ntouch ~/shared/slow/here\nuntil test -e ~/shared/slow/go; do sleep 0.1; done\n"
-                f"exec {BUILD}/cmd/libexec/eddis-keeper \"$@\"\n")
-    os.chmod(slow + "/eddis-keeper", 0o755)
+    os.makedirs(c.shared + "/slow/libexec/eddis")
+    c.write("slow/libexec/eddis/eddis-keeper", "#!/bin/sh\ntouch ~/shared/slow/here\nuntil test -e ~/shared/slow/go; do "
+            f"sleep 0.1; done\nexec {BUILD}/cmd/libexec/eddis-keeper \"$@\"\n", 0o755)
     c.define("slow", TRAIN + f"nodes: [node1, {{host: node2, eddis: {HOME}/shared/slow}}]\n", EPOCHS=30)
     c.write("slow.sh", "#!/bin/sh\nexec eddis-run slow.yaml\n")
     job = c.submit("slow", "-N2 -w node1,node2 slow.sh", "sbatch")
@@ -321,8 +301,7 @@ def stranger(c):
     assert len(answers) == len(secrets), answers
     assert all(code == "401" and seconds >= 1 for code, seconds in answers), answers
     c.write("slow/go", "")
-    c.await_state(job, "COMPLETED", "FAILED")
-    out = c.read(f"slurm-{job}.out")
+    out = c.await_end(job)
     assert c.job_field(job, "JobState") == "COMPLETED" and "done in" in out, out
     address = c.lab.state()["hosts"]["node1"]["addresses"][0]
     assert summary_of(c, "slow")["refused"] == f"{len(secrets)} refused requests from {address}"

@@ -10,17 +10,15 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 
 import cases
-from lab import HOME, LOGIN, comm, hosts
+from lab import HOME, hosts
 from node import PATIENCE, wait_for
 from slurm_cluster import SlurmCluster, skip_without_slurm
 from slurmlab import PROCTRACKS
 
 BUILD = os.path.realpath(sys.argv[1])
-OURS = ("eddis-run", "eddis-keeper", "eddis-agent", "eddis-rank", "eddis-train", "srun", "mpirun", "orted")
 KILL_WAIT = 2 * PATIENCE  # who is to be gone before is gone by itself
 LEASE = 60  # a busy machine has kept a driver from moving for 10 s
 DATA = "0,1,2\n1,2,1\n" * 200
@@ -85,40 +83,21 @@ class Site(SlurmCluster):
         assert p.returncode == 0, p
         self.job[name] = p.stdout.strip()
 
-    def steps(self, name):
-        """Of the whole checkpoints."""
+    def saved(self, name):
+        """Steps of the whole checkpoints."""
         found = []
         for _, folders, _ in os.walk(f"{self.shared}/{name}.saved"):
             found += [int(one[5:]) for one in folders if re.fullmatch(r"step-\d+", one)]
         return sorted(found)
 
     def await_training(self, name):
-        wait_for(f"a checkpoint of {name}", lambda: self.steps(name))
+        wait_for(f"a checkpoint of {name}", lambda: self.saved(name))
 
     def await_gone(self, name):
         wait_for(f"the end of {name}", lambda: self.job[name] not in self.queue())
 
     def summary(self, name):
         return json.loads(self.read(name + "/summary.json"))
-
-    def pids_of(self, name, program):
-        """On all nodes, of processes of the job that have this name."""
-        def is_of(pid):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as f:
-                    return f"SLURM_JOB_ID={self.job[name]}".encode() in f.read().split(b"\0")
-            except OSError:
-                return False
-        return [p for h in self.nodes for p in self.pids(h, program) if is_of(p)]
-
-    def left(self, only=None):
-        """Processes and folders of jobs; Slurm's own daemons stay."""
-        found = [f"{h}: {comm(p)}" for h in self.hosts for p in self.lab.processes(h)
-                 if comm(p) in [name[:15] for name in OURS]]
-        for h in self.hosts:
-            for top in ("/tmp", "/dev/shm"):
-                found += [f"{h}: {top}/{name}" for name in os.listdir(self.path(h, top)) if name.startswith("eddis-")]
-        return found
 
 
 def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75, limit=False):
@@ -130,7 +109,7 @@ def check_saved(c, name, signals="SIGTERM", where="( on node[12])?", code=75, li
     told = re.fullmatch(rf"stopped by {by} at step (\d+); newest checkpoint: step (\d+); continue with .*",
                         s["message"])
     assert told and told.groups()[-2] == told.groups()[-1], (name, s["message"], c.read(name + ".out"))
-    assert c.steps(name)[-1] == int(told.groups()[-1]), (name, c.steps(name), s["message"])
+    assert c.saved(name)[-1] == int(told.groups()[-1]), (name, c.saved(name), s["message"])
     assert (s["reason"], s["exit_code"]) == ("preempted", code), (name, s)
 
 
@@ -164,7 +143,7 @@ def all_warned(c):
 
 def rank_killed(c):
     """From anybody else the same signal ends a worker at once."""
-    rank = c.pids_of("rank_killed", "eddis-train")[0]
+    _, rank = c.of_job(c.job["rank_killed"], ["eddis-train"])[0]
     os.kill(rank, signal.SIGTERM)
     c.await_gone("rank_killed")
     s = c.summary("rank_killed")
@@ -216,7 +195,7 @@ def put_back(c):
     assert f"job {job} is back in Slurm's queue" in c.read("put_back.out"), c.read("put_back.out")
     c.sh(f"scancel --batch --signal=USR1 {job}")
     c.await_gone("put_back")
-    newest = c.steps("put_back")[-1]
+    newest = c.saved("put_back")[-1]
     out = c.read("put_back.out")
     assert f"saved no checkpoint newer than step {newest}, so it is not requeued" in out, out
     assert (c.job_field(job, "Restarts"), c.job_field(job, "ExitCode")) == ("1", "75:0")
@@ -225,9 +204,7 @@ def put_back(c):
 def interactive(c):
     """eddis-run is in no step at all: its agents tell it."""
     words = run_of("interactive").replace("\\\n", "")
-    p = c.lab.popen(LOGIN, ["/bin/sh", "-c", f"cd ~/shared && exec salloc -N2 {words} >interactive.out 2>&1"], cwd="/",
-                    env={"PATH": os.path.join(BUILD, "cmd") + ":" + os.environ["PATH"]}, stdin=subprocess.DEVNULL,
-                    start_new_session=True)
+    p = c.begin(f"salloc -N2 {words} >interactive.out 2>&1", cwd="/", start_new_session=True)
     c.await_training("interactive")
     c.job["interactive"] = re.search(r"Granted job allocation (\d+)", c.read("interactive.out"))[1]
     c.sh(f"scancel {c.job['interactive']}")
@@ -247,7 +224,7 @@ def unblocked(c):
 def nothing_left(c):
     wait_for("the queue to be empty", lambda: not c.queue())
     wait_for("nothing to be left", lambda: not c.left())
-    assert not c.slurm.ask("squeue", "-s", "-h", "-o", "%i").split()
+    assert not c.steps(), c.steps()
 
 
 CASES = [unblocked, interactive, cancelled, cancelled_script, warned, all_warned, rank_killed, script_killed, time_limit,

@@ -15,9 +15,10 @@ import sys
 import tempfile
 import time
 
-from cases import Skip, run, skip_all
-from job import Folders, Job, LEASE
-from node import PATIENCE, alive, marked, wait_for
+from cases import Skip, run, skip_all, table
+from files import write
+from job import Folders, Job, LEASE, tool
+from node import PATIENCE, alive, cgroup, marked, wait_for
 import sshd
 
 BUILD = sys.argv[1]
@@ -26,13 +27,10 @@ SLEEP = "echo up; sleep 1000"
 
 
 def job_file(nodes, command, more=""):
-    path = FOLDERS.path("work", "job.yaml")
-    with open(path, "w") as f:
-        f.write(f"command: [sh, -c, '{command}']\nnodes: [{', '.join(nodes)}]\n"
-                f"ssh: {{command: [ssh, -F, {SERVER.config}]}}\n"
-                f"checkpoint: {{every: 0}}\nprofile: {{emulate: [{{rate: 1, a_ms: 2, c_ms: 0.1}}]}}\n"
-                + more)
-    return path
+    return write(FOLDERS.path("work", "job.yaml"),
+                 f"command: [sh, -c, '{command}']\nnodes: [{', '.join(nodes)}]\n"
+                 f"ssh: {{command: [ssh, -F, {SERVER.config}]}}\n"
+                 f"checkpoint: {{every: 0}}\nprofile: {{emulate: [{{rate: 1, a_ms: 2, c_ms: 0.1}}]}}\n" + more)
 
 
 def job(nodes, command="true", *args, launch="60s", more="", **how):
@@ -40,33 +38,36 @@ def job(nodes, command="true", *args, launch="60s", more="", **how):
                                 job_file(nodes, command, more)], ranks=0, **how)
 
 
-def fails(nodes, *sentences, code=3, launch="60s", **how):
-    with job(nodes, launch=launch, **how) as j:
-        assert j.end() == code, (j.code, j.err, j.out)
+def fails(nodes, *sentences, **how):
+    with job(nodes, **how) as j:
+        assert j.end() == 3, (j.code, j.err, j.out)
         for s in sentences:
             assert s in j.err, (s, j.err)
         assert len([line for line in j.err.splitlines() if "eddis-run:" in line]) == 1, j.err
         j.check_nothing_left()  # a login shell may still be reading its files
-        if code == 3:
-            assert j.summary()["reason"] == "start", j.summary()
+        assert j.summary()["reason"] == "start", j.summary()
         return j
 
 
 # ---- it works ----
 
-def profile():
-    """Three agents register, measure and leave."""
-    with job(["fake1", "fake2", "fake3"], "true", "--profile") as j:
+def profile(names):
+    """Agents register, measure and leave."""
+    with job(names, "true", "--profile") as j:
         assert j.end() == 0, j.err
-        assert re.search(r"^nodes +3 ", j.out, re.M), j.out
+        assert re.search(rf"^nodes +{len(names)} ", j.out, re.M), j.out
         j.check_nothing_left()
+
+
+# The burst is more logins than the server takes at a time: they are tried again.
+PROFILED = {"profile": (["fake1", "fake2", "fake3"],), "burst": ([f"busy{i}" for i in range(1, 9)],)}
 
 
 def mixed():
     """What is this machine is forked; the others need a login."""
     with job(["localhost", "slow1"], launch="60s") as j:
         j.wait_event("registered")
-        assert [e["node"] for e in j.events() if e["type"] == "registered"] == ["localhost"]
+        assert [e["node"] for e in j.events("registered")] == ["localhost"]
         assert len(j.pids("ssh")) == 1 and len(j.pids("eddis-keeper")) == 1
         j.signal(signal.SIGINT)
         assert j.end() == 130, j.err
@@ -78,28 +79,19 @@ def runs():
     with job(["fake1"], "echo I am $RANK") as j:
         j.check(0, "ok")
         assert "I am 0" in j.log(0)
-        with open(os.path.join(j.dir, "nodes.jsonl")) as f:
-            lines = f.read().splitlines()
+        lines = j.file("nodes.jsonl").splitlines()
         assert len(lines) == 1 and '"host":"fake1"' in lines[0], lines
         assert "token" not in lines[0]
 
 
 # ---- it does not ----
 
-def wrong_host():
-    fails(["nohost1"], "nohost1: ssh: no such host", "check the name in nodes")
-
-
-def refused_key():
-    fails(["fake1", "badkey1"], "badkey1: ssh: permission denied", "ssh.identity")
-
-
-def refused_connection():
-    fails(["closed1"], "closed1: ssh: connection refused", "ssh.port")
-
-
-def unknown_key():
-    fails(["stranger1"], "stranger1: ssh: its host key is unknown", "log in there once by hand")
+FAIL = {"wrong_host": (["nohost1"], "nohost1: ssh: no such host", "check the name in nodes"),
+        "refused_key": (["fake1", "badkey1"], "badkey1: ssh: permission denied", "ssh.identity"),
+        "refused_connection": (["closed1"], "closed1: ssh: connection refused", "ssh.port"),
+        "unknown_key": (["stranger1"], "stranger1: ssh: its host key is unknown", "log in there once by hand"),
+        "missing_eddis": (['{host: fake1, eddis: "/no such/eddis"}'], "no eddis at '/no such/eddis' on fake1",
+                          "install eddis")}
 
 
 def mute_server():
@@ -109,9 +101,7 @@ def mute_server():
 
 def mute_names():
     """A name server that says nothing is asked for a while, and holds nobody up for ever."""
-    resolv = FOLDERS.path("work", "resolv.conf")
-    with open(resolv, "w") as f:
-        f.write("nameserver 127.77.0.53\n")
+    resolv = write(FOLDERS.path("work", "resolv.conf"), "nameserver 127.77.0.53\n")
     own = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', resolv)
     if subprocess.run([*own, "true"], capture_output=True).returncode:
         raise Skip("needs a mount namespace")
@@ -121,19 +111,12 @@ def mute_names():
         fails(["closed1"], "closed1: ssh: connection refused", "ssh.port", before=own)
 
 
-def missing_eddis():
-    fails(['{host: fake1, eddis: "/no such/eddis"}'], "no eddis at '/no such/eddis' on fake1",
-          "install eddis")
-
-
 def false_keeper(name, script):
     """A node entry whose eddis is this script."""
     prefix = FOLDERS.path("work", name)
     keeper = os.path.join(prefix, "libexec/eddis/eddis-keeper")
     os.makedirs(os.path.dirname(keeper), exist_ok=True)
-    with open(keeper, "w") as f:
-        f.write(f"#!/bin/sh\n{script}\n")
-    os.chmod(keeper, 0o755)
+    write(keeper, f"#!/bin/sh\n{script}\n", 0o755)
     return prefix
 
 
@@ -155,15 +138,6 @@ def hanging_login():
         waiting = r"agents 1/3 up; waiting for fake2 \(ssh: logging in\), fake3 \(ssh: logging in\)"
         assert re.search(waiting, j.out) and re.search(waiting, j.err), (j.out, j.err)
         wait_for("the logins to end", lambda: not any(c.startswith("cat") for c in marked(j.mark).values()))
-        j.check_nothing_left()
-
-
-def burst():
-    """More logins than the server takes at a time: they are tried again."""
-    names = [f"busy{i}" for i in range(1, 9)]
-    with job(names, "true", "--profile", launch="60s") as j:
-        assert j.end() == 0, j.err
-        assert re.search(r"^nodes +8 ", j.out, re.M), j.out
         j.check_nothing_left()
 
 
@@ -231,8 +205,7 @@ def ssh_killed_late():
         kill_ssh(j)
         j.wait_event("session_ended")
         time.sleep(LEASE * 1.5)
-        with open(go, "w"):
-            pass
+        write(go, "")
         j.check(0, "ok")
     os.unlink(go)
 
@@ -250,12 +223,7 @@ def driver_killed():
 def keeper_killed():
     with job(["fake1"], SLEEP, more="restarts: 0\n") as j:
         j.wait_log(0, "up")
-        for pid, line in marked(j.mark).items():
-            if "eddis-keeper" in line.split(" ")[0]:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        cgroup.kill([pid for pid, line in marked(j.mark).items() if "eddis-keeper" in line.split(" ")[0]])
         j.check(1, "node_lost", "fake1", "its supervisor was lost")
 
 
@@ -280,10 +248,7 @@ def kill_guards(j):
 # ---- what is left ----
 
 def run_cleanup(j, *args):
-    env = dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"),
-               XDG_RUNTIME_DIR=FOLDERS.path("runtime"))
-    return subprocess.run([f"{BUILD}/cmd/eddis-run", "--cleanup", j.dir, *args], env=env,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE)
+    return tool(BUILD, "eddis-run", "--cleanup", j.dir, *args, env=FOLDERS.environ(), stdin=subprocess.DEVNULL)
 
 
 def cleanup():
@@ -319,16 +284,15 @@ def cleanup_here():
 def cleanup_unreachable():
     with job(["fake1"]) as j:
         j.check(0, "ok")
-        with open(os.path.join(j.dir, "nodes.jsonl"), "a") as f:
+        with open(j.path("nodes.jsonl"), "a") as f:
             f.write(j.file("nodes.jsonl").splitlines()[0].replace("fake1", "closed1") + "\n")
         r = run_cleanup(j)
         assert r.returncode == 1 and r.stdout == "fake1: nothing was left\n", r
         assert r.stderr.startswith("eddis-run: closed1: ssh: connection refused"), r.stderr
 
 
-CASES = [profile, mixed, runs, wrong_host, refused_key, refused_connection, unknown_key, mute_server,
-         mute_names, missing_eddis, other_version, hanging_login, burst, hostile_names, no_terminal,
-         ssh_killed_early, ssh_killed_late, driver_killed, keeper_killed, cleanup,
+CASES = [table(profile, PROFILED), mixed, runs, table(fails, FAIL), mute_server, mute_names, other_version,
+         hanging_login, hostile_names, no_terminal, ssh_killed_early, ssh_killed_late, driver_killed, keeper_killed, cleanup,
          cleanup_here, cleanup_unreachable]
 
 if not sshd.have():

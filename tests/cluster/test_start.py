@@ -94,8 +94,7 @@ def cleanup_at_once(c):
         j.process.wait()
         c.lab.cut("node2")
         try:
-            with open(os.path.join(j.dir, "nodes.jsonl")) as f:
-                assert f.read().count('"host":"node2"') == 1
+            assert j.file("nodes.jsonl").count('"host":"node2"') == 1
             r = cleanup(c, j)
             assert r.returncode == 1 and "node2: ssh: no " in r.stderr, r
             assert r.stdout.count("node1: ") == 1 and r.stdout.count("node3: ") == 1, r

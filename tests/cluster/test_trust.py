@@ -7,14 +7,13 @@ import re
 import shutil
 import stat
 import struct
-import subprocess
 import sys
 import tempfile
 import zlib
 
 from cases import run
-from job import Folders, Job
-from node import PATIENCE
+from files import read, write
+from job import Folders, Job, tool
 
 BUILD, SOURCE = sys.argv[1:3]
 FOLDERS = Folders()
@@ -29,8 +28,7 @@ def training(*args, **environ):
 
 
 def refused(sentence, *args):
-    p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), *args], text=True, capture_output=True, timeout=PATIENCE,
-                       env=dict(os.environ, XDG_STATE_HOME=FOLDERS.path("state"), XDG_CACHE_HOME=FOLDERS.path("cache")))
+    p = tool(BUILD, "eddis-run", *args, env=FOLDERS.environ())
     assert p.returncode in (1, 2) and re.search(sentence, p.stderr), p
 
 
@@ -45,8 +43,7 @@ def open_to_all(folder):
 
 
 def newest(j):
-    folder = os.path.join(j.dir, "checkpoints")
-    return os.path.realpath(os.path.join(folder, sorted(n for n in os.listdir(folder) if n.startswith("step-"))[-1]))
+    return os.path.realpath(j.path("checkpoints", j.checkpoints()[-1]))
 
 
 def others():
@@ -61,10 +58,10 @@ def others():
         os.umask(before)
     assert not open_to_all(FOLDERS.root.name), open_to_all(FOLDERS.root.name)
     step = newest(j)
-    job_yaml, nodes = (os.path.join(j.dir, name) for name in ("job.yaml", "nodes.jsonl"))
+    job_yaml, nodes = (j.path(name) for name in ("job.yaml", "nodes.jsonl"))
     plain = ["--resume", step, "-n", "2", "--", "true"]
     for path, words in ((step, plain), (os.path.dirname(step), plain), (os.path.join(step, "rank-0000.parameters"), plain),
-                        (os.path.join(step, "MANIFEST"), plain), (job_yaml, ["--resume", os.path.join(j.dir, "checkpoints")]),
+                        (os.path.join(step, "MANIFEST"), plain), (job_yaml, ["--resume", j.path("checkpoints")]),
                         (nodes, ["--cleanup", j.dir + "/"])):
         mode = os.stat(path).st_mode & 0o777
         os.chmod(path, 0o777)
@@ -89,23 +86,17 @@ def cleaned_by_root():
     with tempfile.TemporaryDirectory() as top:
         job = os.path.join(top, "job-20260101-000000-abcd")
         os.mkdir(job)
-        login = os.path.join(job, "login")
-        with open(login, "w") as f:
-            f.write(f"#!/bin/sh\n{{ id -ru; id -rG; env; }} > {job}/seen\nexit 1\n")
+        login = write(os.path.join(job, "login"), f"#!/bin/sh\n{{ id -ru; id -rG; env; }} > {job}/seen\nexit 1\n")
         line = {"schema_version": 1, "job": os.path.basename(job), "host": "elsewhere", "mark": "5" * 32, "ssh": {"command": [login]}}
-        with open(os.path.join(job, "nodes.jsonl"), "w") as f:
-            f.write(json.dumps(line) + "\n")
-        with open(os.path.join(job, "job.yaml"), "w") as f:
-            f.write("command: [true]\n")
-        for path in (login, job, os.path.join(job, "nodes.jsonl"), os.path.join(job, "job.yaml"), top):
+        nodes = write(os.path.join(job, "nodes.jsonl"), json.dumps(line) + "\n")
+        job_yaml = write(os.path.join(job, "job.yaml"), "command: [true]\n")
+        for path in (login, job, nodes, job_yaml, top):
             os.chmod(path, 0o755)
             if path != top:
                 os.chown(path, STRANGER, STRANGER)
-        p = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--cleanup", job + "/"], text=True, capture_output=True,
-                           timeout=PATIENCE, env=dict(os.environ, SECRET_OF_ROOT="1"))
+        p = tool(BUILD, "eddis-run", "--cleanup", job + "/", env=dict(os.environ, SECRET_OF_ROOT="1"))
         assert p.returncode == 1 and "not trusted" not in p.stderr, p
-        with open(os.path.join(job, "seen")) as f:
-            seen = f.read().split("\n")
+        seen = read(os.path.join(job, "seen")).split("\n")
     assert seen[:2] == [str(STRANGER)] * 2 and not any("SECRET" in v for v in seen), seen
 
 
@@ -127,8 +118,7 @@ def variables():
               "json.dump(all, open('seen', 'w'))\n")
     with Job(BUILD, FOLDERS, ["--set", "binding=none", "--", "/usr/bin/python3", "-c", script], ranks=1, **seen) as j:
         j.check(0, "ok")
-    with open(FOLDERS.path("work", "seen")) as f:
-        found = json.load(f)
+    found = json.loads(read(FOLDERS.path("work", "seen")))
     assert sorted(found) == ["eddis-agent", "eddis-run", "worker"], sorted(found)
     kept = {"LD_LIBRARY_PATH", "LD_PRELOAD"}
     for name, value in seen.items():
@@ -144,18 +134,16 @@ def asked_for():
              ranks=1, https_proxy="http://127.0.0.1:1", No_Proxy="none") as j:
         j.check(0, "ok")
         assert "http://127.0.0.1:1 none" in j.log(0), j.log(0)
-        with open(os.path.join(j.dir, "job.yaml")) as f:
-            assert "No_Proxy" in f.read()
+        assert "No_Proxy" in j.file("job.yaml")
 
 
 def list_of_samples():
     """A list of the samples that are left whose length is none's is damage, not a shorter list."""
     with training("--set", "sync.mode=async", "--set", "sync.period=4") as j:
-        j.end()
-        assert j.code == 0, j.err
+        assert j.end() == 0, j.err
     step = newest(j)
     name = "rank-0000.eddis.samples"
-    manifest = open(os.path.join(step, "MANIFEST")).read().split("\n")
+    manifest = read(os.path.join(step, "MANIFEST")).split("\n")
     for n in (0, 3, 16, 20):
         damaged = FOLDERS.path("work", f"of-{n}", os.path.basename(step))
         shutil.copytree(step, damaged)
@@ -165,11 +153,9 @@ def list_of_samples():
         lines = ["%08x %d %s" % (zlib.crc32(data), len(data), name) if line.endswith(" " + name) else line
                  for line in manifest if not line.startswith("end ")]
         text = "\n".join(line for line in lines if line) + "\n"
-        with open(os.path.join(damaged, "MANIFEST"), "w") as f:
-            f.write(text + "end %08x\n" % zlib.crc32(text.encode()))
+        write(os.path.join(damaged, "MANIFEST"), text + "end %08x\n" % zlib.crc32(text.encode()))
         with training("--resume", damaged) as j:
-            j.end()
-            assert j.code == 1 and f"is damaged: its 'eddis.samples' of {n} bytes is not a list of samples" in j.err + j.log(0), (n, j.err)
+            assert j.end() == 1 and f"is damaged: its 'eddis.samples' of {n} bytes is not a list of samples" in j.err + j.log(0), (n, j.err)
 
 
 CASES = [others, cleaned_by_root, variables, asked_for, list_of_samples]

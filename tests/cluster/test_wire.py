@@ -35,16 +35,11 @@ def end(c, j, generation=1):
     assert j.end() == 0, (j.code, j.err, j.out)
     found = []
     for rank in range(RANKS):
-        with open(os.path.join(c.shared, f"job-{c.jobs - 1}", str(rank))) as f:
-            found.append(json.load(f))
+        found.append(json.loads(c.read(f"job-{c.jobs - 1}/{rank}")))
     assert all(f == found[0] for f in found), found
     assert found[0]["generation"] == generation, found[0]
     j.check_nothing_left()
     return found[0]
-
-
-def plan_of(j, generation=1):
-    return json.loads(j.file(f"plan-{generation}-1.json"))
 
 
 def bits_of(plan):
@@ -61,7 +56,7 @@ def first(c):
     """A job of bfloat16, once: its folder on the login host, its plan, and what it found."""
     if not hasattr(c, "first"):
         with train(c, "--set", "communication.wire=bfloat16") as j:
-            found, plan = end(c, j), plan_of(j)
+            found, plan = end(c, j), j.plan()
             assert plan["wire"] == "bfloat16" and plan["communication"]["version"] > 0, plan
             assert "bfloat16 between nodes" in j.out, j.out
             assert found["steps"] == STEPS and is_narrow(found), found
@@ -76,7 +71,7 @@ def replay(c):
     for _ in range(2):
         with train(c, "--plan", place) as j:
             found = end(c, j)
-            assert "replayed" in j.out and bits_of(plan_of(j)) == bits_of(plan), plan_of(j)
+            assert "replayed" in j.out and bits_of(j.plan()) == bits_of(plan), j.plan()
             assert is_narrow(found), found
             values.append(found["value"])
     assert values[0] == values[1], values
@@ -88,12 +83,9 @@ def replay(c):
 def other_way(c):
     """Workers of a node that share memory for their sums where they did not, or no longer."""
     _, plan, _ = first(c)
-    path = os.path.join(c.shared, "plan.json")
     plan = dict(plan, communication=dict(plan["communication"], shared=not plan["communication"]["shared"]))
-    with open(path, "w") as f:
-        json.dump(plan, f)
-    with train(c, "--plan", path) as j:
-        assert is_narrow(end(c, j)) and bits_of(plan_of(j)) == bits_of(plan), plan_of(j)
+    with train(c, "--plan", c.write("plan.json", json.dumps(plan))) as j:
+        assert is_narrow(end(c, j)) and bits_of(j.plan()) == bits_of(plan), j.plan()
 
 
 def killed(c):
@@ -101,7 +93,7 @@ def killed(c):
     with train(c, "--set", "communication.wire=bfloat16", dies=DIES) as j:
         found = end(c, j, generation=2)
         assert j.summary()["first_failure"]["rank"] == 1 and j.summary()["first_failure"]["signal"] == 9, j.summary()
-        assert plan_of(j, 1)["wire"] == plan_of(j, 2)["wire"] == "bfloat16", plan_of(j, 2)
+        assert j.plan()["wire"] == j.plan(generation=2)["wire"] == "bfloat16", j.plan(generation=2)
         assert STEPS - DIES < found["steps"] < STEPS and is_narrow(found), found
 
 
@@ -117,12 +109,11 @@ def sent(c):
 
 def carried_by(c, plan):
     """Bytes on all cables behind the start of the ranks, of a job with each wire: measuring the network takes as many again."""
-    path, carried = os.path.join(c.shared, "float32.json"), {}
+    carried = {}
     for wire in "bfloat16", "float32":
-        with open(path, "w") as f:
-            json.dump(dict(plan, wire=wire), f)
+        path = c.write("float32.json", json.dumps(dict(plan, wire=wire)))
         with train(c, "--plan", path, waits=True) as j:
-            wait_for("all ranks", lambda: {e["rank"] for e in j.events() if e["type"] == "rank_started"} == {*range(RANKS)})
+            wait_for("all ranks", lambda: {e["rank"] for e in j.events("rank_started")} == {*range(RANKS)})
             before = sent(c)
             open(os.path.join(c.shared, f"job-{c.jobs - 1}", "go"), "w").close()
             found = end(c, j)

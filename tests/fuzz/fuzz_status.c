@@ -13,6 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool taken;
+
+bool fuzz_taken(void)
+{
+    return taken;
+}
+
 static char *again(const char *text, size_t n)
 {
     struct strbuf b = { 0 };
@@ -37,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char *once = again((const char *)data, n), *twice;
 
+    taken = once != NULL;
     if (!once)
         return 0;
     twice = again(once, strlen(once));

@@ -13,6 +13,7 @@ import time
 
 import kernel
 from hosts import Lab, LabError, check_machine
+from traces import traces
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../cluster"))
 from cases import run, skip_all, skip_part  # noqa: E402
@@ -35,26 +36,6 @@ def sh(host, command, code=0):
     return verb("sh", host, command, code=code).strip()
 
 
-def traces():
-    """Return everything of this test's lab that is visible outside of its hosts: folders, mounts, control groups,
-    processes."""
-    with open("/proc/self/mountinfo") as f:
-        found = [line for line in f if "eddis-lab" in line]
-    for folder in "/run", "/sys/fs/cgroup":
-        for below, folders, _ in os.walk(folder):
-            found += [os.path.join(below, d) for d in folders if d == "eddis-lab-" + NAME]
-            if below.count("/") > 5:
-                folders.clear()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline") as f:
-                if "eddis-lab-" + NAME in f.read():
-                    found.append("process " + pid)
-        except OSError:
-            pass
-    return found
-
-
 class Up:
     """A lab that exists inside of a `with` block; checks that nothing is left of it afterwards."""
 
@@ -69,7 +50,7 @@ class Up:
     def __exit__(self, *ignored):
         if os.path.exists("/run/eddis-lab-" + NAME):
             verb("down")
-        assert not traces(), traces()
+        assert not traces(NAME), traces(NAME)
 
 
 def apart():
@@ -186,7 +167,7 @@ def mistakes():
     assert "1 to 200" in verb("up", "0", code=2)
     assert "percentage" in verb("up", "2", "--cpu", "fast", code=2)
     assert "'quick' is no rate, as 200mbit" in verb("up", "2", "--rate", "quick", code=2)
-    assert not traces(), traces()
+    assert not traces(NAME), traces(NAME)
     with Up("1"):
         assert "already" in verb("up", "2", code=2)
         assert "no host 'node7'" in verb("exec", "node7", "true", code=2)
@@ -209,9 +190,9 @@ def bereaved():
     p.kill()
     p.wait()
     end = time.monotonic() + PATIENCE
-    while traces() and time.monotonic() < end:
+    while traces(NAME) and time.monotonic() < end:
         time.sleep(0.1)
-    assert not traces(), traces()
+    assert not traces(NAME), traces(NAME)
 
 
 def in_new_network(look):

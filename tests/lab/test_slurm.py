@@ -11,6 +11,7 @@ import sys
 import kernel
 from hosts import LOGIN, Lab, LabError, check_machine
 from slurmlab import Slurm, can_cgroup, check_programs
+from traces import traces
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../cluster"))
 from cases import run, skip_all, skip_part  # noqa: E402
@@ -20,23 +21,9 @@ NAME = f"slurm-{os.getpid()}"
 PATIENCE = 180  # seconds
 
 
-def traces(name):
-    """Return everything of a lab that is visible outside of its hosts: folders, mounts, control groups, processes."""
-    found = [folder for folder in ["/run/eddis-lab-" + name] if os.path.exists(folder)]
-    with open("/proc/self/mountinfo") as f:
-        found += [line for line in f if "eddis-lab-" + name in line]
-    for below, folders, _ in os.walk("/sys/fs/cgroup"):
-        found += [os.path.join(below, d) for d in folders if d in ("eddis-lab-" + name, "slurm")]
-        if below.count("/") > 5:
-            folders.clear()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline") as f, open(f"/proc/{pid}/comm") as comm:
-                if "eddis-lab-" + name in f.read() + comm.read():
-                    found.append("process " + pid)
-        except OSError:
-            pass
-    return found
+def left(name):
+    """Return everything of a lab and its Slurm that is visible outside of its hosts."""
+    return traces(name, ["slurm"])
 
 
 class Up:
@@ -57,7 +44,7 @@ class Up:
 
     def __exit__(self, *ignored):
         self.lab.down()
-        assert not traces(self.lab.name), traces(self.lab.name)
+        assert not left(self.lab.name), left(self.lab.name)
 
     def sh(self, command, host=LOGIN, code=0):
         """Run a shell command in ~/shared on a host and check its exit status; return its output."""
@@ -168,7 +155,7 @@ def command():
     assert out.stdout == "node1\n", out
     holder.kill()
     holder.wait()
-    kernel.await_true("the lab to go", lambda: not traces(NAME), PATIENCE)
+    kernel.await_true("the lab to go", lambda: not left(NAME), PATIENCE)
 
 
 CASES = [runs, orphans, requeue, lost, beside, command]

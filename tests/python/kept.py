@@ -14,20 +14,18 @@ from typing import Any
 
 import torch
 
+import started
 import training
-from started import MINUTES, began, ended
+from started import MINUTES, PROGRAMS, began, ended
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/kept.py"
 DEVICES = ("{rate: 1.0, a_ms: 4, c_ms: 0.5}", "{rate: 0.8}", "{rate: 0.6}")
 
 
 def job(folder: pathlib.Path, *options: str, mode: str = "sync", workers: int = 3, **settings: Any) -> list[str]:
     """The command of one that writes down in this folder."""
     emulate = ", ".join(DEVICES[:workers])
-    told = {"batch.global": 12, "sync.mode": mode, "checkpoint.every": 8, "profile.emulate": f"[{emulate}]",
-            **{name.replace("__", "."): value for name, value in settings.items()}}
-    return ["eddis-run", *(word for name, value in told.items() for word in ("--set", f"{name}={value}")),
-            "--", "python3", PROGRAM, folder, *options]
+    told = {"batch__global": 12, "sync__mode": mode, "checkpoint__every": 8, **settings}
+    return started.job(PROGRAMS / "kept.py", folder, *options, devices=f"[{emulate}]", **told)
 
 
 def run(folder: pathlib.Path, *options: str, **settings: Any) -> tuple[int, str]:

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import torch
 
 import scripts
+import started
 import training
-from started import said
+from started import PROGRAMS, said
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/trained.py"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
 KINDS = {"plain": {**training.equality(), **scripts.SCRIPTS, **scripts.COMPILED}, "words": training.WORDS_CASES,
          "scripts": scripts.SCRIPTS, "compiled": scripts.COMPILED}
@@ -30,10 +28,8 @@ def made(kind, how):
 
 def job(folder, kind, *options, emulate=UNEQUAL, **settings):
     """What each rank wrote down."""
-    told = {"batch.global": 24, "batch.rebalance": "off", "profile.emulate": f"[{emulate}]",
-            **{name.replace("__", "."): value for name, value in settings.items()}}
-    said(folder, "eddis-run", *(word for name, value in told.items() for word in ("--set", f"{name}={value}")), "--",
-         "python3", PROGRAM, folder, kind, *options)
+    told = {"batch__global": 24, "batch__rebalance": "off", **settings}
+    said(folder, *started.job(PROGRAMS / "trained.py", folder, kind, *options, devices=f"[{emulate}]", **told))
     return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))]
 
 

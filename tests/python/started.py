@@ -7,10 +7,14 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("EDDIS_BUILD", ROOT / "build")).resolve()
+PROGRAMS = ROOT / "tests/python/programs"
 MINUTES = 10 * 60
+# What nearly every script begins with
+IMPORTS = "import torch\nfrom torch.utils import data\n\nimport eddis.torch as eddis\n\n"
 
 
 def environment(tmp_path: pathlib.Path) -> dict[str, str]:
@@ -19,6 +23,22 @@ def environment(tmp_path: pathlib.Path) -> dict[str, str]:
     path = os.pathsep.join([str(pathlib.Path(sys.executable).parent), str(BUILD / "cmd"), os.environ["PATH"]])
     return {**os.environ, **hidden, "PATH": path, "PYTHONPATH": str(ROOT / "python"),
             "XDG_CACHE_HOME": str(tmp_path / "cache"), "XDG_STATE_HOME": str(tmp_path / "state")}
+
+
+def script(folder: pathlib.Path, text: str) -> pathlib.Path:
+    """One of eddis.torch, of which this stands behind IMPORTS."""
+    path = folder / "script.py"
+    path.write_text(IMPORTS + text)
+    return path
+
+
+def job(*program: object, devices: str = "", options: Iterable[object] = (), **settings: object) -> list[object]:
+    """The command of a job of this Python program and its arguments, on emulated devices; settings: a__b=value."""
+    told = {name.replace("__", "."): value for name, value in settings.items()}
+    if devices:
+        told["profile.emulate"] = devices
+    return ["eddis-run", *options, *(word for name, value in told.items() for word in ("--set", f"{name}={value}")),
+            "--", "python3", *program]
 
 
 def said(tmp_path: pathlib.Path, *command: str) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import collections
-import pathlib
 import re
 import sys
 
@@ -13,9 +12,8 @@ import torch
 from torch import nn
 
 from rows import slow
-from started import ended, said
+from started import PROGRAMS, ended, job, said, script
 
-PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 sys.path.insert(0, str(PROGRAMS))
 
 EXACT = 1e-12
@@ -26,9 +24,9 @@ ROUNDED = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 0.05, torc
 
 
 def command(tmp_path, mode, devices, samples, epochs, *options, device="cpu", more=()):
-    return ["eddis-run", "--set", f"sync.mode={mode}", "--set", "batch.global=8", "--set", "batch.rebalance=off",
-            "--set", "batch.min=0", "--set", "restarts=0", "--set", f"profile.emulate={devices}", *options, "--",
-            "python3", PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2, device, *more]
+    return job(PROGRAMS / "normed.py", tmp_path, samples, epochs, 0 if mode == "sync" else 2, device, *more,
+               devices=devices, options=options, sync__mode=mode, batch__global=8, batch__rebalance="off", batch__min=0,
+               restarts=0)
 
 
 def trained(tmp_path, *arguments, **keywords):
@@ -174,11 +172,7 @@ def test_alone(tmp_path):
 @pytest.mark.slow
 def test_empty(tmp_path):
     """A worker whose input is empty, beside one that has some: gradients are those of the one's batch normalisation."""
-    script = tmp_path / "empty.py"
-    script.write_text("""import copy, torch
-from torch.utils import data
-
-import eddis.torch as eddis
+    program = script(tmp_path, """import copy
 
 torch.set_default_dtype(torch.float64)
 loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.arange(8.0)), batch_size=4))
@@ -197,7 +191,7 @@ for epoch in loader.epochs(1):
 worst = max(worst, (model[1].running_var - plain[1].running_var).abs().max().item())
 print(f"off {worst:.1e}")
 """)
-    output = said(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", script)
+    output = said(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", program)
     # mpirun may put one's line amidst the other's.
     told = [float(number) for number in re.findall(r"off (\d\.\de[-+]\d\d)", output)]
     assert len(told) == 2 and max(told) < EXACT, output
@@ -207,16 +201,11 @@ print(f"off {worst:.1e}")
 def test_one_sample(tmp_path):
     """What PyTorch's own cannot take is told with what helps, of each optimizer's model; what it can is taken, compiled
     too, and nothing of eddis is in a model that is copied or saved then, or called in a later step."""
-    script = tmp_path / "one.py"
-    script.write_text("""import copy
+    program = script(tmp_path, """import copy
 import io
 import sys
 
-import torch
 from torch.nn.modules import module
-from torch.utils import data
-
-import eddis.torch as eddis
 
 loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(5, 3, int(sys.argv[1]))), batch_size=4))
 one, other = (torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Conv1d(3, 1, 1)) for _ in "12")
@@ -237,7 +226,7 @@ for epoch in loader.epochs(12):  # torch.compile compiles eight times at most
     assert not module._global_forward_pre_hooks
 print("done")
 """)
-    code, output = ended(tmp_path, "python3", script, 1)
+    code, output = ended(tmp_path, "python3", program, 1)
     assert code == 1 and "an input of [1, 3, 1]: call eddis.torch.init(min_count=2)" in output, output
     for more in (), ("compiled",):
-        assert said(tmp_path, "python3", script, 2, *more).endswith("done\n")
+        assert said(tmp_path, "python3", program, 2, *more).endswith("done\n")

@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 
 from rows import slow
-from started import ended
+from started import PROGRAMS, ended, job
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/changed.py"
+PROGRAM = PROGRAMS / "changed.py"
 KIND = "' is of another type, size or device than at the first step: convert and move"
 BEGUN = "RuntimeError: a backward pass of this optimizer's parameters has begun and not ended"
 
 
 def run(tmp_path, what, mode="sync"):
-    settings = ["--set", "sync.period=2"] if mode != "sync" else []
+    settings = {"sync__period": 2} if mode != "sync" else {}
     devices = "{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 0.7}"
     if mode == "hybrid":
-        settings += ["--set", "sync.groups=[[0, 1], [2, 3]]"]
+        settings["sync__groups"] = "[[0, 1], [2, 3]]"
         devices += ", {rate: 1}, {rate: 0.7}"
-    return ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", f"sync.mode={mode}", "--set", "restarts=0",
-                 "--set", f"profile.emulate=[{devices}]", *settings, "--", "python3", PROGRAM, what)
+    return ended(tmp_path, *job(PROGRAM, what, devices=f"[{devices}]", batch__global=8, sync__mode=mode, restarts=0,
+                                **settings))
 
 
 @pytest.mark.parametrize("mode", ["hybrid", slow("async"), slow("sync")])
@@ -54,7 +52,6 @@ def test_begun(tmp_path):
 
 def test_view(tmp_path):
     """What one sample's gradient is added to has its memory; buckets leave at once."""
-    settings = [word for text in ("batch.global=2", "sync.mode=sync", "restarts=0", "communication.bucket_mb=0.001")
-                for word in ("--set", text)]
-    code, output = ended(tmp_path, "eddis-run", "-n", "2", *settings, "--", "python3", PROGRAM, "view")
+    code, output = ended(tmp_path, *job(PROGRAM, "view", options=["-n", "2"], batch__global=2, sync__mode="sync",
+                                        restarts=0, communication__bucket_mb=0.001))
     assert code == 0 and output.count("changed 0\n") and "changed" not in output.replace("changed 0\n", ""), output

@@ -14,13 +14,13 @@ import sys
 import pytest
 
 from rows import slow
-from started import BUILD, ROOT
+from started import BUILD, PROGRAMS, ROOT
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 from lab import Cluster, hosts  # noqa: E402
 from node import wait_for  # noqa: E402
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/ddp.py"
+PROGRAM = PROGRAMS / "ddp.py"
 STEPS = 300
 LEASE_S = 8  # a busy machine may keep a host from answering for some of it
 VICTIM = 2   # of 4 ranks, one a host

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import re
 
 import pytest
 
 from rows import slow
-from started import said
+from started import PROGRAMS, said
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/draws.py"
+PROGRAM = PROGRAMS / "draws.py"
 
 
 def drawn(tmp_path, workers, *options):

@@ -4,20 +4,19 @@
 from __future__ import annotations
 
 import json
-import pathlib
 
 import pytest
 from rows import slow
-from started import ended
+from started import PROGRAMS, ended, job
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/drifting.py"
-WORKERS = "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.5}, {rate: 0.2}]"
+PROGRAM = PROGRAMS / "drifting.py"
+WORKERS = "[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.5}, {rate: 0.2}]"
 
 
 def run(tmp_path, how, *more):
     """Its exit code, all that it said, and its summary."""
-    code, output = ended(tmp_path, "eddis-run", "--set", WORKERS, "--set", "batch.global=48", "--set", "sync.mode=sync",
-                         "--restarts", "0", *more, "--job-dir", tmp_path / "job", "--", "python3", PROGRAM, how)
+    options = ["--set", "sync.mode=sync", *more, "--job-dir", tmp_path / "job"]
+    code, output = ended(tmp_path, *job(PROGRAM, how, devices=WORKERS, options=options, batch__global=48, restarts=0))
     return code, output, json.loads((tmp_path / "job/summary.json").read_text())
 
 
@@ -98,9 +97,9 @@ for epoch in loader.epochs(1):
 """)
 
     def run(how, checks):
-        code, output = ended(tmp_path, "eddis-run", "-n", 2, "--set", "batch.global=16", "--set", "sync.mode=sync",
-                             "--set", "checkpoint.every=10", "--set", f"checks.models={checks}", "--restarts", 1,
-                             "--job-dir", tmp_path / how, "--", "python3", script, how)
+        code, output = ended(tmp_path, *job(script, how, options=["-n", 2, "--job-dir", tmp_path / how],
+                                            batch__global=16, sync__mode="sync", checkpoint__every=10,
+                                            checks__models=checks, restarts=1))
         with open(tmp_path / how / "logs/rank-0001.log") as f:
             return code, output, [line for line in f if line.startswith("draw 1 1")]
 

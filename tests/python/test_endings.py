@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import pathlib
 import signal
 
 import pytest
 
 import kept
 from rows import slow
-from started import ended, said
+from started import PROGRAMS, ended, job, said, script
 
 REFUSED = (
     "ValueError: the sampler RandomSampler would", "ValueError: the sampler RandomSampler would",
@@ -22,7 +21,7 @@ REFUSED = (
     "RuntimeError: parameter 'group0.2' is in no model of eddis.torch.State",
     "Error: eddis cannot be used in a child made by fork", "ValueError: the weights of all workers are 0",
     "RuntimeError: epoch 0 went by without a loop", "RuntimeError: the first step has begun", "done")
-PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+ALIKE = "[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]"
 
 
 @pytest.mark.parametrize("how, code, told", [
@@ -94,9 +93,8 @@ def test_left(tmp_path):
 def test_left_before(tmp_path):
     """Each epoch is left before a backward pass, and the next one begins with its batch; behind the last one the job is
     done."""
-    code, output = ended(tmp_path, "eddis-run", "-n", "2", "--set", "restarts=0", "--set", "batch.global=8", "--set",
-                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]", "--", "python3",
-                         PROGRAMS / "left.py")
+    code, output = ended(tmp_path, *job(PROGRAMS / "left.py", devices=ALIKE, options=["-n", "2"], restarts=0,
+                                        batch__global=8))
     assert code == 0 and "stopped by the program after step 8 of 20" in output, output
     assert "0,1 (2 ranks): epoch 3 has been" in output and "0,1 (2 ranks): model" in output, output
 
@@ -109,11 +107,6 @@ def test_refused(tmp_path):
 
 
 ALONE = """import sys
-
-import torch
-from torch.utils import data
-
-import eddis.torch as eddis
 
 p = torch.nn.Parameter(torch.zeros(1))
 loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(80, 1)), batch_size=4))
@@ -135,9 +128,6 @@ for epoch in loader.epochs(EPOCHS) if sys.argv[1] == "told" else range(EPOCHS):
     ("untold", 4, "has ended its steps with step 43, but rank 0 waits for it in the next step")])
 def test_left_alone(tmp_path, epochs, at, told):
     """One worker leaves an epoch early and goes on with the next, or the last one, and is named at once."""
-    script = tmp_path / "alone.py"
-    script.write_text(ALONE)
-    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "restarts=0", "--set",
-                         "timeouts.hang=1h", "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]",
-                         "--", "python3", script, epochs, str(at))
+    code, output = ended(tmp_path, *job(script(tmp_path, ALONE), epochs, at, devices=ALIKE, batch__global=8, restarts=0,
+                                        timeouts__hang="1h"))
     assert code == (1 if at == 1 else 124) and told in output, output

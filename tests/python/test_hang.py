@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from rows import slow
-from started import ended, environment
+from started import PROGRAMS, ended, environment
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/stuck.py"
+PROGRAM = PROGRAMS / "stuck.py"
 HANG_S = 6  # a busy machine may keep a program from computing for some of it
 
 # Rank 1 is in load(), the others wait in all_reduce().

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -15,9 +14,8 @@ from collections import Counter
 import pytest
 
 from rows import slow
-from started import MINUTES, ended, environment, said
+from started import MINUTES, PROGRAMS, ended, environment, job, said, script
 
-PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 BATCHES = PROGRAMS / "batches.py"
 
 
@@ -54,11 +52,7 @@ def test_unlike_loaders(tmp_path):
 
 def test_slurm_signals_its_readers(tmp_path):
     """So that the job saves Slurm may signal all processes: those that read samples live on; others end them."""
-    script = tmp_path / "read.py"
-    script.write_text("""import multiprocessing, sys, torch
-from torch.utils import data
-
-import eddis.torch as eddis
+    program = script(tmp_path, """import multiprocessing, sys
 
 seen = []
 p = torch.nn.Parameter(torch.zeros(1))
@@ -77,7 +71,7 @@ print(sorted(seen) == list(range(64)), flush=True)
 """)
     env = dict(environment(tmp_path), EDDIS_SLURM_PID=str(os.getpid()))
     for is_slurm in True, False:
-        with subprocess.Popen([sys.executable, script], env=env, cwd=tmp_path, text=True, stdin=subprocess.PIPE,
+        with subprocess.Popen([sys.executable, program], env=env, cwd=tmp_path, text=True, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as run:
             readers = [int(pid) for pid in run.stdout.readline().split()]
             assert len(readers) == 2
@@ -112,12 +106,7 @@ def test_loops(tmp_path):
 
 def test_left_used(tmp_path):
     """A batch whose gradients have only been added to others' is a used one, also of a worker alone."""
-    script = tmp_path / "left.py"
-    script.write_text("""import torch
-from torch.utils import data
-
-import eddis.torch as eddis
-
+    program = script(tmp_path, """\
 loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.arange(16.0)), batch_size=2))
 p, frozen = (torch.nn.Parameter(torch.zeros(1)) for _ in range(2))
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p, frozen], lr=0.1))
@@ -134,7 +123,7 @@ for _ in range(2):
             break
 print(len(seen), "samples", len({*seen}), "different")
 """)
-    assert said(tmp_path, "python3", script) == "12 samples 12 different\n"
+    assert said(tmp_path, "python3", program) == "12 samples 12 different\n"
 
 
 @pytest.mark.slow
@@ -143,13 +132,7 @@ print(len(seen), "samples", len({*seen}), "different")
     ("yield x; yield x", "Own.__iter__ has yielded a batch that is of no step")])
 def test_other_batches(tmp_path, yields, told):
     """A class of the script's own yields one batch for each that it gets."""
-    script = tmp_path / "other.py"
-    script.write_text(f"""import torch
-from torch.utils import data
-
-import eddis.torch as eddis
-
-class Own(data.DataLoader):
+    program = script(tmp_path, f"""class Own(data.DataLoader):
     def __iter__(self):
         for k, x in enumerate(super().__iter__()):
             {yields}
@@ -161,7 +144,7 @@ for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2))
     (p * batch).sum().backward()
     optimizer.step()
 """)
-    code, output = ended(tmp_path, "python3", script)
+    code, output = ended(tmp_path, "python3", program)
     assert code == 1 and f"RuntimeError: {told}" in output, output
 
 
@@ -169,11 +152,6 @@ for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2))
 ONE_CYCLE = """import pathlib
 import sys
 import time
-
-import torch
-from torch.utils import data
-
-import eddis.torch as eddis
 
 EPOCHS, MORE = 2, 5
 seen, short = pathlib.Path(sys.argv[1]), int(sys.argv[2])
@@ -205,12 +183,10 @@ print("steps", steps, "of", schedule.total_steps)
 def test_one_cycle(tmp_path, short):
     """OneCycleLR of all steps that a loader says keeps its last rate on a worker that makes more; one of fewer is the
     script's mistake."""
-    script = tmp_path / "cycle.py"
-    script.write_text(ONE_CYCLE)
-    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "batch.rebalance=off", "--set",
-                         "sync.mode=async", "--set", "restarts=0", "--set",
-                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]", "--", "python3", script,
-                         tmp_path / "seen", str(short))
+    program = script(tmp_path, ONE_CYCLE)
+    code, output = ended(tmp_path, *job(program, tmp_path / "seen", short, batch__global=8, batch__rebalance="off",
+                                        sync__mode="async", restarts=0,
+                                        devices="[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]"))
     if short:
         assert code == 1 and "Tried to step 20 times. The specified number of total steps is 19" in output, output
     else:

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 from rows import slow
-from started import ended
+from started import PROGRAMS, ended
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/plain.py"
+PROGRAM = PROGRAMS / "plain.py"
 ALONE = "if these 3 workers trained, each trained a separate model: none used libeddis or MPI"  # or they do not train
 
 

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import pathlib
-
 import pytest
 
 from rows import slow
-from started import ended
+from started import PROGRAMS, ended, job, script
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/refused_torch.py"
 TOLD = {
     "iterable": "TypeError: an iterable data set gives samples in its own order",
     "no batch": "ValueError: a loader with batch_size=None makes no batches",
@@ -35,9 +32,14 @@ TOLD = {
 }
 
 
+def run(tmp_path, program):
+    """Of two workers."""
+    return ended(tmp_path, *job(program, devices="[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", batch__global=4,
+                                restarts=0))
+
+
 def test_refused(tmp_path):
-    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
-                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", PROGRAM)
+    code, output = run(tmp_path, PROGRAMS / "refused_torch.py")
     missing = {what: text for what, text in TOLD.items() if f"{what}: {text}" not in output}
     assert not missing, output
     # `continue` before backward(): the job ends with the script's own exception
@@ -46,32 +48,20 @@ def test_refused(tmp_path):
 
 def test_forgotten(tmp_path):
     """A loop over eddis.torch.loader whose optimizer is none of eddis', each worker's alone."""
-    script = tmp_path / "forgotten.py"
-    script.write_text("""import torch
-from torch.utils import data
-
-import eddis.torch as eddis
-
-p = torch.nn.Parameter(torch.zeros(1))
+    program = script(tmp_path, """p = torch.nn.Parameter(torch.zeros(1))
 optimizer = torch.optim.SGD([p], lr=1.0)
 for batch, in eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(8, 1)), batch_size=4)):
     (p * batch).sum().backward()
     optimizer.step()
 """)
-    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
-                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", script)
+    code, output = run(tmp_path, program)
     assert code == 1 and "RuntimeError: nothing combines the gradients of this script" in output, output
 
 
 @pytest.mark.parametrize("how", ["before", slow("after")])
 def test_combined_twice(tmp_path, how):
     """A model that DistributedDataParallel combines, too: where the optimizer is made, or at the first step."""
-    script = tmp_path / "twice.py"
-    script.write_text(f"""import torch
-from torch.nn.parallel import DistributedDataParallel
-from torch.utils import data
-
-import eddis.torch as eddis
+    program = script(tmp_path, f"""from torch.nn.parallel import DistributedDataParallel
 
 torch.distributed.init_process_group("gloo")
 plain = torch.nn.Linear(1, 1)
@@ -83,7 +73,6 @@ for batch, in eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(8, 1)),
     model(batch).sum().backward()
     optimizer.step()
 """)
-    code, output = ended(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "restarts=0", "--set",
-                         "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]", "--", "python3", script)
+    code, output = run(tmp_path, program)
     told = "RuntimeError: DistributedDataParallel combines the gradients of parameter 'weight' already"
     assert code == 1 and told in output and ("made" in output) == (how == "after"), output

@@ -9,8 +9,8 @@ import torch
 
 import kinds
 from rows import slow
-from started import said
-from test_batchnorm import PROGRAMS, check_common, check_equal, trained
+from started import PROGRAMS, job, said
+from test_batchnorm import check_common, check_equal, trained
 from test_equality import NONE
 
 DEVICES = "[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 2}, {rate: 5}]"
@@ -71,8 +71,6 @@ def test_late(tmp_path, monkeypatch, rate):
     """Results are not written where a device still reads those before: of a worker without samples, and of one that
     uses no parameter of the device."""
     monkeypatch.setenv("EDDIS_TORCH_STAGING", "some")
-    output = said(tmp_path, "eddis-run", "--set", "batch.global=2", "--set", "batch.min=0", "--set", "restarts=0",
-                  "--set", "batch.rebalance=off", "--set",
-                  f"profile.emulate=[{{rate: {rate}, a_ms: 5, c_ms: 1}}, {{rate: 1}}]", "--", "python3",
-                  PROGRAMS / "late.py")
+    output = said(tmp_path, *job(PROGRAMS / "late.py", devices=f"[{{rate: {rate}, a_ms: 5, c_ms: 1}}, {{rate: 1}}]",
+                                 batch__global=2, batch__min=0, batch__rebalance="off", restarts=0))
     assert output.count("changed 0\n") == 2, output

@@ -10,6 +10,7 @@ import pytest
 
 import kept
 from rows import slow
+from started import ended, job, script
 
 SAMPLES, EPOCHS = 96, 6
 
@@ -104,11 +105,6 @@ def test_terminated(tmp_path, unbroken):
 
 MOMENTUM = """import sys
 
-import torch
-from torch.utils import data
-
-import eddis.torch as eddis
-
 model = torch.nn.Linear(1, 1)
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.25))
 seen = set()
@@ -129,14 +125,13 @@ if eddis.rank() == 0:
 @pytest.mark.slow
 def test_momentum_of_the_job(tmp_path):
     """A job's momentum holds in its steps alone, also where the checkpoint is of a job that had another."""
-    script, told = tmp_path / "script.py", []
-    script.write_text(MOMENTUM)
-    jobs = (2, ["sync.mode=sync"]), (4, ["sync.mode=async", "sync.momentum=0.9"]), (6, ["sync.mode=sync"])
+    program, told = script(tmp_path, MOMENTUM), []
+    jobs = (2, "sync", {}), (4, "async", {"sync__momentum": 0.9}), (6, "sync", {})
     checkpoint = []
-    for epochs, settings in jobs:
-        words = [word for value in (*settings, "batch.global=4", "checkpoint.every=4") for word in ("--set", value)]
-        code, output = kept.ended(tmp_path, "eddis-run", *checkpoint, "-n", "2", *words, "--", "python3", script,
-                                  epochs)
+    for epochs, mode, settings in jobs:
+        command = job(program, epochs, options=[*checkpoint, "-n", "2"], sync__mode=mode, batch__global=4,
+                      checkpoint__every=4, **settings)
+        code, output = ended(tmp_path, *command)
         assert code == 0, output
         told += re.findall("(resumed.*)", output)
         checkpoint = ["--resume", job_of(output)]
@@ -160,10 +155,10 @@ def test_of_another_program(tmp_path):
     """The library's own."""
     rows = tmp_path / "rows.csv"
     rows.write_text("".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(SAMPLES)))
-    job = kept.job(tmp_path / "out", workers=1)
-    code, output = kept.ended(tmp_path, *job[:job.index("--") + 1], "eddis-train", "--data", rows, "--model",
-                              "softmax", "--epochs", "1")
+    command = kept.job(tmp_path / "out", workers=1)
+    code, output = ended(tmp_path, *command[:command.index("--") + 1], "eddis-train", "--data", rows, "--model",
+                         "softmax", "--epochs", "1")
     assert code == 0, output
     checkpoint = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
-    code, output = kept.resumed(tmp_path, checkpoint, job)
+    code, output = kept.resumed(tmp_path, checkpoint, command)
     assert code == 1 and re.search("ValueError: checkpoint '.*' is not of eddis.torch.State", output), output

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 
 import pytest
 
 from rows import slow
-from started import said
+from started import PROGRAMS, job, said
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/threads.py"
 
 
 @pytest.mark.parametrize("staged", ["no", slow("cpu")])
 def test_threads(tmp_path, monkeypatch, staged):
     monkeypatch.setenv("EDDIS_TORCH_STAGING", staged)
-    output = said(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "sync.mode=sync", "--set", "restarts=0",
-                  "--set", "profile.emulate=[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 1}]", "--", "python3", PROGRAM)
+    output = said(tmp_path, *job(PROGRAMS / "threads.py", devices="[{rate: 1, a_ms: 1, c_ms: 0.5}, {rate: 1}]",
+                                 batch__global=8, sync__mode="sync", restarts=0))
     told = dict(re.findall(r"^\S+: ([a-z ]+): (.*)$", output, re.M))
     refused = told.pop("at once")
     assert told == dict.fromkeys(["by another", "by two", "inside", "recomputed", "recomputed inside"], "equal"), output

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
 
 import pytest
 
 from rows import slow
-from started import said
+from started import PROGRAMS, job, said
 
-PROGRAM = pathlib.Path(__file__).resolve().parent / "programs/weighted.py"
+UNEQUAL = "[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]"
 
 
 def test_without_samples(tmp_path):
-    output = said(tmp_path, "eddis-run", "--set", "batch.global=4", "--set", "batch.min=0", "--set",
-                  "profile.emulate=[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 0.001}]", "--", "python3", PROGRAM)
+    output = said(tmp_path, *job(PROGRAMS / "weighted.py", devices="[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 0.001}]",
+                                 batch__global=4, batch__min=0))
     assert re.search(r"^ +1 .* 0 +0\.000\b", output, re.M), output  # rank 1 has no samples
     assert re.search(r": parameter -1$", output, re.M), output
 
@@ -25,9 +24,7 @@ def test_without_samples(tmp_path):
 def test_left_out(tmp_path, kind):
     """Of samples that a collate function leaves out nothing counts: the gradient is that of the mean over the others,
     or of their sum."""
-    output = said(tmp_path, "eddis-run", "--set", "batch.global=24", "--set",
-                  "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]", "--", "python3",
-                  PROGRAM.with_name("collated.py"), kind)
+    output = said(tmp_path, *job(PROGRAMS / "collated.py", kind, devices=UNEQUAL, batch__global=24))
     rows = re.findall(r"rank \d: off (\S+) sizes \[(.*)\]", output)
     assert "not finite" not in output, output
     assert len(rows) == 2 and all(float(off) < 1e-13 for off, _ in rows), output
@@ -38,7 +35,7 @@ def test_left_out(tmp_path, kind):
 @pytest.mark.parametrize("kind, of_two", [("sum", (8, 4)), slow("mean", (1, 1))])
 def test_pieces(tmp_path, kind, of_two):
     """The gradient of all pieces is that of the whole batch."""
-    output = said(tmp_path, "python3", PROGRAM.with_name("summed.py"), kind)
+    output = said(tmp_path, "python3", PROGRAMS / "summed.py", kind)
     steps = [f"{n} samples: {of_two[n < 8]:.3f} by {of_two[n < 8]:.3f}" for n in (8, 8, 4)]
     assert output.splitlines() == steps, output
 
@@ -47,9 +44,7 @@ def test_pieces(tmp_path, kind, of_two):
 @pytest.mark.parametrize("kind", ["sum", "mean"])
 def test_models_of_their_own(tmp_path, kind):
     """Each sample moves the mean of two models as far as it moves one in sync mode, by whichever worker."""
-    output = said(tmp_path, "eddis-run", "--set", "batch.global=8", "--set", "sync.mode=async", "--set",
-                  "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]", "--", "python3",
-                  PROGRAM.with_name("summed.py"), kind)
+    output = said(tmp_path, *job(PROGRAMS / "summed.py", kind, devices=UNEQUAL, batch__global=8, sync__mode="async"))
     steps = [(int(n), float(by)) for n, by in re.findall(r"(\d+) samples: \S+ by (\S+)", output)]
     whole = 1 if kind == "sum" else 8
     assert len({n for n, _ in steps}) > 1, output  # lines of both workers that are alike may be one
