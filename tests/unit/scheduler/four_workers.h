@@ -10,9 +10,20 @@
 enum { N = 4 };
 
 static struct replan_worker worker[N];
+/* Each test has its own setup, the object that begins with it, and the newest proposal of that. */
+static struct replan_setup s;
+static struct replan *r;
+static struct replan_proposal p;
+
+/* Begin again, for the setup has changed. */
+static void begin(void)
+{
+    replan_free(r);
+    ck_assert_int_eq(replan_new(&s, &r, NULL), 0);
+}
 
 /* 64 samples each, of which nothing is known. */
-static struct replan_setup setup(void)
+static void set_up(void)
 {
     for (int i = 0; i < N; i++)
         worker[i] = (struct replan_worker){ .first = { .sample_s = 1 },
@@ -21,27 +32,32 @@ static struct replan_setup setup(void)
                                             .max = INT64_MAX,
                                             .node = i,
                                             .group = i };
-    return (struct replan_setup){
+    s = (struct replan_setup){
         .worker = worker, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
+    };
+    begin();
+}
+
+static void tear_down(void)
+{
+    replan_free(r);
+    r = NULL;
+}
+
+static bool decides(double now_s)
+{
+    return replan_decide(r, now_s, &p);
+}
+
+static struct step_spread spread(double own_s)
+{
+    return (struct step_spread){
+        .low_s = 0.99 * own_s, .median_s = own_s, .high_s = 1.01 * own_s, .max_s = own_s
     };
 }
 
-static struct replan *begun(const struct replan_setup *s)
-{
-    struct replan *r;
-
-    ck_assert_int_eq(replan_new(s, &r, NULL), 0);
-    return r;
-}
-
-static struct step_spread spread(double s)
-{
-    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
-}
-
 /* Steps of a plan, from step 100 of each version on. */
-static void report(struct replan *r, int rank, int64_t plan, int64_t steps, int64_t count,
-                   double own_s)
+static void report(int rank, int64_t plan, int64_t steps, int64_t count, double own_s)
 {
     struct step_metrics f = { .plan = plan,
                               .since = 100 * plan,
