@@ -56,20 +56,18 @@ static inline char *scratch_content(const char *name)
     return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
 }
 
-/* Write a file into it.  Return its path, for the caller to free. */
-static inline char *scratch_write(const char *name, const char *text, mode_t mode)
+static inline void scratch_write(const char *name, const char *text, mode_t mode)
 {
-    char *path = file_join(scratch, "%s", name);
+    cleanup_free char *path = file_join(scratch, "%s", name);
 
     ck_assert_int_eq(file_write_atomic(path, text, strlen(text), mode, NULL), 0);
-    return path;
 }
 
 /* Make a program in it, a script in a form as of printf, and put the folder in front in PATH. */
 __attribute__((format(printf, 2, 3))) static inline void scratch_program(const char *name,
                                                                          const char *form, ...)
 {
-    cleanup_free char *path = NULL, *script = NULL, *text = NULL, *search = NULL;
+    cleanup_free char *script = NULL, *text = NULL, *search = NULL;
     va_list args;
 
     va_start(args, form);
@@ -77,7 +75,7 @@ __attribute__((format(printf, 2, 3))) static inline void scratch_program(const c
     va_end(args);
     ck_assert_int_ge(asprintf(&text, "#!/bin/sh\n%s\n", script), 0);
     ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
-    path = scratch_write(name, text, 0700);
+    scratch_write(name, text, 0700);
     ck_assert_int_eq(setenv("PATH", search, 1), 0);
 }
 
