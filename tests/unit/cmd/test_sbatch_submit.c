@@ -6,16 +6,13 @@
 
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/clock.h"
-#include "lib/job/job_read.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include <errno.h>
+#include "jobs.h"
+
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,32 +30,28 @@ static void on_got(void *ctx, const char *id, const char *cluster)
 }
 
 /* What a test asks for, and what comes of it. */
-static struct job *job;
 static char *words[2];
 static struct sbatch_ask ask;
 static char *said;
-static struct eddis_error err;
 
 static void set_up(void)
 {
-    job = NULL;
+    jobs_begin();
     said = NULL;
-    err = (struct eddis_error){ 0 };
     times = 0;
     *taken = '\0';
 }
 
 static void tear_down(void)
 {
-    job_free(job);
     free(said);
+    jobs_end();
 }
 
 /* Ask for the job of this text, with an option of sbatch or NULL. */
 static void ask_for(const char *word, const char *yaml)
 {
-    ck_assert_msg(job_parse(yaml, strlen(yaml), "train.yaml", "/", &job, &err) == 0, "%s",
-                  err.text);
+    read_job(yaml);
     words[0] = (char *)(uintptr_t)word;
     ask = (struct sbatch_ask){ .job = job, .words = words };
 }
