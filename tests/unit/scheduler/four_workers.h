@@ -5,6 +5,7 @@
 
 #include "scheduler/replan.h"
 
+#include "steps.h"
 #include "suite.h"
 
 enum { N = 4 };
@@ -49,24 +50,10 @@ static bool decides(double now_s)
     return replan_decide(r, now_s, &p);
 }
 
-static struct step_spread spread(double own_s)
-{
-    return (struct step_spread){
-        .low_s = 0.99 * own_s, .median_s = own_s, .high_s = 1.01 * own_s, .max_s = own_s
-    };
-}
-
 /* Steps of a plan, from step 100 of each version on. */
 static void report(int rank, int64_t plan, int64_t steps, int64_t count, double own_s)
 {
-    struct step_metrics f = { .plan = plan,
-                              .since = 100 * plan,
-                              .steps = steps,
-                              .points = steps,
-                              .count = count,
-                              .work = (double)count,
-                              .own = spread(own_s),
-                              .compute = spread(own_s) };
+    struct step_metrics f = steps_of(plan, 100 * plan, steps, count, own_s);
 
     replan_metrics(r, rank, &f, 0);
 }

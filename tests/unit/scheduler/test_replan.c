@@ -119,14 +119,7 @@ END_TEST
 /* A window that has begun again holds few steps, however long the plan has been in force. */
 START_TEST(noise_of_a_new_window)
 {
-    struct step_metrics f = { .plan = 1,
-                              .since = 160,
-                              .steps = 3,
-                              .points = 3,
-                              .count = 64,
-                              .work = 64,
-                              .own = spread(1.2 * 0.064),
-                              .compute = spread(1.2 * 0.064) };
+    struct step_metrics f = steps_of(1, 160, 3, 64, 1.2 * 0.064);
 
     report_all(1, 60, equal, same);
     ck_assert(!decides(100));
@@ -428,16 +421,9 @@ END_TEST
 static void report_unstable(int rank, int64_t count, int since)
 {
     double sample_s = since % 2 ? 1e-3 : 2e-3;
-    struct step_metrics f = { .plan = 1,
-                              .since = 100 + since,
-                              .steps = 50,
-                              .points = 50,
-                              .count = count,
-                              .work = (double)count,
-                              .own = spread(sample_s * (double)count),
-                              .total = spread(0.064),
-                              .compute = spread(sample_s * (double)count) };
+    struct step_metrics f = steps_of(1, 100 + since, 50, count, sample_s * (double)count);
 
+    f.total = spread(0.064);
     replan_metrics(r, rank, &f, 0);
 }
 

@@ -104,17 +104,10 @@ END_TEST
 /* As report, and each step waits so long, for communication and for others. */
 static void report_waiting(int rank, int64_t steps, double own_s, double exposed_s, double wait_s)
 {
-    struct step_metrics f = { .plan = 1,
-                              .since = 100,
-                              .steps = steps,
-                              .points = steps,
-                              .count = 64,
-                              .work = 64,
-                              .own = spread(own_s),
-                              .compute = spread(own_s),
-                              .exposed = spread(exposed_s),
-                              .total = spread(own_s + exposed_s + wait_s) };
+    struct step_metrics f = steps_of(1, 100, steps, 64, own_s);
 
+    f.exposed = spread(exposed_s);
+    f.total = spread(own_s + exposed_s + wait_s);
     replan_metrics(r, rank, &f, 0);
 }
 
