@@ -5,9 +5,9 @@
  */
 #include "lib/base/fields.h"
 
-#include "allocations.h"
 #include "lib/base/cleanup.h"
 #include "suite.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * the call that a test asks for they kill the process, fail, or do something first.
  */
 #include "suite.h"
-#include "wrapped.h"
+#include "tests/unit/wrapped.h"
 
 #include "lib/base/file.h"
 #include "lib/checkpoint/checkpoint.h"

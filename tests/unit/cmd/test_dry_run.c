@@ -7,7 +7,7 @@
 #include "scheduler/planner.h"
 #include "suite.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #include <math.h>
 

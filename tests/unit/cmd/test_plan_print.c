@@ -5,7 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "suite.h"
 
-#include "planning.h"
+#include "tests/unit/planning.h"
 
 static struct plan_print out;
 static struct strbuf printed; /* by out */

@@ -5,7 +5,7 @@
 #include "lib/base/strbuf.h"
 #include "suite.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 static char *const environment[] = {
     (char *)"WANDB_B=2", (char *)"HOME=/root",       (char *)"WANDB_A=1",

@@ -5,7 +5,7 @@
 #include "lib/base/clock.h"
 #include "suite.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #include <stdint.h>
 

@@ -9,7 +9,7 @@
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #include <signal.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include "lib/model/job.h"
 #include "suite.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #include <arpa/inet.h>
 

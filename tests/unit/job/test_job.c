@@ -6,10 +6,10 @@
 #include "lib/base/strbuf.h"
 #include "lib/job/job_keys.h"
 #include "lib/job/job_text.h"
-#include "scratch.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #include <unistd.h>
 

@@ -8,10 +8,10 @@
 #include "lib/job/job_text.h"
 #include "lib/job/types/hostfile.h"
 #include "lib/model/job.h"
-#include "scratch.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #define C "command: [a]\ncheckpoint: {every: 0}\n"
 

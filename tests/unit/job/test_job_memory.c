@@ -7,8 +7,8 @@
 #include "lib/job/job_text.h"
 #include "lib/model/job.h"
 
-#include "allocations.h"
 #include "suite.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <string.h>

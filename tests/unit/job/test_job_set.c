@@ -3,7 +3,7 @@
 #include "lib/model/job.h"
 #include "suite.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 /* Also where it is the group that is misspelt. */
 START_TEST(misspelt)

@@ -4,7 +4,7 @@
 #include "lib/model/job.h"
 #include "suite.h"
 
-#include "jobs.h"
+#include "tests/unit/jobs.h"
 
 #define C "command: a\n"
 

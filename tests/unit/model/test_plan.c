@@ -2,8 +2,8 @@
 /* test_plan.c - tests of lib/model/plan.h */
 #include "lib/model/plan.h"
 
-#include "scratch.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 

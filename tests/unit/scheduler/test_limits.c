@@ -5,7 +5,7 @@
 #include "lib/job/job_read.h"
 #include "suite.h"
 
-#include "planning.h"
+#include "tests/unit/planning.h"
 
 #include <errno.h>
 

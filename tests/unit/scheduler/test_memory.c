@@ -6,8 +6,8 @@
  */
 #include "scheduler/planner.h"
 
-#include "allocations.h"
 #include "suite.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <jansson.h>

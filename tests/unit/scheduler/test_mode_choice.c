@@ -2,7 +2,7 @@
 /* test_mode_choice.c - tests of scheduler/mode_choice.h, in plans */
 #include "suite.h"
 
-#include "planning.h"
+#include "tests/unit/planning.h"
 
 /* What sync does already is no choice beside it, unless the job asks for it. */
 START_TEST(one_group_is_no_choice)

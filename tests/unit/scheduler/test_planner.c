@@ -5,7 +5,7 @@
 #include "scheduler/predictors.h"
 #include "suite.h"
 
-#include "planning.h"
+#include "tests/unit/planning.h"
 
 #include <errno.h>
 

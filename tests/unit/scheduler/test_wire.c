@@ -2,7 +2,7 @@
 /* test_wire.c - as what numbers a plan has gradients travel between nodes. */
 #include "suite.h"
 
-#include "planning.h"
+#include "tests/unit/planning.h"
 
 #include <errno.h>
 

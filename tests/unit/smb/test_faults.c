@@ -5,7 +5,7 @@
  * let the one that a test asks for fail.
  */
 #include "suite.h"
-#include "wrapped.h"
+#include "tests/unit/wrapped.h"
 
 #include "bench/loop.h"
 #include "lib/base/clock.h"
