@@ -11,8 +11,10 @@
 #include "lib/base/file.h"
 
 #include <check.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 static char scratch_base[] = "/tmp/eddis-test-XXXXXX", scratch[64];
@@ -52,6 +54,29 @@ static inline char *scratch_content(const char *name)
     char *text = NULL;
 
     return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
+}
+
+static inline void scratch_write(const char *name, const char *text, mode_t mode)
+{
+    cleanup_free char *path = file_join(scratch, "%s", name);
+
+    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), mode, NULL), 0);
+}
+
+/* Make a program in it, a script in a form as of printf, and put the folder in front in PATH. */
+__attribute__((format(printf, 2, 3))) static inline void scratch_program(const char *name,
+                                                                         const char *form, ...)
+{
+    cleanup_free char *script = NULL, *text = NULL, *search = NULL;
+    va_list args;
+
+    va_start(args, form);
+    ck_assert_int_ge(vasprintf(&script, form, args), 0);
+    va_end(args);
+    ck_assert_int_ge(asprintf(&text, "#!/bin/sh\n%s\n", script), 0);
+    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
+    scratch_write(name, text, 0700);
+    ck_assert_int_eq(setenv("PATH", search, 1), 0);
 }
 
 /* From here on no file of this process may be longer, which is how a full disk is emulated. */

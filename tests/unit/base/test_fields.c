@@ -7,31 +7,13 @@
 
 #include "lib/base/cleanup.h"
 #include "suite.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <string.h>
 
-static long countdown; /* allocations until one fails; 0: none does */
-
-void *__real_calloc(size_t n, size_t size);
-char *__real_strdup(const char *s);
-void *__wrap_calloc(size_t n, size_t size);
-char *__wrap_strdup(const char *s);
-
-static bool fails(void)
-{
-    return countdown && --countdown == 0;
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-    return fails() ? NULL : __real_strdup(s);
-}
+WRAP_CALLOC
+WRAP_STRDUP
 
 struct point {
     int x, y;

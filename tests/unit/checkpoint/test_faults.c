@@ -5,6 +5,7 @@
  * the call that a test asks for they kill the process, fail, or do something first.
  */
 #include "suite.h"
+#include "tests/unit/wrapped.h"
 
 #include "lib/base/file.h"
 #include "lib/checkpoint/checkpoint.h"
@@ -68,19 +69,11 @@ ssize_t __wrap_write(int fd, const void *data, size_t n)
     return fault() ? -1 : __real_write(fd, data, n);
 }
 
-#define WRAP(name, params, args)                                                                   \
-    int __real_##name params;                                                                      \
-    int __wrap_##name params;                                                                      \
-    int __wrap_##name params                                                                       \
-    {                                                                                              \
-        return fault() ? -1 : __real_##name args;                                                  \
-    }
-
-WRAP(mkdir, (const char *path, mode_t mode), (path, mode))
-WRAP(rename, (const char *from, const char *to), (from, to))
-WRAP(unlink, (const char *path), (path))
-WRAP(unlinkat, (int fd, const char *path, int flags), (fd, path, flags))
-WRAP(rmdir, (const char *path), (path))
+WRAP(int, mkdir, (const char *path, mode_t mode), (path, mode), -1)
+WRAP(int, rename, (const char *from, const char *to), (from, to), -1)
+WRAP(int, unlink, (const char *path), (path), -1)
+WRAP(int, unlinkat, (int fd, const char *path, int flags), (fd, path, flags), -1)
+WRAP(int, rmdir, (const char *path), (path), -1)
 
 static bool no_memory; /* for more files in the list */
 

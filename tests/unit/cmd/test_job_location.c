@@ -20,15 +20,10 @@
 /* What scontrol says, of its cluster and of whatever job it is asked for. */
 static void make_scontrol(const char *cluster, const char *job)
 {
-    static const char form[] =
-        "#!/bin/sh\necho \"$@\" >>%s/asked\ntest -z \"$SLURM_CLUSTERS\" || exit 9\n"
-        "case $2 in config) echo; echo 'ClusterName             = %s';; *) %s;; esac\n";
-    cleanup_free char *path = file_join(scratch, "scontrol"), *text = NULL, *search = NULL;
-
-    ck_assert_int_ge(asprintf(&text, form, scratch, cluster, job), 0);
-    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
-    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0700, NULL), 0);
-    ck_assert_int_eq(setenv("PATH", search, 1), 0);
+    scratch_program("scontrol",
+                    "echo \"$@\" >>%s/asked\ntest -z \"$SLURM_CLUSTERS\" || exit 9\n"
+                    "case $2 in config) echo; echo 'ClusterName             = %s';; *) %s;; esac",
+                    scratch, cluster, job);
 }
 
 /* A job whose driver is on another machine, by the number 12 of a cluster. */

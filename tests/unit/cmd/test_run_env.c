@@ -3,12 +3,9 @@
 #include "cmd/run/request/run_env.h"
 
 #include "lib/base/strbuf.h"
-#include "lib/job/job_read.h"
 #include "suite.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/unit/jobs.h"
 
 static char *const environment[] = {
     (char *)"WANDB_B=2", (char *)"HOME=/root",       (char *)"WANDB_A=1",
@@ -37,13 +34,11 @@ static const struct {
 START_TEST(passed)
 {
     struct strlist e = { 0 };
-    struct eddis_error err = { 0 };
     struct strbuf b = { 0 };
-    struct job *job = NULL;
     char text[300];
 
     snprintf(text, sizeof text, "command: [a]\n%s\n", rows[_i].yaml);
-    ck_assert_msg(job_parse(text, strlen(text), "t", "/w", &job, &err) == 0, "%s", err.text);
+    read_job(text);
     if (rows[_i].x)
         ck_assert_int_eq(run_env_set(&e, rows[_i].x, &err), 0);
     ck_assert_int_eq(run_env_pass(&e, job, environment, &err), 0);
@@ -53,14 +48,12 @@ START_TEST(passed)
     ck_assert(!e.item || !e.item[e.n]);
     strbuf_fini(&b);
     strlist_fini(&e);
-    job_free(job);
 }
 END_TEST
 
 START_TEST(refused)
 {
     struct strlist e = { 0 };
-    struct eddis_error err = { 0 };
 
     ck_assert_int_eq(run_env_set(&e, "RANK=1", &err), -EINVAL);
     ck_assert_int_eq(run_env_set(&e, "A B=1", &err), -EINVAL);
@@ -74,6 +67,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    jobs_add(tc);
     tcase_add_loop_test(tc, passed, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, refused);
 }

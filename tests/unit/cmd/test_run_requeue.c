@@ -9,22 +9,15 @@
 /* Says this of the job, and writes down what else it is asked for. */
 static void make_scontrol(const char *state, const char *preempted)
 {
-    cleanup_free char *path = file_join(scratch, "scontrol"), *text = NULL, *search = NULL;
-
-    ck_assert_int_ge(asprintf(&text,
-                              "#!/bin/sh\n"
-                              "case \"$*\" in\n"
-                              "'-o show job 7') echo 'JobId=7 JobName=x UserId=u(1) "
-                              "JobState=%s Reason=None Requeue=1 SuspendTime=None "
-                              "PreemptEligibleTime=2026-11-27T10:00:00 PreemptTime=%s "
-                              "NodeList=n1';;\n"
-                              "*) echo \"$@\" >>%s/asked;;\n"
-                              "esac\n",
-                              state, preempted, scratch),
-                     0);
-    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
-    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0700, NULL), 0);
-    ck_assert_int_eq(setenv("PATH", search, 1), 0);
+    scratch_program("scontrol",
+                    "case \"$*\" in\n"
+                    "'-o show job 7') echo 'JobId=7 JobName=x UserId=u(1) "
+                    "JobState=%s Reason=None Requeue=1 SuspendTime=None "
+                    "PreemptEligibleTime=2026-11-27T10:00:00 PreemptTime=%s "
+                    "NodeList=n1';;\n"
+                    "*) echo \"$@\" >>%s/asked;;\n"
+                    "esac",
+                    state, preempted, scratch);
 }
 
 /* Of a job that Slurm preempts the time was enough: it comes back when Slurm has room for it. */

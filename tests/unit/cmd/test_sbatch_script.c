@@ -3,40 +3,42 @@
 #include "cmd/sbatch/sbatch_script.h"
 
 #include "lib/base/clock.h"
-#include "lib/job/job_read.h"
 #include "suite.h"
 
-#include <errno.h>
+#include "tests/unit/jobs.h"
+
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST = 12 };
 
 #define WORDS(...) ((char *const *)(uintptr_t)(const char *const[MOST]){ __VA_ARGS__ })
 
-static struct job *job_of(const char *text)
-{
-    struct eddis_error err;
-    struct job *job;
+static char *script;
 
-    ck_assert_msg(job_parse(text, strlen(text), "train.yaml", "/home/ada", &job, &err) == 0, "%s",
-                  err.text);
-    return job;
+static void set_up(void)
+{
+    jobs_begin();
+    script = NULL;
 }
 
-/* Returns the script without its comments; takes none of the lists. */
-static char *script_of(const char *text, char *const *args, char *const *words)
+static void tear_down(void)
 {
-    struct job *job = job_of(text);
-    const struct sbatch_ask a = {
-        .job = job, .program = "/opt/my eddis/bin/eddis-run", .args = args, .words = words
-    };
-    struct eddis_error err;
+    free(script);
+    jobs_end();
+}
+
+/* Make the script, without its comments, of a job. */
+static void make_script(const char *text, char *const *args, char *const *words)
+{
+    struct sbatch_ask a = { .program = "/opt/my eddis/bin/eddis-run",
+                            .args = args,
+                            .words = words };
     char *all, *to;
 
+    read_job(text);
+    a.job = job;
     ck_assert_msg(sbatch_script_check(&a, &err) == 0, "%s", err.text);
-    all = to = sbatch_script_text(&a);
+    script = all = to = sbatch_script_text(&a);
     ck_assert_ptr_nonnull(all);
     for (char *line = all, *end; (end = strchr(line, '\n')); line = end + 1)
         if (strncmp(line, "# ", 2) != 0) {
@@ -44,8 +46,6 @@ static char *script_of(const char *text, char *const *args, char *const *words)
             to += end + 1 - line;
         }
     *to = '\0';
-    job_free(job);
-    return all;
 }
 
 #define ARGS  WORDS("/home/ada/it's.yaml")
@@ -54,12 +54,10 @@ static char *script_of(const char *text, char *const *args, char *const *words)
 
 START_TEST(plain)
 {
-    char *text = script_of("command: a\nname: x\n", ARGS, NULL);
-
-    ck_assert_str_eq(text, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
-                           "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n#SBATCH --exclusive\n"
-                           "#SBATCH --no-kill\n" EXEC FILE_);
-    free(text);
+    make_script("command: a\nname: x\n", ARGS, NULL);
+    ck_assert_str_eq(script, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
+                             "#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n#SBATCH --exclusive\n"
+                             "#SBATCH --no-kill\n" EXEC FILE_);
 }
 END_TEST
 
@@ -67,31 +65,30 @@ START_TEST(everything)
 {
     char *const *args = WORDS("--set", "env={A: \"b c\"}", "/home/ada/it's.yaml");
     char *const *words = WORDS("-N2");
-    char *text =
-        script_of("command: a\nname: x\nslurm: {partition: p, time: 36h, nodes: 3, gres: g, "
-                  "constraint: c, cpus: all, memory: 1G, account: m, qos: q, requeue: on, "
-                  "extra: [--exclude=n]}\ncheckpoint: {dir: /c}\n",
-                  args, words);
 
-    ck_assert_str_eq(text, "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
-                           "#SBATCH --partition=p\n#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=1\n"
-                           "#SBATCH --gres=g\n#SBATCH --constraint=c\n#SBATCH --exclusive\n"
-                           "#SBATCH --mem=1G\n#SBATCH --account=m\n#SBATCH --qos=q\n"
-                           "#SBATCH --time=1-12:00:00\n#SBATCH --requeue\n"
-                           "#SBATCH --open-mode=append\n#SBATCH --no-kill\n#SBATCH --exclude=n\n"
-                           "#SBATCH -N2\n" EXEC "--set 'env={A: \"b c\"}' " FILE_);
-    free(text);
+    make_script("command: a\nname: x\nslurm: {partition: p, time: 36h, nodes: 3, gres: g, "
+                "constraint: c, cpus: all, memory: 1G, account: m, qos: q, requeue: on, "
+                "extra: [--exclude=n]}\ncheckpoint: {dir: /c}\n",
+                args, words);
+    ck_assert_str_eq(script,
+                     "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
+                     "#SBATCH --partition=p\n#SBATCH --nodes=3\n#SBATCH --ntasks-per-node=1\n"
+                     "#SBATCH --gres=g\n#SBATCH --constraint=c\n#SBATCH --exclusive\n"
+                     "#SBATCH --mem=1G\n#SBATCH --account=m\n#SBATCH --qos=q\n"
+                     "#SBATCH --time=1-12:00:00\n#SBATCH --requeue\n"
+                     "#SBATCH --open-mode=append\n#SBATCH --no-kill\n#SBATCH --exclude=n\n"
+                     "#SBATCH -N2\n" EXEC "--set 'env={A: \"b c\"}' " FILE_);
 }
 END_TEST
 
 START_TEST(components)
 {
     char *const *words = WORDS("-w", "n1", ":", "-t5");
-    char *text = script_of("command: a\nname: x\nslurm: {gres: \"gpu:4\", components: [{nodes: 2}, "
-                           "{gres: none, partition: q, cpus: 3}, {gres: none}]}\n",
-                           ARGS, words);
 
-    ck_assert_str_eq(text,
+    make_script("command: a\nname: x\nslurm: {gres: \"gpu:4\", components: [{nodes: 2}, "
+                "{gres: none, partition: q, cpus: 3}, {gres: none}]}\n",
+                ARGS, words);
+    ck_assert_str_eq(script,
                      "#!/bin/sh\n#SBATCH --job-name=x\n#SBATCH --signal=B:USR1@130\n"
                      "#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n#SBATCH --gres=gpu:4\n"
                      "#SBATCH --no-kill\n#SBATCH -w n1\n"
@@ -100,20 +97,17 @@ START_TEST(components)
                      "#SBATCH -t5\n"
                      "#SBATCH hetjob\n#SBATCH --nodes=1\n#SBATCH --ntasks-per-node=1\n"
                      "#SBATCH --exclusive\n#SBATCH --no-kill\n" EXEC FILE_);
-    free(text);
 }
 END_TEST
 
 START_TEST(hosts)
 {
-    char *text = script_of("command: a\nname: x\nnodes: [\"n[1-2]\"]\ncheckpoint: {every: 0}\n"
-                           "timeouts: {checkpoint: 1500ms, grace: 1s}\n",
-                           ARGS, NULL);
-
-    ck_assert_ptr_nonnull(strstr(text, "--nodes=2\n"));
-    ck_assert_ptr_nonnull(strstr(text, "--nodelist=n1,n2\n"));
-    ck_assert_ptr_nonnull(strstr(text, "B:USR1@3\n")); /* rounded up */
-    free(text);
+    make_script("command: a\nname: x\nnodes: [\"n[1-2]\"]\ncheckpoint: {every: 0}\n"
+                "timeouts: {checkpoint: 1500ms, grace: 1s}\n",
+                ARGS, NULL);
+    ck_assert_ptr_nonnull(strstr(script, "--nodes=2\n"));
+    ck_assert_ptr_nonnull(strstr(script, "--nodelist=n1,n2\n"));
+    ck_assert_ptr_nonnull(strstr(script, "B:USR1@3\n")); /* rounded up */
 }
 END_TEST
 
@@ -138,13 +132,12 @@ static const struct {
 
 START_TEST(refused)
 {
-    struct job *job = job_of(wrong[_i].text);
-    const struct sbatch_ask a = { .job = job, .program = "/e", .args = ARGS };
-    struct eddis_error err;
+    struct sbatch_ask a = { .program = "/e", .args = ARGS };
 
+    read_job(wrong[_i].text);
+    a.job = job;
     ck_assert_int_eq(sbatch_script_check(&a, &err), -EINVAL);
     ck_assert_str_eq(err.text, wrong[_i].want);
-    job_free(job);
 }
 END_TEST
 
@@ -162,10 +155,11 @@ static const struct {
 /* Who has the last word about the time; what eddis cannot read, Slurm may. */
 START_TEST(limits)
 {
-    struct job *job = job_of("command: a\nslurm: {time: 2h, partition: p}\n");
-    const struct sbatch_ask a = { .job = job, .words = WORDS(times[_i].word, times[_i].value) };
+    struct sbatch_ask a = { .words = WORDS(times[_i].word, times[_i].value) };
     char where[200];
 
+    read_job("command: a\nslurm: {time: 2h, partition: p}\n");
+    a.job = job;
     ck_assert_int_eq(setenv("SBATCH_TIMELIMIT", "1", 1), 0);
     ck_assert_int_eq(setenv("SBATCH_PARTITION", "q", 1), 0);
     ck_assert_int_eq(sbatch_script_check(&a, NULL), 0);
@@ -174,18 +168,18 @@ START_TEST(limits)
                                             ? "slurm.time is 2h (train.yaml:2)"
                                             : "(command line)"));
     ck_assert_str_eq(sbatch_script_partition(&a, 0), "p");
-    job_free(job);
 }
 END_TEST
 
 /* Each component has a time and a partition; variables hold where nobody asks. */
 START_TEST(of_components)
 {
-    struct job *job = job_of("command: a\nslurm: {components: [{}, {partition: p}, {}], "
-                             "extra: [-t3-0, \":\", -t, 1-0]}\n");
-    const struct sbatch_ask a = { .job = job, .words = WORDS("-pa", ":", "-t9", ":", "-p", "c") };
+    struct sbatch_ask a = { .words = WORDS("-pa", ":", "-t9", ":", "-p", "c") };
     char where[200];
 
+    read_job("command: a\nslurm: {components: [{}, {partition: p}, {}], "
+             "extra: [-t3-0, \":\", -t, 1-0]}\n");
+    a.job = job;
     ck_assert_int_eq(setenv("SBATCH_PARTITION", "q", 1), 0);
     ck_assert_int_eq(sbatch_script_time_ns(&a, 0, where, sizeof where), 259200 * CLOCK_S);
     ck_assert_int_eq(sbatch_script_time_ns(&a, 1, where, sizeof where), 540 * CLOCK_S);
@@ -197,19 +191,18 @@ START_TEST(of_components)
     ck_assert_str_eq(sbatch_script_partition(&a, 0), "a");
     ck_assert_str_eq(sbatch_script_partition(&a, 1), "p");
     ck_assert_str_eq(sbatch_script_partition(&a, 2), "c");
-    job_free(job);
 }
 END_TEST
 
 /* What the script asks for itself, variables of sbatch do not. */
 START_TEST(variables)
 {
-    struct job *job =
-        job_of("command: a\nslurm: {components: [{}, {partition: p}], extra: [-Jy]}\n");
-    const struct sbatch_ask a = { .job = job, .words = WORDS("-A", "me", ":", "--qos=q") };
+    struct sbatch_ask a = { .words = WORDS("-A", "me", ":", "--qos=q") };
     static const char *const gone[] = { "SBATCH_PARTITION", "SBATCH_SIGNAL", "SBATCH_JOB_NAME",
                                         "SBATCH_ACCOUNT", "SBATCH_QOS" };
 
+    read_job("command: a\nslurm: {components: [{}, {partition: p}], extra: [-Jy]}\n");
+    a.job = job;
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
         ck_assert_int_eq(setenv(gone[i], "x", 1), 0);
     ck_assert_int_eq(setenv("SBATCH_TIMELIMIT", "5", 1), 0);
@@ -217,12 +210,12 @@ START_TEST(variables)
     for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
         ck_assert_ptr_null(getenv(gone[i]));
     ck_assert_ptr_nonnull(getenv("SBATCH_TIMELIMIT"));
-    job_free(job);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, plain);
     tcase_add_test(tc, everything);
     tcase_add_test(tc, components);

@@ -6,16 +6,13 @@
 
 #include "cmd/slurm/slurm_program.h"
 #include "lib/base/clock.h"
-#include "lib/job/job_read.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include <errno.h>
+#include "tests/unit/jobs.h"
+
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -32,35 +29,43 @@ static void on_got(void *ctx, const char *id, const char *cluster)
         ck_assert_int_eq(file_write_atomic(got_file, "", 0, 0600, NULL), 0);
 }
 
-static int submit_job(bool doubtful, struct eddis_error *err)
-{
-    static const char yaml[] = "command: 'true'\n";
-    struct sbatch_ask a = { .job = NULL };
-    struct job *job = NULL;
-    int rc;
+/* What a test asks for, and what comes of it. */
+static char *words[2];
+static struct sbatch_ask ask;
+static char *said;
 
-    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, err), 0);
-    a.job = job;
-    rc = sbatch_submit(&a, "#!/bin/sh\n", doubtful, on_got, NULL, err);
-    job_free(job);
-    return rc;
+static void set_up(void)
+{
+    jobs_begin();
+    said = NULL;
+    times = 0;
+    *taken = '\0';
 }
 
-static int submit(struct eddis_error *err)
+static void tear_down(void)
 {
-    return submit_job(false, err);
+    free(said);
+    jobs_end();
 }
 
-/* A site's own sbatch, and whatever else is called so, stands before Slurm's in PATH. */
-static void make_program(const char *name, const char *script)
+/* Ask for the job of this text, with an option of sbatch or NULL. */
+static void ask_for(const char *word, const char *yaml)
 {
-    cleanup_free char *path = file_join(scratch, "%s", name), *text = NULL;
-    cleanup_free char *search = NULL;
+    read_job(yaml);
+    words[0] = (char *)(uintptr_t)word;
+    ask = (struct sbatch_ask){ .job = job, .words = words };
+}
 
-    ck_assert_int_ge(asprintf(&text, "#!/bin/sh\n%s\n", script), 0);
-    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
-    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0700, NULL), 0);
-    ck_assert_int_eq(setenv("PATH", search, 1), 0);
+static int submit(bool doubtful)
+{
+    ask_for(NULL, "command: 'true'\n");
+    ask.words = NULL;
+    return sbatch_submit(&ask, "#!/bin/sh\n", doubtful, on_got, NULL, &err);
+}
+
+static int submit_test(void)
+{
+    return sbatch_submit_test(&ask, "#!/bin/sh\n", &said, &err);
 }
 
 static const struct {
@@ -84,13 +89,10 @@ static const struct {
 
 START_TEST(banner)
 {
-    struct eddis_error err = { 0 };
     int rc;
 
-    make_program("sbatch", rows[_i].says);
-    times = 0;
-    *taken = '\0';
-    rc = submit(&err);
+    scratch_program("sbatch", "%s", rows[_i].says);
+    rc = submit(false);
     ck_assert_str_eq(taken, rows[_i].taken);
     ck_assert_int_eq(times, *taken != '\0');
     ck_assert_int_eq(rc, !*taken ? -EINVAL : strstr(rows[_i].says, "exit 3") ? 3 : 0);
@@ -100,16 +102,12 @@ END_TEST
 /* The number is told at once, though sbatch stays until the job's end. */
 START_TEST(waits)
 {
-    cleanup_free char *script = NULL;
-
     (void)snprintf(got_file, sizeof got_file, "%s/told", scratch);
-    ck_assert_int_ge(asprintf(&script,
-                              "echo 12; for i in $(seq 500); do test -e '%s' && exit 5; "
-                              "sleep 0.1; done; exit 6",
-                              got_file),
-                     0);
-    make_program("sbatch", script);
-    ck_assert_int_eq(submit(NULL), 5);
+    scratch_program("sbatch",
+                    "echo 12; for i in $(seq 500); do test -e '%s' && exit 5; "
+                    "sleep 0.1; done; exit 6",
+                    got_file);
+    ck_assert_int_eq(submit(false), 5);
     *got_file = '\0';
     ck_assert_str_eq(taken, "12 ");
 }
@@ -119,15 +117,14 @@ END_TEST
 START_TEST(ignored)
 {
     const char *const argv[] = { "scontrol", NULL };
-    cleanup_free char *said = NULL;
 
-    make_program("scontrol", "echo told; exit 7");
-    make_program("sbatch", "echo 12; exit 5");
+    scratch_program("scontrol", "echo told; exit 7");
+    scratch_program("sbatch", "echo 12; exit 5");
     (void)signal(SIGCHLD, SIG_IGN);
     ck_assert_int_eq(slurm_program_run(argv, "", &said, NULL), 7);
     ck_assert_str_eq(said, "told\n");
     (void)signal(SIGCHLD, SIG_IGN);
-    ck_assert_int_eq(submit(NULL), 5);
+    ck_assert_int_eq(submit(false), 5);
     ck_assert_str_eq(taken, "12 ");
 }
 END_TEST
@@ -136,10 +133,9 @@ END_TEST
 START_TEST(held)
 {
     const char *const argv[] = { "scancel", NULL };
-    cleanup_free char *said = NULL;
     sigset_t set;
 
-    make_program("scancel", "sleep 0.2; echo done");
+    scratch_program("scancel", "sleep 0.2; echo done");
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     ck_assert_int_eq(sigprocmask(SIG_BLOCK, &set, NULL), 0);
@@ -176,28 +172,18 @@ static const struct {
 
 START_TEST(over_limit)
 {
-    char *const words[] = { (char *)(uintptr_t)limits[_i].word, NULL };
-    struct sbatch_ask a = { .words = words };
-    cleanup_free char *yaml = NULL, *said = NULL;
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-    int rc;
+    char yaml[200];
 
-    ck_assert_int_ge(asprintf(&yaml, "command: 'true'\nslurm:\n  time: 10m\n  partition: short\n%s",
-                              limits[_i].yaml),
-                     0);
-    ck_assert_msg(job_parse(yaml, strlen(yaml), "train.yaml", "/", &job, &err) == 0, "%s",
-                  err.text);
-    a.job = job;
+    (void)snprintf(yaml, sizeof yaml,
+                   "command: 'true'\nslurm:\n  time: 10m\n  partition: short\n%s", limits[_i].yaml);
+    ask_for(limits[_i].word, yaml);
     if (limits[_i].variable)
         ck_assert_int_eq(setenv(limits[_i].variable, "east", 1), 0);
-    make_program("sbatch", "echo 'sbatch: Job 1 to start at ...'");
-    make_program("sinfo", "echo 'main*|infinite'; echo 'short|5:00'");
-    rc = sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err);
-    ck_assert_int_eq(rc, limits[_i].refused ? -EINVAL : 0);
+    scratch_program("sbatch", "echo 'sbatch: Job 1 to start at ...'");
+    scratch_program("sinfo", "echo 'main*|infinite'; echo 'short|5:00'");
+    ck_assert_int_eq(submit_test(), limits[_i].refused ? -EINVAL : 0);
     if (limits[_i].refused)
         ck_assert_ptr_nonnull(strstr(err.text, "partition short allows 5 minutes"));
-    job_free(job);
 }
 END_TEST
 
@@ -230,30 +216,18 @@ static const struct {
 
 START_TEST(doubtful)
 {
-    static const char yaml[] = "command: 'true'\nslurm: {nodes: 4}\n";
-    char *const words[] = { (char *)(uintptr_t)doubts[_i].word, NULL };
-    struct sbatch_ask a = { .words = words };
-    cleanup_free char *said = NULL, *sbatch = NULL, *sinfo = NULL;
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
     int rc;
 
-    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, &err), 0);
-    a.job = job;
-    ck_assert_int_ge(asprintf(&sbatch, "echo 'allocation failure: %s'; exit 1", doubts[_i].says),
-                     0);
-    ck_assert_int_ge(asprintf(&sinfo,
-                              "case \"$*\" in *%%N*) printf '%s\\n';; *) echo "
-                              "'main*|infinite';; esac",
-                              doubts[_i].node),
-                     0);
-    make_program("sbatch", sbatch);
-    make_program("sinfo", sinfo);
-    rc = sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err);
+    ask_for(doubts[_i].word, "command: 'true'\nslurm: {nodes: 4}\n");
+    scratch_program("sbatch", "echo 'allocation failure: %s'; exit 1", doubts[_i].says);
+    scratch_program("sinfo",
+                    "case \"$*\" in *%%N*) printf '%s\\n';; *) echo "
+                    "'main*|infinite';; esac",
+                    doubts[_i].node);
+    rc = submit_test();
     ck_assert_msg(rc == (doubts[_i].waits ? 1 : -EINVAL), "%d: %s", rc, err.text);
     if (doubts[_i].waits)
         ck_assert_msg(strstr(said, doubts[_i].waits) != NULL, "%s", said);
-    job_free(job);
 }
 END_TEST
 
@@ -283,29 +257,22 @@ static const struct {
 
 START_TEST(narrow)
 {
-    char *const words[] = { (char *)(uintptr_t)widths[_i].word, NULL };
-    struct sbatch_ask a = { .words = words };
-    cleanup_free char *yaml = NULL, *sinfo = NULL;
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-    char said[200];
+    char yaml[200], line[200];
 
-    ck_assert_int_ge(asprintf(&yaml, "command: 'true'\nslurm: {%s}\n", widths[_i].yaml), 0);
-    ck_assert_msg(job_parse(yaml, strlen(yaml), "train.yaml", "/", &job, &err) == 0, "%s",
-                  err.text);
-    a.job = job;
-    ck_assert_int_ge(asprintf(&sinfo,
-                              "case \"$*\" in *'-n node[1-2]') printf '%s\\n';; *) exit 1;; esac",
-                              widths[_i].nodes ? widths[_i].nodes : ""),
-                     0);
-    make_program("sinfo", widths[_i].nodes ? sinfo : "exit 1");
-    (void)snprintf(said, sizeof said,
+    (void)snprintf(yaml, sizeof yaml, "command: 'true'\nslurm: {%s}\n", widths[_i].yaml);
+    ask_for(widths[_i].word, yaml);
+    if (widths[_i].nodes)
+        scratch_program("sinfo",
+                        "case \"$*\" in *'-n node[1-2]') printf '%s\\n';; *) exit 1;; esac",
+                        widths[_i].nodes);
+    else
+        scratch_program("sinfo", "exit 1");
+    (void)snprintf(line, sizeof line,
                    "Job 7 to start at 2026-11-29T02:00:00 using %d processors on nodes node[1-2] "
                    "in partition main",
                    widths[_i].processors);
-    ck_assert_int_eq(sbatch_submit_is_narrow(&a, said), widths[_i].narrow);
-    ck_assert(!sbatch_submit_is_narrow(&a, "Job 7 to start now"));
-    job_free(job);
+    ck_assert_int_eq(sbatch_submit_is_narrow(&ask, line), widths[_i].narrow);
+    ck_assert(!sbatch_submit_is_narrow(&ask, "Job 7 to start now"));
 }
 END_TEST
 
@@ -322,21 +289,13 @@ static const struct {
 
 START_TEST(never)
 {
-    cleanup_free char *scontrol = NULL, *scancel = NULL, *cancelled = NULL;
-    struct eddis_error err = { 0 };
-    int rc;
+    cleanup_free char *cancelled = NULL;
 
-    ck_assert_int_ge(asprintf(&scontrol,
-                              "echo 'JobId=12 JobName=x'; echo '   JobState=PENDING Reason=%s'",
-                              reasons[_i].reason),
-                     0);
-    ck_assert_int_ge(asprintf(&scancel, "echo $1 >%s/cancelled", scratch), 0);
-    make_program("sbatch", "echo 12");
-    make_program("scontrol", scontrol);
-    make_program("scancel", scancel);
-    times = 0;
-    rc = submit_job(true, &err);
-    ck_assert_int_eq(rc, reasons[_i].never ? -EINVAL : 0);
+    scratch_program("sbatch", "echo 12");
+    scratch_program("scontrol", "echo 'JobId=12 JobName=x'; echo '   JobState=PENDING Reason=%s'",
+                    reasons[_i].reason);
+    scratch_program("scancel", "echo $1 >%s/cancelled", scratch);
+    ck_assert_int_eq(submit(true), reasons[_i].never ? -EINVAL : 0);
     ck_assert_int_eq(times, !reasons[_i].never);
     cancelled = scratch_content("cancelled");
     ck_assert_pstr_eq(cancelled, reasons[_i].never ? "12\n" : NULL);
@@ -362,49 +321,32 @@ static const struct {
 
 START_TEST(blamed)
 {
-    static const char yaml[] =
-        "command: 'true'\nslurm: {nodes: 4, partition: main, constraint: a}\n";
-    char *const words[] = { (char *)(uintptr_t)places[_i].word, NULL };
-    struct sbatch_ask a = { .words = words };
-    cleanup_free char *said = NULL, *sbatch = NULL;
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-
-    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, &err), 0);
-    a.job = job;
-    ck_assert_int_ge(asprintf(&sbatch, "echo 'allocation failure: %s'; exit 1", places[_i].says),
-                     0);
-    make_program("sbatch", sbatch);
-    make_program("sinfo", "exit 1");
-    ck_assert_int_eq(sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err), -EINVAL);
+    ask_for(places[_i].word,
+            "command: 'true'\nslurm: {nodes: 4, partition: main, constraint: a}\n");
+    scratch_program("sbatch", "echo 'allocation failure: %s'; exit 1", places[_i].says);
+    scratch_program("sinfo", "exit 1");
+    ck_assert_int_eq(submit_test(), -EINVAL);
     ck_assert_msg(strstr(err.text, places[_i].blamed) != NULL, "%s", err.text);
-    job_free(job);
 }
 END_TEST
 
 /* sbatch is installed, and nobody it could ask: no job was looked at. */
 START_TEST(absent)
 {
-    static const char yaml[] = "command: 'true'\n";
-    struct sbatch_ask a = { .words = NULL };
-    struct eddis_error err = { 0 };
-    cleanup_free char *said = NULL;
-    struct job *job = NULL;
-
-    ck_assert_int_eq(job_parse(yaml, sizeof yaml - 1, "train.yaml", "/", &job, &err), 0);
-    a.job = job;
-    make_program("sbatch", "echo 'sbatch: fatal: Could not establish a configuration source' >&2\n"
-                           "exit 1");
-    ck_assert_int_eq(sbatch_submit_test(&a, "#!/bin/sh\n", &said, &err), -EHOSTDOWN);
+    ask_for(NULL, "command: 'true'\n");
+    scratch_program("sbatch",
+                    "echo 'sbatch: fatal: Could not establish a configuration source' >&2\n"
+                    "exit 1");
+    ck_assert_int_eq(submit_test(), -EHOSTDOWN);
     ck_assert_msg(strncmp(err.text, "Slurm does not answer on this machine", 37) == 0, "%s",
                   err.text);
-    job_free(job);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, banner, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, ignored);

@@ -12,17 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One that goes nowhere, before Slurm's own in PATH. */
-static void make_srun(const char *script)
-{
-    cleanup_free char *path = file_join(scratch, "srun"), *text = NULL, *search = NULL;
-
-    ck_assert_int_ge(asprintf(&text, "#!/bin/sh\n%s\n", script), 0);
-    ck_assert_int_ge(asprintf(&search, "%s:/usr/bin:/bin", scratch), 0);
-    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0700, NULL), 0);
-    ck_assert_int_eq(setenv("PATH", search, 1), 0);
-}
-
 static void take(void *ctx, const char *bytes, size_t n)
 {
     ck_assert_int_lt(strlen(ctx) + n, 64);
@@ -50,7 +39,7 @@ START_TEST(order)
     int before = dup(STDERR_FILENO), fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600), code;
     char out[64] = "";
 
-    make_srun(rows[_i].srun);
+    scratch_program("srun", "%s", rows[_i].srun); /* it goes nowhere */
     ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
     code = srun_proxy_run(&at, words, 50 * CLOCK_S, take, out, NULL);
     (void)fflush(stderr);

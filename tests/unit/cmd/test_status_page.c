@@ -8,6 +8,7 @@
 #include <string.h>
 
 static struct job_status s;
+static char *text; /* of the newest page */
 
 static void set_up(void)
 {
@@ -55,23 +56,34 @@ static void set_up(void)
 static void tear_down(void)
 {
     job_status_fini(&s);
+    free(text);
+    text = NULL;
 }
 
-static char *made(bool ascii)
+static void make(bool ascii)
 {
     struct status_page p;
 
+    free(text);
     ck_assert_int_eq(status_page_make(&s, ascii, 0, &p, NULL), 0);
-    return p.text;
+    text = p.text;
+}
+
+static void check_has(const char *words)
+{
+    ck_assert_msg(strstr(text, words) != NULL, "no \"%s\" in: %s", words, text);
+}
+
+static void check_has_not(const char *words)
+{
+    ck_assert_msg(!strstr(text, words), "\"%s\" in: %s", words, text);
 }
 
 START_TEST(page)
 {
-    char *text;
-
     s.worker[1].relative_speed = 0.45; /* nobody is named for that */
     s.worker[1].compute_ms = 25.3;
-    text = made(true);
+    make(true);
     ck_assert_str_eq(
         text,
         "job     digits-20261121-140712-3f9a   running   sync, allreduce   2 workers on 1 node   "
@@ -89,10 +101,8 @@ START_TEST(page)
         "     1  login1  emulated 1.00   186     94      8 030     11.7     25.3    0.1      0.3   "
         "0.1   0.45  compute\n"
         "\n");
-    free(text);
-    text = made(false);
-    ck_assert_ptr_nonnull(strstr(text, "\u2501"));
-    free(text);
+    make(false);
+    check_has("\u2501");
 }
 END_TEST
 
@@ -100,23 +110,18 @@ END_TEST
 START_TEST(named_is_slow)
 {
     struct worker_status *w = &s.worker[1];
-    char *text;
 
     strcpy(w->straggler, "processor");
     w->straggler_times = 3.04;
     strcpy(w->straggler_says, "takes 3.0 times as long");
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "\n\nslow    rank 1 on login1 takes 3.0 times as long\n"));
-    free(text);
+    make(true);
+    check_has("\n\nslow    rank 1 on login1 takes 3.0 times as long\n");
     w->straggler[0] = '\0'; /* it is over */
-    text = made(true);
-    ck_assert_ptr_null(strstr(text, "slow "));
-    free(text);
+    make(true);
+    check_has_not("slow ");
     s.all_slow_times = 2.04;
-    text = made(true);
-    ck_assert_ptr_nonnull(
-        strstr(text, "\n\nslow    most workers take 2.0 times as long as before\n"));
-    free(text);
+    make(true);
+    check_has("\n\nslow    most workers take 2.0 times as long as before\n");
 }
 END_TEST
 
@@ -131,19 +136,17 @@ static void many_workers(int n)
     }
 }
 
-static int count(const char *text, const char *what)
+static int count(const char *what)
 {
     int n = 0;
 
-    for (; (text = strstr(text, what)); text++)
+    for (const char *at = text; (at = strstr(at, what)); at++)
         n++;
     return n;
 }
 
 START_TEST(many_are_slow)
 {
-    char *text;
-
     many_workers(47);
     for (int i = 0; i < 46; i++) {
         strcpy(s.worker[i].straggler, "compute");
@@ -152,20 +155,18 @@ START_TEST(many_are_slow)
     }
     strcpy(s.worker[46].straggler, "input");
     s.worker[46].straggler_times = 100;
-    text = made(true);
-    ck_assert_int_eq(count(text, "\nslow "), 11);
-    ck_assert_ptr_nonnull(strstr(text, "\n\nslow    rank 46 on login1 "));
-    ck_assert_ptr_nonnull(strstr(text, "\nslow    rank 45 on login1 says 45\n"));
-    ck_assert_ptr_nonnull(strstr(text, "\nslow    rank 37 on login1 says 37\n"));
-    ck_assert_ptr_null(strstr(text, "slow    rank 36"));
-    ck_assert_ptr_nonnull(strstr(text, "\nslow    and 37 more workers\n"));
-    free(text);
+    make(true);
+    ck_assert_int_eq(count("\nslow "), 11);
+    check_has("\n\nslow    rank 46 on login1 ");
+    check_has("\nslow    rank 45 on login1 says 45\n");
+    check_has("\nslow    rank 37 on login1 says 37\n");
+    check_has_not("slow    rank 36");
+    check_has("\nslow    and 37 more workers\n");
     for (int i = 0; i < 37; i++)
         s.worker[i].straggler[0] = '\0';
-    text = made(true);
-    ck_assert_int_eq(count(text, "\nslow "), 10);
-    ck_assert_ptr_null(strstr(text, " more\n"));
-    free(text);
+    make(true);
+    ck_assert_int_eq(count("\nslow "), 10);
+    check_has_not(" more\n");
 }
 END_TEST
 
@@ -212,24 +213,18 @@ END_TEST
 /* Of real devices the prediction for an equal split leaves out communication. */
 START_TEST(real_devices)
 {
-    char *text;
-
     s.emulated = false;
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "97 % of ideal (22 600)\n"));
-    free(text);
+    make(true);
+    check_has("97 % of ideal (22 600)\n");
     s.equal_measured_samples_per_s = 9200;
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "   2.4x an equal split (measured 9 200)\n"));
-    free(text);
+    make(true);
+    check_has("   2.4x an equal split (measured 9 200)\n");
 }
 END_TEST
 
 /* What is in force, since when, why, and what it gives. */
 START_TEST(plan_in_force)
 {
-    char *text;
-
     s.plan_version = 3;
     s.replans = 1;
     s.n_plans = 2;
@@ -240,62 +235,51 @@ START_TEST(plan_in_force)
                                       .samples_per_s = 1203,
                                       .ideal_samples_per_s = 1300,
                                       .reason = "rank 3 is slow\033[2J" };
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "samples/s (now 22 100)   2.4x an equal split"));
-    ck_assert_ptr_nonnull(
-        strstr(text, "plan    attempt 1, version 3 from step 28, global batch 256, 1 re-plan, 0 "
-                     "restarts\n"
-                     "        1 203 samples/s, 93 % of its ideal; why: rank 3 is slow?[2J\n"));
-    free(text);
+    make(true);
+    check_has("samples/s (now 22 100)   2.4x an equal split");
+    check_has("plan    attempt 1, version 3 from step 28, global batch 256, 1 re-plan, 0 "
+              "restarts\n"
+              "        1 203 samples/s, 93 % of its ideal; why: rank 3 is slow?[2J\n");
     s.plan[1].since = -1; /* nobody has done a step of it */
     s.plan[1].samples_per_s = NAN;
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "version 3, global batch 256"));
-    ck_assert_ptr_nonnull(strstr(text, "\n        not measured yet; why: rank 3"));
-    free(text);
+    make(true);
+    check_has("version 3, global batch 256");
+    check_has("\n        not measured yet; why: rank 3");
 }
 END_TEST
 
 /* Workers that do not keep in step. */
 START_TEST(own_paces)
 {
-    char *text;
-
     strcpy(s.mode, "async");
     strcpy(s.algorithm, "easgd");
     s.worker[1].group = 1;
     s.worker[1].staleness = 7;
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "wait  speed  group  stale  state\n"));
-    ck_assert_ptr_nonnull(strstr(text, " 0.1   1.01      1      7  compute\n"));
-    free(text);
+    make(true);
+    check_has("wait  speed  group  stale  state\n");
+    check_has(" 0.1   1.01      1      7  compute\n");
 }
 END_TEST
 
 /* A job of which nothing is known, and the ends. */
 START_TEST(little_is_known)
 {
-    char *text;
-
     job_status_fini(&s);
     strcpy(s.job, "x");
-    text = made(true);
+    make(true);
     ck_assert_str_eq(text, "job     x   starting\nwhere   step 0\n");
-    free(text);
     strcpy(s.waiting, "agents 6/8 up; waiting for c07 (ssh: permission denied)");
-    text = made(true);
+    make(true);
     ck_assert_str_eq(text, "job     x   starting\nwhere   step 0\n"
                            "note    agents 6/8 up; waiting for c07 (ssh: permission denied)\n");
-    free(text);
     s.waiting[0] = '\0';
     s.state = JOB_ENDED;
     s.exit_code = 137;
     strcpy(s.reason, "rank_signal");
     strcpy(s.message, "rank 3 was killed");
-    text = made(true);
+    make(true);
     ck_assert_str_eq(text, "job     x   ended (rank_signal, exit code 137)\nwhere   step 0\n"
                            "note    rank 3 was killed\n");
-    free(text);
 }
 END_TEST
 
@@ -303,7 +287,6 @@ END_TEST
 START_TEST(foreign_text)
 {
     static const char evil[] = "\033[31m\a\302\233x\n";
-    char *text;
 
     strcpy(s.job, evil);
     strcpy(s.message, evil);
@@ -315,48 +298,43 @@ START_TEST(foreign_text)
     strcpy(s.worker[0].state, "\033c");
     strcpy(s.worker[0].straggler, "input");
     strcpy(s.worker[0].straggler_says, evil);
-    text = made(true);
+    make(true);
     for (const char *c = text; *c; c++)
         ck_assert_msg(*c == '\n' || (*c >= 0x20 && *c != 0x7f), "byte %d", *c);
-    free(text);
 }
 END_TEST
 
-static char *printed(bool color, int rows, int columns, int *ret_lines)
+/* Print the page to text.  Return the number of its lines. */
+static int print(bool color, int rows, int columns)
 {
     struct status_print o = { .color = color, .rows = rows, .columns = columns };
     struct status_page p;
-    char *text;
     size_t n;
+    int lines;
 
+    free(text);
     ck_assert_int_eq(status_page_make(&s, false, columns, &p, NULL), 0);
     o.out = open_memstream(&text, &n);
-    *ret_lines = status_page_print(&p, &s, &o);
+    lines = status_page_print(&p, &s, &o);
     fclose(o.out);
     status_page_fini(&p);
-    return text;
+    return lines;
 }
 
 START_TEST(printing)
 {
-    int lines;
-    char *text = printed(false, 0, 0, &lines);
-
-    ck_assert_ptr_null(strchr(text, '\033'));
-    ck_assert_int_eq(lines, 10);
-    free(text);
+    ck_assert_int_eq(print(false, 0, 0), 10);
+    check_has_not("\033");
     strcpy(s.worker[0].state, "killed");
     strcpy(s.worker[1].straggler, "input");
-    text = printed(true, 0, 0, &lines);
-    ck_assert_ptr_nonnull(strstr(text, "\n\033[1m  rank"));
-    ck_assert_ptr_nonnull(strstr(text, "\n\033[31m     0  "));
-    ck_assert_ptr_nonnull(strstr(text, "\n\033[33m     1  "));
-    free(text);
+    print(true, 0, 0);
+    check_has("\n\033[1m  rank");
+    check_has("\n\033[31m     0  ");
+    check_has("\n\033[33m     1  ");
     for (int rows = 1; rows < 14; rows++)
         for (int width = 1; width < 130; width += 7) {
-            int seen = 0, at = 0;
+            int seen = 0, at = 0, lines = print(false, rows, width);
 
-            text = printed(false, rows, width, &lines);
             ck_assert_int_le(lines, rows);
             for (const char *c = text; *c; c++) {
                 at = *c == '\n' ? 0 : at + (((unsigned char)*c & 0xc0) != 0x80);
@@ -364,7 +342,6 @@ START_TEST(printing)
                 ck_assert(at <= width || strncmp(c - at + 1, "...", 3) == 0 || width < 60);
             }
             ck_assert_int_eq(seen, lines);
-            free(text);
         }
 }
 END_TEST
@@ -372,26 +349,20 @@ END_TEST
 /* A window may be too narrow for all: never without who it is, how fast and in which state. */
 START_TEST(narrow)
 {
-    char *text;
-    int lines;
-
     strcpy(s.mode, "async");
     strcpy(s.algorithm, "easgd");
     strcpy(s.worker[0].state, "stopped by eddis");
     for (int width = 36; width < 130; width++) {
-        text = printed(false, 0, width, &lines);
+        print(false, 0, width);
         ck_assert_msg(strstr(text, "speed") && strstr(text, "  state\n"), "%d: %s", width, text);
         ck_assert_msg(strstr(text, "1.01") && strstr(text, "  stopped by eddis\n"), "%d", width);
-        free(text);
     }
     strcpy(s.mode, "sync");
     strcpy(s.algorithm, "allreduce");
     strcpy(s.worker[0].state, "compute");
-    text = printed(false, 0, 80, &lines);
-    ck_assert_ptr_nonnull(strstr(
-        text, "\n  rank  node    step  samples/s  compute  input  exposed  wait  speed  state\n"
-              "     0  login1   186      8 030     11.2    0.1      0.3   0.1   1.01  compute\n"));
-    free(text);
+    print(false, 0, 80);
+    check_has("\n  rank  node    step  samples/s  compute  input  exposed  wait  speed  state\n"
+              "     0  login1   186      8 030     11.2    0.1      0.3   0.1   1.01  compute\n");
 }
 END_TEST
 
@@ -410,31 +381,25 @@ END_TEST
 /* One worker is stopped: the others, who wait for it, are not to blame. */
 START_TEST(stalled)
 {
-    char *text;
-
     for (int i = 0; i < 2; i++) {
         s.worker[i].last_step_age_s = 4;
         strcpy(s.worker[i].straggler, "input");
     }
     strcpy(s.worker[1].state, "wait");
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "\nstalled rank 0 on login1 has made no step for 4 s"));
-    ck_assert_ptr_null(strstr(text, "rank 1 on"));
-    ck_assert_ptr_null(strstr(text, "slow "));
-    free(text);
+    make(true);
+    check_has("\nstalled rank 0 on login1 has made no step for 4 s");
+    check_has_not("rank 1 on");
+    check_has_not("slow ");
     strcpy(s.worker[0].state, "wait");
-    text = made(true);
-    ck_assert_ptr_nonnull(strstr(text, "\nstalled no rank has made a step for 4 s"));
-    free(text);
+    make(true);
+    check_has("\nstalled no rank has made a step for 4 s");
     s.worker[0].last_step_age_s = 0.1; /* it goes on */
-    text = made(true);
-    ck_assert_ptr_null(strstr(text, "stalled"));
-    free(text);
+    make(true);
+    check_has_not("stalled");
     s.worker[0].last_step_age_s = 4;
     s.worker[0].step_ms = 1000; /* slow, but sure */
-    text = made(true);
-    ck_assert_ptr_null(strstr(text, "stalled"));
-    free(text);
+    make(true);
+    check_has_not("stalled");
 }
 END_TEST
 

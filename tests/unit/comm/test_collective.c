@@ -7,6 +7,7 @@
 #include "element.h"
 #include "lib/base/random.h"
 #include "suite.h"
+#include "sums.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -19,6 +20,7 @@ struct world {
     int n;
     struct loop *loop;
     struct transport *end[MAX_RANKS];
+    struct collective *c[MAX_RANKS]; /* freed with it */
     int running;
 };
 
@@ -32,8 +34,10 @@ static void world_open(struct world *w, int n, uint64_t seed)
 
 static void world_close(struct world *w)
 {
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w->n; i++) {
+        collective_free(w->c[i]);
         transport_close(w->end[i], true, NULL);
+    }
     loop_free(w->loop);
 }
 
@@ -135,7 +139,6 @@ static void reduce_once(const struct reduction_case *k)
     size_t bytes = k->n * comm_type_bytes(k->type);
     size_t tail_bytes = k->tail ? sizeof(struct tail) : 0;
     void *data[MAX_RANKS];
-    struct collective *c[MAX_RANKS];
     double *want = calloc(k->n + 1, sizeof *want);
     struct comm_limits limits = { .piece_bytes = k->piece_bytes };
     uint64_t random = k->seed;
@@ -159,9 +162,9 @@ static void reduce_once(const struct reduction_case *k)
         ck_assert_int_eq(allreduce_new_kind(k->kind, &place,
                                             &(struct allreduce){ data[r], k->n, k->type, k->rule,
                                                                  tail_bytes, trailer_rule },
-                                            &c[r], NULL),
+                                            &w.c[r], NULL),
                          0);
-        world_start(&w, r, c[r], 7);
+        world_start(&w, r, w.c[r], 7);
     }
     ck_assert_msg(world_run(&w, k->seed) == 0, "%s of %zu with %d ranks does not end", k->kind,
                   k->n, k->ranks);
@@ -176,7 +179,6 @@ static void reduce_once(const struct reduction_case *k)
             ck_assert_int_eq(t.max, (k->ranks - 1) * 10);
         }
         free(data[r]);
-        collective_free(c[r]);
     }
     free(want);
     world_close(&w);
@@ -244,14 +246,11 @@ START_TEST(an_allreduce_goes_to_other_memory)
         struct collective *c[OTHER_RANKS];
 
         for (int r = 0; r < OTHER_RANKS; r++) {
-            struct allreduce a = { x[0][r], OTHER_N, COMM_FLOAT32, COMM_SUM, 0, NULL };
-
             for (int b = 0; b < OTHER_BUFFERS; b++)
                 for (int i = 0; i < OTHER_N; i++)
                     x[b][r][i] = (float)(100 * b + r + i);
-            ck_assert_int_eq(allreduce_new_kind(kinds[_i], &(struct comm_place){ r, OTHER_RANKS },
-                                                &a, &c[r], NULL),
-                             0);
+            c[r] = new_sum(kinds[_i], &(struct comm_place){ r, OTHER_RANKS }, x[0][r], OTHER_N,
+                           COMM_FLOAT32);
         }
         sum_all_buffers(c, x, seed);
         for (int r = 0; r < OTHER_RANKS; r++) {
@@ -287,9 +286,7 @@ START_TEST(groups_do_not_disturb_each_other)
 
             group[r] = all[r] = 1 << r;
             for (int k = 0; k < 2; k++) {
-                const struct allreduce a = { k ? &all[r] : &group[r], 1, COMM_FLOAT64, COMM_SUM };
-
-                ck_assert_int_eq(allreduce_new_kind(kinds[_i], &place[k], &a, &c[r][k], NULL), 0);
+                c[r][k] = new_sum(kinds[_i], &place[k], k ? &all[r] : &group[r], 1, COMM_FLOAT64);
                 world_start(&w, r, c[r][k], 7);
             }
         }
@@ -314,7 +311,6 @@ START_TEST(bits_do_not_depend_on_timing)
     static float x[RANKS][N], first[N];
 
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct collective *c[RANKS];
         uint64_t random = 99;
         struct world w;
 
@@ -322,20 +318,14 @@ START_TEST(bits_do_not_depend_on_timing)
         for (int r = 0; r < RANKS; r++) {
             for (int i = 0; i < N; i++)
                 x[r][i] = (float)(random_unit(&random) - 0.5);
-            ck_assert_int_eq(
-                allreduce_new_kind(kinds[_i], &(struct comm_place){ r, RANKS },
-                                   &(struct allreduce){ x[r], N, COMM_FLOAT32, COMM_SUM, 0, NULL },
-                                   &c[r], NULL),
-                0);
-            world_start(&w, r, c[r], 1);
+            w.c[r] = new_sum(kinds[_i], &(struct comm_place){ r, RANKS }, x[r], N, COMM_FLOAT32);
+            world_start(&w, r, w.c[r], 1);
         }
         ck_assert_int_eq(world_run(&w, seed), 0);
         if (seed == 1)
             memcpy(first, x[0], sizeof first);
-        for (int r = 0; r < RANKS; r++) {
+        for (int r = 0; r < RANKS; r++)
             ck_assert_mem_eq(x[r], first, sizeof first);
-            collective_free(c[r]);
-        }
         world_close(&w);
     }
 }
@@ -368,7 +358,6 @@ static void ring_once(int ranks, size_t n, float *const *x, size_t piece_bytes, 
                       uint64_t seed, int64_t *sent)
 {
     const struct comm_limits limits = { .piece_bytes = piece_bytes };
-    struct collective *c[MAX_RANKS];
     struct world w;
 
     world_open(&w, ranks, seed);
@@ -376,14 +365,12 @@ static void ring_once(int ranks, size_t n, float *const *x, size_t piece_bytes, 
         struct comm_place p = { .rank = r, .n_ranks = ranks, .limits = &limits };
         struct allreduce a = { x[r], n, COMM_FLOAT32, COMM_SUM, tail_bytes, trailer_rule };
 
-        ck_assert_int_eq(allreduce_new_kind("ring", &p, &a, &c[r], NULL), 0);
-        world_start(&w, r, c[r], 1);
+        ck_assert_int_eq(allreduce_new_kind("ring", &p, &a, &w.c[r], NULL), 0);
+        world_start(&w, r, w.c[r], 1);
     }
     ck_assert_int_eq(world_run(&w, seed), 0);
-    for (int r = 0; r < ranks; r++) {
+    for (int r = 0; r < ranks; r++)
         sent[r] = w.end[r]->sent_bytes;
-        collective_free(c[r]);
-    }
     world_close(&w);
 }
 
@@ -449,19 +436,15 @@ START_TEST(the_missing_rank_is_named)
 {
     for (int ranks = 2; ranks <= MAX_RANKS; ranks++)
         for (int absent = 0; absent < ranks; absent++) {
-            struct collective *c[MAX_RANKS];
             double x[MAX_RANKS][MAX_RANKS] = { { 0 } };
             struct world w;
 
             world_open(&w, ranks, 0);
             for (int r = 0; r < ranks; r++) {
-                struct allreduce a = { x[r], MAX_RANKS, COMM_FLOAT64, COMM_SUM, 0, NULL };
-
-                ck_assert_int_eq(allreduce_new_kind(kinds[_i], &(struct comm_place){ r, ranks }, &a,
-                                                    &c[r], NULL),
-                                 0);
+                w.c[r] = new_sum(kinds[_i], &(struct comm_place){ r, ranks }, x[r], MAX_RANKS,
+                                 COMM_FLOAT64);
                 if (r != absent)
-                    world_start(&w, r, c[r], 1);
+                    world_start(&w, r, w.c[r], 1);
             }
             ck_assert_int_eq(world_run(&w, 3), ranks - 1);
             for (int r = 0; r < ranks; r++) {
@@ -469,13 +452,11 @@ START_TEST(the_missing_rank_is_named)
                 int named = r;
 
                 for (int i = 0; named != absent && i < (chain ? ranks : 1); i++)
-                    named = collective_waits_for(c[named]);
+                    named = collective_waits_for(w.c[named]);
                 ck_assert_int_eq(named, absent);
             }
-            world_start(&w, absent, c[absent], 1);
+            world_start(&w, absent, w.c[absent], 1);
             ck_assert_int_eq(world_run(&w, 3), 0);
-            for (int r = 0; r < ranks; r++)
-                collective_free(c[r]);
             world_close(&w);
         }
 }
@@ -487,7 +468,6 @@ START_TEST(broadcast_from_every_root)
 {
     for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
         for (int root = 0; root < ranks; root++) {
-            struct collective *c[MAX_RANKS];
             char x[MAX_RANKS][20];
             struct world w;
 
@@ -495,15 +475,14 @@ START_TEST(broadcast_from_every_root)
             for (int r = 0; r < ranks; r++) {
                 memset(x[r], 'a' + r, sizeof x[r]);
                 ck_assert_int_eq(broadcast_new(&(struct comm_place){ r, ranks }, x[r], sizeof x[r],
-                                               root, &c[r], NULL),
+                                               root, &w.c[r], NULL),
                                  0);
-                world_start(&w, r, c[r], 1);
+                world_start(&w, r, w.c[r], 1);
             }
             ck_assert_int_eq(world_run(&w, 1), 0);
             for (int r = 0; r < ranks; r++) {
                 ck_assert_int_eq(x[r][0], 'a' + root);
                 ck_assert_mem_eq(x[r], x[root], sizeof x[r]);
-                collective_free(c[r]);
             }
             world_close(&w);
         }
@@ -516,7 +495,6 @@ START_TEST(allgather_keeps_the_order)
 
     for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
         for (size_t l = 0; l < 3; l++) {
-            struct collective *c[MAX_RANKS];
             char in[MAX_RANKS][33], out[MAX_RANKS][MAX_RANKS * 33];
             struct world w;
 
@@ -524,16 +502,14 @@ START_TEST(allgather_keeps_the_order)
             for (int r = 0; r < ranks; r++) {
                 memset(in[r], 'a' + r, sizeof in[r]);
                 ck_assert_int_eq(allgather_new(&(struct comm_place){ r, ranks }, in[r], out[r],
-                                               lengths[l], &c[r], NULL),
+                                               lengths[l], &w.c[r], NULL),
                                  0);
-                world_start(&w, r, c[r], 1);
+                world_start(&w, r, w.c[r], 1);
             }
             ck_assert_int_eq(world_run(&w, 2), 0);
-            for (int r = 0; r < ranks; r++) {
+            for (int r = 0; r < ranks; r++)
                 for (size_t i = 0; i < (size_t)ranks * lengths[l]; i++)
                     ck_assert_int_eq(out[r][i], 'a' + (int)(i / lengths[l]));
-                collective_free(c[r]);
-            }
             world_close(&w);
         }
 }
@@ -542,19 +518,16 @@ END_TEST
 START_TEST(nobody_leaves_a_barrier_early)
 {
     for (int ranks = 2; ranks <= MAX_RANKS; ranks++) {
-        struct collective *c[MAX_RANKS];
         struct world w;
 
         world_open(&w, ranks, (uint64_t)ranks);
         for (int r = 0; r < ranks; r++)
-            ck_assert_int_eq(barrier_new(&(struct comm_place){ r, ranks }, &c[r], NULL), 0);
+            ck_assert_int_eq(barrier_new(&(struct comm_place){ r, ranks }, &w.c[r], NULL), 0);
         for (int r = 0; r < ranks; r++) {
             ck_assert_int_eq(world_run(&w, 1), r);
-            world_start(&w, r, c[r], 1);
+            world_start(&w, r, w.c[r], 1);
         }
         ck_assert_int_eq(world_run(&w, 1), 0);
-        for (int r = 0; r < ranks; r++)
-            collective_free(c[r]);
         world_close(&w);
     }
 }
@@ -616,7 +589,6 @@ END_TEST
 /* A rank that expects another length gets an error, not half a message. */
 START_TEST(lengths_must_agree)
 {
-    struct collective *c[2];
     char x[2][8] = { "", "" };
     struct outbox out = { 0 };
     struct eddis_error err = { 0 };
@@ -626,13 +598,11 @@ START_TEST(lengths_must_agree)
     world_open(&w, 2, 0);
     for (int r = 0; r < 2; r++) {
         ck_assert_int_eq(
-            broadcast_new(&(struct comm_place){ r, 2 }, x[r], 4 + (size_t)r, 0, &c[r], NULL), 0);
-        world_start(&w, r, c[r], 1);
+            broadcast_new(&(struct comm_place){ r, 2 }, x[r], 4 + (size_t)r, 0, &w.c[r], NULL), 0);
+        world_start(&w, r, w.c[r], 1);
     }
     ck_assert_int_eq(transport_poll(w.end[1], &op, 1, &err), -EMSGSIZE);
     ck_assert_ptr_nonnull(strstr(err.text, "rank 0 has sent 4 bytes instead of 5; all workers"));
-    collective_free(c[0]);
-    collective_free(c[1]);
     outbox_fini(&out);
     world_close(&w);
 }

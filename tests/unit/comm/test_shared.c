@@ -5,6 +5,7 @@
 #include "shared_world.h"
 
 #include "element.h"
+#include "sums.h"
 
 #include <errno.h>
 #include <math.h>
@@ -174,11 +175,7 @@ START_TEST(bits_do_not_depend_on_timing)
 
             for (int i = 0; i < N; i++)
                 x[i] = (float)random_unit(&random) - 0.5f;
-            ck_assert_int_eq(
-                allreduce_new(&w.place[r],
-                              &(struct allreduce){ x, N, COMM_FLOAT32, COMM_SUM, 0, NULL }, &c[r],
-                              NULL),
-                0);
+            c[r] = new_sum(NULL, &w.place[r], x, N, COMM_FLOAT32);
             world_start(&w, r, c[r]);
         }
         world_run(&w, seed, 1000);
@@ -204,10 +201,8 @@ static void one_absent(bool in_place, int absent, bool leaves)
 
     world_open(&w, RANKS, 1, ARENA, 9);
     for (int r = 0; r < RANKS; r++) {
-        struct allreduce a = { in_place ? comm_shm_arena(w.node[r]) : private[r], 100, COMM_FLOAT32,
-                               COMM_SUM };
-
-        ck_assert_int_eq(allreduce_new(&w.place[r], &a, &c[r], NULL), 0);
+        c[r] = new_sum(NULL, &w.place[r], in_place ? comm_shm_arena(w.node[r]) : private[r], 100,
+                       COMM_FLOAT32);
         if (r != absent)
             world_start(&w, r, c[r]);
     }
@@ -264,9 +259,7 @@ START_TEST(a_rank_killed_in_arriving_is_an_error)
 
     world_open(&w, RANKS, 1, ARENA, 9);
     for (int r = 0; r < RANKS; r++) {
-        struct allreduce a = { comm_shm_arena(w.node[r]), 100, COMM_FLOAT32, COMM_SUM };
-
-        ck_assert_int_eq(allreduce_new(&w.place[r], &a, &c[r], NULL), 0);
+        c[r] = new_sum(NULL, &w.place[r], comm_shm_arena(w.node[r]), 100, COMM_FLOAT32);
         if (r != absent)
             world_start(&w, r, c[r]);
     }
@@ -364,11 +357,7 @@ START_TEST(the_pool_is_shared_in_order)
             x[r][k] = malloc(N * sizeof(float));
             for (int i = 0; i < N; i++)
                 x[r][k][i] = (float)(k + 1);
-            ck_assert_int_eq(allreduce_new(&w.place[r],
-                                           &(struct allreduce){ x[r][k], k ? N / 3 : N,
-                                                                COMM_FLOAT32, COMM_SUM, 0, NULL },
-                                           &c[r][k], NULL),
-                             0);
+            c[r][k] = new_sum(NULL, &w.place[r], x[r][k], k ? N / 3 : N, COMM_FLOAT32);
             ck_assert_int_eq(collective_start(c[r][k], 1, &out, NULL), 0);
         }
     while (left) {
@@ -394,6 +383,7 @@ END_TEST
 
 START_TEST(what_does_not_fit_is_refused)
 {
+    struct allreduce a = { .n = 16, .type = COMM_FLOAT32, .rule = COMM_SUM };
     struct collective *c[13];
     struct eddis_error err;
     struct world w;
@@ -403,23 +393,13 @@ START_TEST(what_does_not_fit_is_refused)
     world_open(&w, 2, 1, ARENA, 1);
     x = comm_shm_arena(w.node[0]);
     for (; n < 12; n++)
-        ck_assert_int_eq(
-            allreduce_new(&w.place[0],
-                          &(struct allreduce){ x + 16 * n, 16, COMM_FLOAT32, COMM_SUM, 0, NULL },
-                          &c[n], NULL),
-            0);
-    ck_assert_int_eq(allreduce_new(&w.place[0],
-                                   &(struct allreduce){ x, 16, COMM_FLOAT32, COMM_SUM, 0, NULL },
-                                   &c[12], &err),
-                     -ENOSPC);
+        c[n] = new_sum(NULL, &w.place[0], x + 16 * n, 16, COMM_FLOAT32);
+    a.data = x;
+    ck_assert_int_eq(allreduce_new(&w.place[0], &a, &c[12], &err), -ENOSPC);
     while (n)
         collective_free(c[--n]);
     w.place[0].nodes = NULL;
-    ck_assert_int_eq(
-        allreduce_new_kind("shared", &w.place[0],
-                           &(struct allreduce){ x, 16, COMM_FLOAT32, COMM_SUM, 0, NULL }, &c[0],
-                           &err),
-        -EINVAL);
+    ck_assert_int_eq(allreduce_new_kind("shared", &w.place[0], &a, &c[0], &err), -EINVAL);
     world_close(&w);
 }
 END_TEST
@@ -489,13 +469,9 @@ static void leave(struct comm_shm *m)
 
 static void thread_sum(const struct comm_place *p, float *x, int n, int turns)
 {
+    struct collective *c = new_sum(NULL, p, x, (size_t)n, COMM_FLOAT32);
     struct outbox out = { 0 };
-    struct collective *c;
 
-    ck_assert_int_eq(
-        allreduce_new(p, &(struct allreduce){ x, (size_t)n, COMM_FLOAT32, COMM_SUM, 0, NULL }, &c,
-                      NULL),
-        0);
     for (int turn = 0; turn < turns; turn++) {
         const float *sum;
         int over, wrong = 0;

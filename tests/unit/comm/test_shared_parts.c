@@ -4,6 +4,8 @@
  */
 #include "shared_world.h"
 
+#include "sums.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +45,7 @@ START_TEST(a_rank_maps_its_share)
 
         for (size_t i = 0; i < BYTES / sizeof *x; i++)
             x[i] = (float)r;
-        ck_assert_int_eq(allreduce_new(&w.place[r],
-                                       &(struct allreduce){ x, BYTES / sizeof *x, COMM_FLOAT32,
-                                                            COMM_SUM, 0, NULL },
-                                       &c[r], NULL),
-                         0);
+        c[r] = new_sum(NULL, &w.place[r], x, BYTES / sizeof *x, COMM_FLOAT32);
     }
     for (int turn = 0; turn < TURNS; turn++) {
         for (int r = 0; r < RANKS; r++)
@@ -86,10 +84,7 @@ START_TEST(a_rank_put_aside_holds_nobody_up)
 
         for (int i = 0; i < N; i++)
             x[i] = 1;
-        ck_assert_int_eq(allreduce_new(&w.place[r],
-                                       &(struct allreduce){ x, N, COMM_FLOAT32, COMM_SUM, 0, NULL },
-                                       &c[r], NULL),
-                         0);
+        c[r] = new_sum(NULL, &w.place[r], x, N, COMM_FLOAT32);
     }
     world_start(&w, aside, c[aside]);
     for (int r = 0; r < RANKS; r++)

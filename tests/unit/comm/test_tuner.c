@@ -44,16 +44,14 @@ static double time_of(const struct network *w, int kind, size_t bytes)
     }
 }
 
-/* Measure and choose; returns what the measurement took. */
-static double choose(const struct network *w, uint64_t *random, struct tuner_result *ret)
+/* Measure all rungs and choose.  Return what the measurement took. */
+static double measure(const struct network *w, uint64_t *random, struct tuner *c,
+                      struct tuner_result *ret)
 {
-    struct comm_place place = { .rank = 0, .n_ranks = w->ranks };
     struct tuner_rung rung;
-    struct tuner c;
     double all = 0;
 
-    tuner_init(&c, &place, w->node_bytes_per_s > 0 ? LAST_BYTES : 0, TUNER_BUDGET_S);
-    while (tuner_next(&c, &rung)) {
+    while (tuner_next(c, &rung)) {
         double s[TUNER_KINDS] = { 0 };
 
         for (int k = 0; k < TUNER_KINDS; k++)
@@ -61,10 +59,20 @@ static double choose(const struct network *w, uint64_t *random, struct tuner_res
                 s[k] = time_of(w, k, rung.bytes) * (1 + w->noise * random_unit(random));
                 all += s[k] * (rung.runs + rung.warm_up);
             }
-        tuner_note(&c, s);
+        tuner_note(c, s);
     }
-    tuner_choose(&c, ret);
+    tuner_choose(c, ret);
     return all;
+}
+
+/* As measure, with the usual memory. */
+static double choose(const struct network *w, uint64_t *random, struct tuner_result *ret)
+{
+    struct comm_place place = { .rank = 0, .n_ranks = w->ranks };
+    struct tuner c;
+
+    tuner_init(&c, &place, w->node_bytes_per_s > 0 ? LAST_BYTES : 0, TUNER_BUDGET_S);
+    return measure(w, random, &c, ret);
 }
 
 static int kind_for(const struct network *w, const struct tuner_result *r, size_t bytes)
@@ -282,20 +290,12 @@ START_TEST(a_small_arena_has_a_cost)
 {
     const struct network w = { 4, 20e-6, 2e9, 0, 10e9 };
     struct tuner_result r;
-    struct tuner_rung rung;
+    uint64_t random = 1;
     struct tuner c;
 
     for (size_t arena = 64; arena <= 64 << 10; arena *= 16) {
         tuner_init(&c, &(struct comm_place){ .n_ranks = 4 }, arena, TUNER_BUDGET_S);
-        while (tuner_next(&c, &rung)) {
-            double s[TUNER_KINDS] = { 0 };
-
-            for (int k = 0; k < TUNER_KINDS; k++)
-                if (rung.kind[k])
-                    s[k] = time_of(&w, k, rung.bytes);
-            tuner_note(&c, s);
-        }
-        tuner_choose(&c, &r);
+        measure(&w, &random, &c, &r);
         ck_assert(r.shared && r.cost.bytes_per_s > 0);
         ck_assert_ptr_null(strstr(r.reason, "too slow"));
     }
@@ -334,22 +334,14 @@ START_TEST(limits_between_nodes_hold)
     struct network w = { 16, 20e-6, 2e9, 0, 10e9 };
     const struct tuner_result among = { .limits = { 1, 2, 3, 4, 5 }, .messages = "by pigeon" };
     struct tuner_result r;
-    struct tuner_rung rung;
+    uint64_t random = 1;
     struct tuner c;
 
     for (int slow = 0; slow < 2; slow++) {
         w.node_bytes_per_s = slow ? 1e5 : 10e9;
         tuner_init(&c, &(struct comm_place){ .n_ranks = w.ranks }, LAST_BYTES, TUNER_BUDGET_S);
         c.between = &among;
-        while (tuner_next(&c, &rung)) {
-            double s[TUNER_KINDS] = { 0 };
-
-            for (int k = 0; k < TUNER_KINDS; k++)
-                if (rung.kind[k])
-                    s[k] = time_of(&w, k, rung.bytes);
-            tuner_note(&c, s);
-        }
-        tuner_choose(&c, &r);
+        measure(&w, &random, &c, &r);
         ck_assert_int_eq(r.shared, !slow);
         ck_assert_int_eq(r.limits.tree_bytes == 2, !slow);
         ck_assert_int_eq(strstr(r.reason, "share, between nodes by pigeon") != NULL, !slow);

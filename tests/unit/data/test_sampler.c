@@ -155,13 +155,23 @@ START_TEST(property_51_every_sample_once)
 }
 END_TEST
 
+/* ---- one sampler ---- */
+
+static struct sampler *s;
+static struct sampler_step got;
+
+static void tear_down(void)
+{
+    sampler_close(s);
+    s = NULL;
+}
+
 /* What was said about a step never changes, whatever is added later; read-ahead is allowed. */
 START_TEST(said_is_said)
 {
     static const int64_t a[] = { 4, 6 }, b[] = { 7, 3 }, c[] = { 1, 9 }, odd[] = { 4, 7 };
-    struct sampler *s = open_one(1000, 0, 1, 2, a);
-    struct sampler_step got;
 
+    s = open_one(1000, 0, 1, 2, a);
     ck_assert_int_eq(sampler_asked(s), -1);
     ck_assert_int_eq(sampler_ask(s, 7, &got, NULL), 1);
     ck_assert_int_eq(sampler_ask(s, 3, &got, NULL), 1);
@@ -191,7 +201,6 @@ START_TEST(said_is_said)
     sampler_forget(s, 500);
     ck_assert_int_eq(sampler_ask(s, 500, &got, NULL), 1);
     ck_assert_int_eq(got.version, 5);
-    sampler_close(s);
 }
 END_TEST
 
@@ -199,9 +208,8 @@ END_TEST
 START_TEST(property_51_through_many_plans)
 {
     int64_t batch[2] = { 5, 5 };
-    struct sampler *s = open_one(1 << 20, 0, 0, 2, batch);
-    struct sampler_step got;
 
+    s = open_one(1 << 20, 0, 0, 2, batch);
     for (int64_t t = 1; t < 20000; t++) {
         batch[0] = t % 11;
         batch[1] = 10 - batch[0];
@@ -211,7 +219,6 @@ START_TEST(property_51_through_many_plans)
         ck_assert_int_eq(got.count, got.batch == 10 ? batch[0] : got.count);
         sampler_forget(s, t);
     }
-    sampler_close(s);
 }
 END_TEST
 
@@ -219,9 +226,9 @@ END_TEST
 START_TEST(back)
 {
     static const int64_t a[] = { 4, 6 }, b[] = { 7, 3 };
-    struct sampler *s = open_one(95, 4, 1, 2, a);
     struct sampler_step x;
 
+    s = open_one(95, 4, 1, 2, a);
     ck_assert_int_eq(sampler_add_plan(s, 2, 12, b, NULL), 0);
     ck_assert_int_eq(sampler_ask(s, 20, &x, NULL), 1);
     ck_assert_int_eq(sampler_add_plan(s, 3, 30, a, NULL), 0);
@@ -235,16 +242,16 @@ START_TEST(back)
     ck_assert_int_eq(sampler_add_plan(s, 4, 6, b, NULL), 0);
     ck_assert_int_eq(sampler_ask(s, 6, &x, NULL), 1);
     ck_assert_int_eq(x.version, 4);
-    sampler_close(s);
 }
 END_TEST
 
 START_TEST(resume)
 {
     static const int64_t a[] = { 4, 6 }, b[] = { 7, 3 };
-    struct sampler *s = open_one(95, 4, 1, 2, a), *again = open_one(95, 4, 1, 2, a);
+    struct sampler *again = open_one(95, 4, 1, 2, a);
     struct sampler_step x, y;
 
+    s = open_one(95, 4, 1, 2, a);
     sampler_resume(again, 23);
     ck_assert_int_eq(sampler_asked(again), 22);
     ck_assert_int_eq(sampler_add_plan(again, 2, 22, b, NULL), -ESTALE);
@@ -259,7 +266,6 @@ START_TEST(resume)
         ck_assert_int_eq(sampler_indices(again, y.epoch, y.first, y.count, j, NULL), 0);
         ck_assert_mem_eq(i, j, (size_t)x.count * sizeof *i);
     }
-    sampler_close(s);
     sampler_close(again);
 }
 END_TEST
@@ -303,9 +309,9 @@ START_TEST(tails)
                                      .n_ranks = trailer_rows[_i].n_ranks,
                                      .drop_last = trailer_rows[_i].drop_last,
                                      .min_count = trailer_rows[_i].min_count };
-        struct sampler_step got = { 0 };
-        struct sampler *s = NULL;
 
+        tear_down();
+        got = (struct sampler_step){ 0 };
         ck_assert_int_eq(sampler_open(&o, &s, &err), 0);
         ck_assert_int_eq(sampler_add_plan(s, 1, 0, trailer_rows[_i].batch, &err), 0);
         ck_assert_int_eq(sampler_used(s), trailer_rows[_i].used);
@@ -322,7 +328,6 @@ START_TEST(tails)
                       trailer_rows[_i].n_ranks == 5);
             end += got.count;
         }
-        sampler_close(s);
     }
 }
 END_TEST
@@ -331,9 +336,8 @@ END_TEST
 START_TEST(late_data)
 {
     static const int64_t batch[] = { 30, 10 };
-    struct sampler *s = open_one(0, 0, 0, 2, batch);
-    struct sampler_step got;
 
+    s = open_one(0, 0, 0, 2, batch);
     ck_assert_int_eq(sampler_ask(s, 0, &got, NULL), -EINVAL);
     ck_assert_int_eq(sampler_steps_in_epoch(s), 0);
     ck_assert_int_eq(sampler_steps(s), 0);
@@ -346,7 +350,6 @@ START_TEST(late_data)
     ck_assert_int_eq(sampler_ask(s, 5, &got, NULL), 1);
     ck_assert_int_eq(got.count, 15);
     ck_assert_int_eq(sampler_ask(s, 6, &got, NULL), 0);
-    sampler_close(s);
 }
 END_TEST
 
@@ -363,8 +366,6 @@ START_TEST(bad_options)
     };
     static const int64_t none[] = { 0, 0 }, minus[] = { 5, -1 }, huge[] = { INT64_MAX, 1 },
                          good[] = { 1, 1 };
-    struct sampler *s;
-    struct sampler_step got;
     int64_t i;
 
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
@@ -383,7 +384,6 @@ START_TEST(bad_options)
     ck_assert_int_eq(sampler_indices(s, 0, -1, 1, &i, NULL), -ERANGE);
     ck_assert_int_eq(sampler_indices(s, 0, 100, 0, &i, NULL), 0);
     ck_assert_int_eq(sampler_indices(s, 0, INT64_MAX, INT64_MAX, &i, NULL), -ERANGE);
-    sampler_close(s);
     sampler_close(NULL);
 }
 END_TEST
@@ -392,9 +392,8 @@ END_TEST
 START_TEST(huge_epoch)
 {
     int64_t batch[3] = { PERMUTATION_MAX / 2, 1, PERMUTATION_MAX / 4 }, all = 0;
-    struct sampler *s = open_one(PERMUTATION_MAX, 0, 0, 3, batch);
-    struct sampler_step got;
 
+    s = open_one(PERMUTATION_MAX, 0, 0, 3, batch);
     ck_assert_int_eq(sampler_steps_in_epoch(s), 2);
     for (int r = 0; r < 3; r++) {
         ck_assert_int_eq(sampler_look(s, 1, r, &got, NULL), 1);
@@ -403,12 +402,12 @@ START_TEST(huge_epoch)
     }
     ck_assert_int_eq(all, got.batch);
     ck_assert_int_eq(sampler_look(s, INT64_MAX, 1, &got, NULL), 1);
-    sampler_close(s);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, splits, 0, sizeof split_rows / sizeof *split_rows);
     tcase_add_test(tc, property_51_every_sample_once);
     tcase_add_test(tc, said_is_said);

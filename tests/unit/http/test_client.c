@@ -28,21 +28,32 @@ struct fixture {
     atomic_int asked; /* by the server's threads */
 };
 
+/* The end of a request in the background. */
+struct seen {
+    int done, status, code;
+    char body[64];
+};
+
+static struct fixture f;
+static struct seen seen;
+static char *body; /* of the newest answer */
+static struct eddis_error err;
+
 static void handle(void *ctx, const struct http_request *q, struct http_exchange *x)
 {
-    struct fixture *f = ctx;
     char text[128];
 
-    f->asked++;
+    (void)ctx;
+    f.asked++;
     if (strcmp(q->path, "/keep") == 0) {
-        f->kept = x;
+        f.kept = x;
     } else if (strcmp(q->path, "/release") == 0) {
-        if (f->kept)
-            http_reply(f->kept, 200, "{\"kept\":1}");
-        f->kept = NULL;
+        if (f.kept)
+            http_reply(f.kept, 200, "{\"kept\":1}");
+        f.kept = NULL;
         http_reply(x, 200, "{}");
     } else if (strcmp(q->path, "/big") == 0) {
-        http_reply(x, 200, f->big);
+        http_reply(x, 200, f.big);
     } else if (strcmp(q->path, "/teapot") == 0) {
         http_reply_error(x, 418, "a sentence");
     } else if (strcmp(q->path, "/plain") == 0) {
@@ -53,151 +64,144 @@ static void handle(void *ctx, const struct http_request *q, struct http_exchange
     }
 }
 
-static int client(const struct fixture *f, const char *token, struct http_client **ret)
+static int client(const char *token, struct http_client **ret)
 {
-    const char *const base[] = { f->base };
+    const char *const base[] = { f.base };
     const struct http_client_options o = {
-        .base = base, .n_bases = 1, .token = token, .pin = f->key ? http_key_pin(f->key) : NULL
+        .base = base, .n_bases = 1, .token = token, .pin = f.key ? http_key_pin(f.key) : NULL
     };
 
     return http_client_open(&o, ret, NULL);
 }
 
 /* As http_server_start, on an address of its own choice. */
-static void serve(struct fixture *f, const char *address, const struct http_key *key,
-                  struct http_server **ret, char base[64])
+static void serve(const char *address, const struct http_key *key, struct http_server **ret,
+                  char base[64])
 {
     const struct http_server_options o = {
-        .address = address, .key = key, .tokens = f->tokens, .handle = handle, .ctx = f
+        .address = address, .key = key, .tokens = f.tokens, .handle = handle
     };
-    struct eddis_error err = { 0 };
 
     ck_assert_msg(http_server_start(&o, ret, &err) == 0, "%s", err.text);
     (void)snprintf(base, 64, "http%s://%s:%d", key ? "s" : "", address, http_server_port(*ret));
 }
 
-static void start_with(struct fixture *f, bool tls)
+static void start_with(bool tls)
 {
-    memset(f, 0, sizeof *f);
     /* A proxy in the environment is not ours. */
     setenv("http_proxy", "http://127.0.0.1:1", 1);
     setenv("https_proxy", "http://127.0.0.1:1", 1);
-    ck_assert_int_eq(http_tokens_new(1, &f->tokens, NULL), 0);
-    http_tokens_text(f->tokens, 0, f->token);
+    ck_assert_int_eq(http_tokens_new(1, &f.tokens, NULL), 0);
+    http_tokens_text(f.tokens, 0, f.token);
     if (tls)
-        ck_assert_int_eq(http_key_new(&f->key, NULL), 0);
-    serve(f, "127.0.0.1", f->key, &f->s, f->base);
-    ck_assert_int_eq(client(f, f->token, &f->c), 0);
+        ck_assert_int_eq(http_key_new(&f.key, NULL), 0);
+    serve("127.0.0.1", f.key, &f.s, f.base);
+    ck_assert_int_eq(client(f.token, &f.c), 0);
 }
 
 /* Each test is run in plain HTTP and in TLS. */
-static void start(struct fixture *f, int i)
+static void start(int i)
 {
-    start_with(f, i == 1);
+    start_with(i == 1);
 }
 
-static void stop(struct fixture *f)
+static void stop(void)
 {
-    http_client_close(f->c);
-    http_server_stop(f->s);
-    http_tokens_free(f->tokens);
-    http_key_free(f->key);
-    free(f->big);
+    http_client_close(f.c);
+    http_server_stop(f.s);
+    http_tokens_free(f.tokens);
+    http_key_free(f.key);
+    free(f.big);
+    memset(&f, 0, sizeof f);
+}
+
+static void set_up(void)
+{
+    memset(&f, 0, sizeof f);
+    memset(&seen, 0, sizeof seen);
+    body = NULL;
+}
+
+static void tear_down(void)
+{
+    free(body);
+    stop();
+}
+
+/* Ask for an answer in the place of the one before. */
+static int ask(struct http_client *c, const char *path, const char *json, int64_t within_ns)
+{
+    free(body);
+    body = NULL;
+    return http_client_call(c, path, json, within_ns, &body, NULL, &err);
 }
 
 START_TEST(call)
 {
-    struct fixture f;
-    char *body = NULL, *json = malloc(500001);
+    char *json = malloc(500001);
     size_t n = 0;
 
-    start(&f, _i);
+    start(_i);
     ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 60, &body, &n, NULL), 200);
     ck_assert_str_eq(body, "{\"method\":\"GET\",\"n\":0}");
     ck_assert_uint_eq(n, strlen(body));
-    free(body);
     memset(json, ' ', 500000);
     json[500000] = '\0';
-    ck_assert_int_eq(http_client_call(f.c, "/x", json, CLOCK_S * 60, &body, NULL, NULL), 200);
+    ck_assert_int_eq(ask(f.c, "/x", json, CLOCK_S * 60), 200);
     ck_assert_str_eq(body, "{\"method\":\"POST\",\"n\":500000}");
-    free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "", CLOCK_S * 60, &body, NULL, NULL), 200);
+    ck_assert_int_eq(ask(f.c, "/x", "", CLOCK_S * 60), 200);
     ck_assert_str_eq(body, "{\"method\":\"POST\",\"n\":0}");
-    free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/teapot", "{}", CLOCK_S * 60, &body, NULL, NULL), 418);
+    ck_assert_int_eq(ask(f.c, "/teapot", "{}", CLOCK_S * 60), 418);
     ck_assert_str_eq(body, "{\"error\":\"a sentence\"}");
-    free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/plain", NULL, CLOCK_S * 60, &body, NULL, NULL), 200);
+    ck_assert_int_eq(ask(f.c, "/plain", NULL, CLOCK_S * 60), 200);
     ck_assert_str_eq(body, "a 1\n");
-    free(body);
     free(json);
-    stop(&f);
 }
 END_TEST
 
-struct seen {
-    int done, status, code;
-    char body[64];
-};
-
-static void on_done(void *ctx, int status, const char *body, size_t n,
-                    const struct eddis_error *err)
+static void on_done(void *ctx, int status, const char *answer, size_t n,
+                    const struct eddis_error *error)
 {
     struct seen *s = ctx;
 
     s->done++;
     s->status = status;
-    s->code = err->code;
-    (void)snprintf(s->body, sizeof s->body, "%.*s", (int)n, body);
+    s->code = error->code;
+    (void)snprintf(s->body, sizeof s->body, "%.*s", (int)n, answer);
 }
 
 /* A long poll in the background while others come and go. */
 START_TEST(side_by_side)
 {
-    struct fixture f;
-    struct seen seen = { 0 };
-    char *body = NULL;
-
-    start(&f, _i);
+    start(_i);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen, NULL), 0);
     ck_assert_int_eq(http_client_wait(f.c, NULL, 0, clock_now_ns() + 50 * CLOCK_MS, NULL), 0);
     ck_assert_int_eq(seen.done, 0);
     for (int i = 0; i < 20; i++) {
-        ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-        free(body);
+        ck_assert_int_eq(ask(f.c, "/x", "{}", CLOCK_S * 60), 200);
     }
     ck_assert_int_eq(seen.done, 0);
-    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
+    ck_assert_int_eq(ask(f.c, "/release", "{}", CLOCK_S * 60), 200);
     while (!seen.done)
         ck_assert_int_eq(http_client_wait(f.c, NULL, 0, CLOCK_NEVER, NULL), 0);
     ck_assert_int_eq(seen.status, 200);
     ck_assert_str_eq(seen.body, "{\"kept\":1}");
-    stop(&f);
+    stop();
     ck_assert_int_eq(seen.done, 1);
 }
 END_TEST
 
 START_TEST(time_out_and_close)
 {
-    struct fixture f;
-    struct seen seen = { 0 };
-    struct eddis_error err = { 0 };
-    char *body = NULL;
-
-    start(&f, _i);
+    start(_i);
     /* The connection is there: it is the answer that does not come. */
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
-    ck_assert_int_eq(http_client_call(f.c, "/keep", NULL, 200 * CLOCK_MS, &body, NULL, &err),
-                     -ETIMEDOUT);
+    ck_assert_int_eq(ask(f.c, "/x", "{}", CLOCK_S * 60), 200);
+    ck_assert_int_eq(ask(f.c, "/keep", NULL, 200 * CLOCK_MS), -ETIMEDOUT);
     ck_assert_ptr_nonnull(strstr(err.text, "/keep"));
     ck_assert_ptr_null(strstr(err.text, f.token));
-    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
+    ck_assert_int_eq(ask(f.c, "/release", "{}", CLOCK_S * 60), 200);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen, NULL), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
+    ck_assert_int_eq(ask(f.c, "/x", "{}", CLOCK_S * 60), 200);
     ck_assert_int_eq(seen.done, 0);
     http_client_close(f.c);
     f.c = NULL;
@@ -206,18 +210,15 @@ START_TEST(time_out_and_close)
     ck_assert_int_eq(seen.code, -ECANCELED);
     if (f.kept)
         http_reply(f.kept, 200, NULL);
-    stop(&f);
 }
 END_TEST
 
 START_TEST(own_descriptors)
 {
-    struct fixture f;
-    struct seen seen = { 0 };
     int pipes[2];
     struct pollfd p[2];
 
-    start(&f, _i);
+    start(_i);
     ck_assert_int_eq(pipe2(pipes, O_CLOEXEC), 0);
     p[0] = (struct pollfd){ .fd = pipes[0], .events = POLLIN };
     p[1] = (struct pollfd){ .fd = -1, .events = POLLIN };
@@ -230,58 +231,42 @@ START_TEST(own_descriptors)
     ck_assert_int_eq(http_client_wait(f.c, p, 2, CLOCK_NEVER, NULL), 1);
     ck_assert_int_eq(p[0].revents, POLLHUP);
     close(pipes[0]);
-    stop(&f);
 }
 END_TEST
 
 START_TEST(refused_and_nobody_there)
 {
-    struct fixture f;
     struct http_client *c;
-    struct eddis_error err = { 0 };
-    char *body = NULL, sentence[128];
+    char sentence[128];
 
-    start(&f, _i);
-    ck_assert_int_eq(client(&f, "wrong", &c), 0);
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 401);
-    free(body);
+    start(_i);
+    ck_assert_int_eq(client("wrong", &c), 0);
+    ck_assert_int_eq(ask(c, "/x", "{}", CLOCK_S * 60), 401);
     http_server_stop(f.s);
     f.s = NULL;
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err),
-                     -ECONNREFUSED);
+    ck_assert_int_eq(ask(c, "/x", "{}", CLOCK_S * 60), -ECONNREFUSED);
     (void)snprintf(sentence, sizeof sentence, "cannot reach the driver at %s: Connection refused",
                    strstr(f.base, "127."));
     ck_assert_str_eq(err.text, sentence);
     http_client_close(c);
-    stop(&f);
 }
 END_TEST
 
 /* An endless answer is cut at the limit. */
 START_TEST(answer_too_long)
 {
-    struct fixture f;
-    struct eddis_error err = { 0 };
-    char *body = NULL;
-
-    start(&f, _i);
+    start(_i);
     f.big = malloc((17 << 20) + 1);
     memset(f.big, ' ', 17 << 20);
     f.big[17 << 20] = '\0';
-    ck_assert_int_eq(http_client_call(f.c, "/big", NULL, CLOCK_S * 60, &body, NULL, &err),
-                     -EMSGSIZE);
-    stop(&f);
+    ck_assert_int_eq(ask(f.c, "/big", NULL, CLOCK_S * 60), -EMSGSIZE);
 }
 END_TEST
 
 START_TEST(close_on_exec)
 {
-    struct fixture f;
-    char *body = NULL;
-
-    start(&f, _i);
-    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
+    start(_i);
+    ck_assert_int_eq(ask(f.c, "/x", NULL, CLOCK_S * 60), 200);
     for (int i = 3; i < 200; i++) {
         int flags = fcntl(i, F_GETFD);
         char name[64], what[256] = "";
@@ -292,7 +277,6 @@ START_TEST(close_on_exec)
             continue; /* not open, or a file of Check's */
         ck_assert_msg(flags & FD_CLOEXEC, "descriptor %d: %s", i, what);
     }
-    stop(&f);
 }
 END_TEST
 
@@ -362,33 +346,29 @@ static bool has_six(void)
 /* By IPv6 as by IPv4: who has the token is answered, who has not is refused and counted. */
 START_TEST(by_six)
 {
-    struct fixture f;
     struct http_server *six;
     struct http_client *wrong;
     struct http_rejections r;
-    char *body = NULL, token[HTTP_TOKEN_CHARS + 1] = "";
+    char token[HTTP_TOKEN_CHARS + 1] = "";
 
     if (!has_six())
         return;
-    start(&f, _i);
-    serve(&f, "::1", f.key, &six, f.base);
+    start(_i);
+    serve("::1", f.key, &six, f.base);
     (void)snprintf(f.base, sizeof f.base, "http%s://[::1]:%d", f.key ? "s" : "",
                    http_server_port(six));
     http_client_close(f.c);
-    ck_assert_int_eq(client(&f, f.token, &f.c), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 200);
+    ck_assert_int_eq(client(f.token, &f.c), 0);
+    ck_assert_int_eq(ask(f.c, "/x", NULL, CLOCK_S * 60), 200);
     ck_assert_str_eq(body, "{\"method\":\"GET\",\"n\":0}");
-    free(body);
     memset(token, '0', HTTP_TOKEN_CHARS);
-    ck_assert_int_eq(client(&f, token, &wrong), 0);
-    ck_assert_int_eq(http_client_call(wrong, "/x", NULL, CLOCK_S * 60, &body, NULL, NULL), 401);
-    free(body);
+    ck_assert_int_eq(client(token, &wrong), 0);
+    ck_assert_int_eq(ask(wrong, "/x", NULL, CLOCK_S * 60), 401);
     http_client_close(wrong);
     http_server_rejections(six, &r);
     ck_assert_int_eq(r.total, 1);
     ck_assert_str_eq(r.peer[0].peer, "::1");
     http_server_stop(six);
-    stop(&f);
 }
 END_TEST
 
@@ -396,46 +376,38 @@ END_TEST
 
 START_TEST(another_key)
 {
-    struct fixture f;
-    struct eddis_error err = { 0 };
     struct http_key *mine = NULL, *others = NULL;
-    char *body = NULL, sentence[128];
+    char sentence[128];
 
-    start_with(&f, true);
+    start_with(true);
     http_client_close(f.c);
     ck_assert_int_eq(http_key_new(&others, NULL), 0);
     ck_assert_str_ne(http_key_pin(others), http_key_pin(f.key));
     mine = f.key;
     f.key = others;
-    ck_assert_int_eq(client(&f, f.token, &f.c), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -EACCES);
+    ck_assert_int_eq(client(f.token, &f.c), 0);
+    ck_assert_int_eq(ask(f.c, "/x", "{}", CLOCK_S * 60), -EACCES);
     (void)snprintf(sentence, sizeof sentence,
                    "the driver at %s presents a key that is not the job's", strstr(f.base, "127."));
     ck_assert_str_eq(err.text, sentence);
     ck_assert_int_eq(f.asked, 0); /* and so the token did not leave us */
     http_key_free(mine);
-    stop(&f);
 }
 END_TEST
 
 /* A server that speaks no TLS gets no token. */
 START_TEST(no_tls)
 {
-    struct fixture f;
-    struct eddis_error err = { 0 };
-    char *body = NULL;
-
-    start_with(&f, false);
+    start_with(false);
     http_client_close(f.c);
     ck_assert_int_eq(http_key_new(&f.key, NULL), 0);
     memmove(f.base + 5, f.base + 4, strlen(f.base + 4) + 1);
     f.base[4] = 's';
-    ck_assert_int_eq(client(&f, f.token, &f.c), 0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), -EPROTO);
+    ck_assert_int_eq(client(f.token, &f.c), 0);
+    ck_assert_int_eq(ask(f.c, "/x", "{}", CLOCK_S * 60), -EPROTO);
     ck_assert_ptr_nonnull(strstr(err.text, "cannot set up TLS 1.3 with the driver at 127.0.0.1:"));
     ck_assert_int_eq(f.asked, 0);
     ck_assert_int_eq(http_server_refused(f.s), 0);
-    stop(&f);
 }
 END_TEST
 
@@ -480,39 +452,35 @@ static int visits(int listener)
 
 START_TEST(addresses_in_turn)
 {
-    struct fixture f;
     struct http_server *second;
     struct http_client *c;
     struct http_key *other = NULL;
-    struct eddis_error err = { 0 };
-    char base[4][64], *body = NULL;
+    char base[4][64];
     const char *const list[] = { base[0], base[1], base[2], base[3] };
     struct http_client_options o = { .base = list, .n_bases = 4 };
     int refusing = refusing_port(base[0]), silent = silent_port(base[1]), tried[3] = { 0 };
     bool other_key = false, late = false;
 
-    start_with(&f, true);
+    start_with(true);
     ck_assert_int_eq(http_key_new(&other, NULL), 0);
-    serve(&f, "127.0.0.1", other, &second, base[2]);
+    serve("127.0.0.1", other, &second, base[2]);
     (void)snprintf(base[3], sizeof base[3], "%s", f.base);
     o.token = f.token;
     o.pin = http_key_pin(f.key);
     ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), 200);
-    free(body);
+    ck_assert_int_eq(ask(c, "/x", "{}", CLOCK_S * 60), 200);
     ck_assert_int_eq(f.asked, 1);
     /* It stays with the one that answered. */
     (void)visits(silent);
     for (int i = 0; i < 5; i++) {
-        ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_S * 60, &body, NULL, &err), 200);
-        free(body);
+        ck_assert_int_eq(ask(c, "/x", "{}", CLOCK_S * 60), 200);
     }
     ck_assert_int_eq(visits(silent), 0);
     http_server_stop(f.s);
     f.s = NULL;
     /* That one always, and the others one by one. */
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_lt(http_client_call(c, "/x", "{}", CLOCK_S * 2, &body, NULL, &err), 0);
+        ck_assert_int_lt(ask(c, "/x", "{}", CLOCK_S * 2), 0);
         ck_assert_msg(strstr(err.text, strstr(base[3], "127.")), "%s", err.text);
         for (int k = 0; k < 3; k++)
             tried[k] += strstr(err.text, strstr(base[k], "127.")) != NULL;
@@ -529,39 +497,34 @@ START_TEST(addresses_in_turn)
     http_key_free(other);
     close(refusing);
     close(silent);
-    stop(&f);
 }
 END_TEST
 
 /* What may have been heard is not said again elsewhere. */
 START_TEST(sent_once)
 {
-    struct fixture f;
     struct http_client *c;
     struct http_server *second;
-    char base[2][64], *body = NULL;
+    char base[2][64];
     const char *const list[] = { base[0], base[1] };
     struct http_client_options o = { .base = list, .n_bases = 2 };
 
-    start_with(&f, true);
-    serve(&f, "127.0.0.1", f.key, &second, base[1]);
+    start_with(true);
+    serve("127.0.0.1", f.key, &second, base[1]);
     (void)snprintf(base[0], sizeof base[0], "%s", f.base);
     o.token = f.token;
     o.pin = http_key_pin(f.key);
     ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
-    ck_assert_int_eq(http_client_call(c, "/keep", "{}", 300 * CLOCK_MS, &body, NULL, NULL),
-                     -ETIMEDOUT);
+    ck_assert_int_eq(ask(c, "/keep", "{}", 300 * CLOCK_MS), -ETIMEDOUT);
     ck_assert_int_eq(f.asked, 1);
-    ck_assert_int_eq(http_client_call(c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
+    ck_assert_int_eq(ask(c, "/release", "{}", CLOCK_S * 60), 200);
     http_client_close(c);
     http_server_stop(second);
-    stop(&f);
 }
 END_TEST
 
 /* Write the own ports of connections to the server; returns how many. */
-static int own_ports(const struct fixture *f, uint16_t ret[8])
+static int own_ports(uint16_t ret[8])
 {
     int n = 0;
 
@@ -570,7 +533,7 @@ static int own_ports(const struct fixture *f, uint16_t ret[8])
         socklen_t size = sizeof a;
 
         if (getpeername(fd, (struct sockaddr *)&a, &size) == 0 && a.sin_family == AF_INET &&
-            ntohs(a.sin_port) == http_server_port(f->s) &&
+            ntohs(a.sin_port) == http_server_port(f.s) &&
             getsockname(fd, (struct sockaddr *)&own, &size) == 0)
             ret[n++] = own.sin_port;
     }
@@ -580,55 +543,46 @@ static int own_ports(const struct fixture *f, uint16_t ret[8])
 /* A connection that was good before the trouble is not trusted behind it. */
 START_TEST(new_connection)
 {
-    struct fixture f;
-    struct seen seen = { 0 };
     uint16_t before[8], after[8];
     int n, m;
-    char *body = NULL;
 
-    start(&f, _i);
+    start(_i);
     ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, 300 * CLOCK_MS, on_done, &seen, NULL),
                      0);
-    ck_assert_int_eq(http_client_call(f.c, "/x", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
-    n = own_ports(&f, before);
+    ck_assert_int_eq(ask(f.c, "/x", "{}", CLOCK_S * 60), 200);
+    n = own_ports(before);
     ck_assert_int_eq(n, 2); /* the poll's, and one that is idle now */
     while (!seen.done)
         ck_assert_int_eq(http_client_wait(f.c, NULL, 0, CLOCK_NEVER, NULL), 0);
     ck_assert_int_eq(seen.code, -ETIMEDOUT);
-    ck_assert_int_eq(http_client_call(f.c, "/release", "{}", CLOCK_S * 60, &body, NULL, NULL), 200);
-    free(body);
-    m = own_ports(&f, after);
+    ck_assert_int_eq(ask(f.c, "/release", "{}", CLOCK_S * 60), 200);
+    m = own_ports(after);
     ck_assert_int_gt(m, 0);
     ck_assert_int_le(m, 2);
     n = 0;
     for (int i = 0; i < m; i++)
         n += after[i] != before[0] && after[i] != before[1];
     ck_assert_int_eq(n, 1);
-    stop(&f);
 }
 END_TEST
 
 /* The time for a connection is its own, however long the answer may take. */
 START_TEST(time_to_connect)
 {
-    struct fixture f;
     struct http_client *c;
-    struct eddis_error err = { 0 };
-    char base[64], *body = NULL;
+    char base[64];
     const char *const list[] = { base };
     struct http_client_options o = { .base = list, .n_bases = 1, .connect_ns = 100 * CLOCK_MS };
     int silent = silent_port(base);
 
-    start_with(&f, true);
+    start_with(true);
     o.token = f.token;
     o.pin = http_key_pin(f.key);
     ck_assert_int_eq(http_client_open(&o, &c, NULL), 0);
-    ck_assert_int_eq(http_client_call(c, "/x", "{}", CLOCK_NEVER, &body, NULL, &err), -ETIMEDOUT);
+    ck_assert_int_eq(ask(c, "/x", "{}", CLOCK_NEVER), -ETIMEDOUT);
     ck_assert_msg(strstr(err.text, " in time"), "%s", err.text);
     http_client_close(c);
     close(silent);
-    stop(&f);
 }
 END_TEST
 
@@ -638,15 +592,14 @@ END_TEST
 START_TEST(two_connections)
 {
     enum { N = 12 };
-    struct fixture f;
-    struct seen seen[N] = { 0 };
+    struct seen each[N] = { 0 };
     int done = 0, most = 0;
 
-    start(&f, _i);
-    ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &seen[0], NULL),
+    start(_i);
+    ck_assert_int_eq(http_client_start(f.c, "/keep", NULL, CLOCK_S * 60, on_done, &each[0], NULL),
                      0);
     for (int i = 1; i < N; i++)
-        ck_assert_int_eq(http_client_start(f.c, "/x", "{}", CLOCK_S * 60, on_done, &seen[i], NULL),
+        ck_assert_int_eq(http_client_start(f.c, "/x", "{}", CLOCK_S * 60, on_done, &each[i], NULL),
                          0);
     while (done < N - 1 || !f.kept) {
         int n = 0;
@@ -654,7 +607,7 @@ START_TEST(two_connections)
         ck_assert_int_eq(http_client_wait(f.c, NULL, 0, clock_now_ns() + CLOCK_MS, NULL), 0);
         done = 0;
         for (int i = 1; i < N; i++)
-            done += seen[i].done;
+            done += each[i].done;
         for (int fd = 3; fd < 200; fd++) { /* to the server's port: ours, not the server's */
             struct sockaddr_in a;
             socklen_t size = sizeof a;
@@ -665,11 +618,10 @@ START_TEST(two_connections)
         most = n > most ? n : most;
     }
     ck_assert_int_le(most, 2);
-    ck_assert_int_eq(seen[0].done, 0);
+    ck_assert_int_eq(each[0].done, 0);
     http_client_close(f.c);
     f.c = NULL;
     http_reply(f.kept, 200, "{}");
-    stop(&f);
 }
 END_TEST
 
@@ -681,13 +633,12 @@ START_TEST(hold)
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd;
     struct pollfd p = { .events = POLLOUT | POLLRDHUP };
-    struct fixture f = { .base = "" };
     socklen_t n = sizeof a;
 
     ck_assert_int_eq(bind(server, (struct sockaddr *)&a, n) + listen(server, 1), 0);
     ck_assert_int_eq(getsockname(server, (struct sockaddr *)&a, &n), 0);
     (void)snprintf(f.base, sizeof f.base, "http://127.0.0.1:%d", ntohs(a.sin_port));
-    ck_assert_int_eq(client(&f, "x", &f.c), 0);
+    ck_assert_int_eq(client("x", &f.c), 0);
     p.fd = fd = http_client_hold(f.c, NULL);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(poll(&p, 1, 10000), 1);
@@ -702,12 +653,12 @@ START_TEST(hold)
         ck_assert(poll(&p, 1, 10000) == 1 && p.revents & POLLERR);
         (void)close(fd);
     }
-    http_client_close(f.c);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, hold);
     tcase_add_loop_test(tc, call, 0, 2);
     tcase_add_loop_test(tc, side_by_side, 0, 2);

@@ -5,6 +5,7 @@
 #include "lib/base/clock.h"
 #include "lib/http/unauthenticated.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,12 +32,15 @@ struct fixture {
     int n_kept, n_asked;
 };
 
+static struct fixture *f; /* NULL: no server */
+static char answer[4096]; /* what was heard last */
+
 /* /echo answers with what came; /keep waits until release(). */
 static void handle(void *ctx, const struct http_request *q, struct http_exchange *x)
 {
-    struct fixture *f = ctx;
     char text[256];
 
+    (void)ctx;
     pthread_mutex_lock(&f->lock);
     f->n_asked++;
     if (strcmp(q->path, "/keep") == 0) {
@@ -55,28 +59,34 @@ static void handle(void *ctx, const struct http_request *q, struct http_exchange
     http_reply(x, 200, text);
 }
 
-static struct fixture *start(int64_t deadline_ns, int max_connections)
+/* Start a server with these options and two tokens. */
+static void start_with(struct http_server_options *o)
 {
-    struct fixture *f = calloc(1, sizeof *f);
+    struct eddis_error err = { 0 };
+
+    f = calloc(1, sizeof *f);
+    ck_assert_ptr_nonnull(f);
+    pthread_mutex_init(&f->lock, NULL);
+    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
+    o->handle = handle;
+    o->tokens = f->tokens;
+    ck_assert_msg(http_server_start(o, &f->s, &err) == 0, "%s", err.text);
+}
+
+static void start(int64_t deadline_ns, int max_connections)
+{
     struct http_server_options o = {
         .address = "127.0.0.1",
-        .handle = handle,
-        .ctx = f,
         .deadline_ns = deadline_ns,
         .refusal_ns = 20 * CLOCK_MS,
         .max_connections = max_connections,
     };
-    struct eddis_error err = { 0 };
 
-    pthread_mutex_init(&f->lock, NULL);
-    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
-    o.tokens = f->tokens;
-    ck_assert_msg(http_server_start(&o, &f->s, &err) == 0, "%s", err.text);
+    start_with(&o);
     ck_assert_int_gt(http_server_port(f->s), 0);
-    return f;
 }
 
-static int kept(struct fixture *f)
+static int kept(void)
 {
     int n;
 
@@ -86,13 +96,13 @@ static int kept(struct fixture *f)
     return n;
 }
 
-static void wait_kept(struct fixture *f, int n)
+static void wait_kept(int n)
 {
-    while (kept(f) < n)
+    while (kept() < n)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
 }
 
-static void release(struct fixture *f)
+static void release(void)
 {
     pthread_mutex_lock(&f->lock);
     for (int i = 0; i < f->n_kept; i++)
@@ -101,16 +111,23 @@ static void release(struct fixture *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static void stop(struct fixture *f)
+static void stop(void)
 {
-    release(f);
+    release();
     http_server_stop(f->s);
     http_tokens_free(f->tokens);
     pthread_mutex_destroy(&f->lock);
     free(f);
+    f = NULL;
 }
 
-static int dial(const struct fixture *f)
+static void tear_down(void)
+{
+    if (f)
+        stop();
+}
+
+static int dial(void)
 {
     struct sockaddr_in a = { .sin_family = AF_INET,
                              .sin_port = htons((uint16_t)http_server_port(f->s)),
@@ -123,7 +140,7 @@ static int dial(const struct fixture *f)
 }
 
 /* Returns text with <0> and <1> replaced by those numbers' tokens and <x> by a wrong one. */
-static char *expand(const struct fixture *f, const char *text)
+static char *expand(const char *text)
 {
     char *out = calloc(1, strlen(text) + 4 * HTTP_TOKEN_CHARS), *at = out;
 
@@ -141,9 +158,9 @@ static char *expand(const struct fixture *f, const char *text)
     return out;
 }
 
-static void say(const struct fixture *f, int fd, const char *text)
+static void say(int fd, const char *text)
 {
-    char *expanded = expand(f, text);
+    char *expanded = expand(text);
     size_t n = strlen(expanded);
 
     ck_assert_int_eq(send(fd, expanded, n, MSG_NOSIGNAL), (ssize_t)n);
@@ -151,32 +168,32 @@ static void say(const struct fixture *f, int fd, const char *text)
 }
 
 /* All that comes until the server closes, or until the answer's last brace. */
-static int hear(int fd, char *ret, size_t size)
+static int hear(int fd)
 {
     size_t n = 0;
     int status = 0;
 
     for (;;) {
-        ssize_t got = recv(fd, ret + n, size - 1 - n, 0);
+        ssize_t got = recv(fd, answer + n, sizeof answer - 1 - n, 0);
 
         if (got <= 0)
             break;
         n += (size_t)got;
-        ret[n] = '\0';
-        if (ret[n - 1] == '}')
+        answer[n] = '\0';
+        if (answer[n - 1] == '}')
             break;
     }
-    ret[n] = '\0';
-    return sscanf(ret, "HTTP/1.1 %d", &status) == 1 ? status : 0;
+    answer[n] = '\0';
+    return sscanf(answer, "HTTP/1.1 %d", &status) == 1 ? status : 0;
 }
 
 /* One request on a connection of its own; returns the status, 0 when there was none. */
-static int ask(const struct fixture *f, const char *request, char *answer, size_t size)
+static int ask(const char *request)
 {
-    int fd = dial(f), status;
+    int fd = dial(), status;
 
-    say(f, fd, request);
-    status = hear(fd, answer, size);
+    say(fd, request);
+    status = hear(fd);
     close(fd);
     return status;
 }
@@ -218,31 +235,27 @@ static const struct {
 
 START_TEST(ask_row)
 {
-    struct fixture *f = start(0, 0);
-    char answer[4096];
-
-    ck_assert_int_eq(ask(f, ask_rows[_i].request, answer, sizeof answer), ask_rows[_i].status);
+    start(0, 0);
+    ck_assert_int_eq(ask(ask_rows[_i].request), ask_rows[_i].status);
     if (ask_rows[_i].holds)
         ck_assert_msg(strstr(answer, ask_rows[_i].holds), "%s", answer);
     ck_assert_int_eq(http_server_refused(f->s), ask_rows[_i].refused);
     ck_assert_int_eq(f->n_asked, ask_rows[_i].status == 200 || ask_rows[_i].status == 404);
-    stop(f);
 }
 END_TEST
 
-static int ask_from(const struct fixture *f, uint32_t address, const char *request)
+static int ask_from(uint32_t address, const char *request)
 {
     struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(address) };
     struct sockaddr_in to = { .sin_family = AF_INET,
                               .sin_port = htons((uint16_t)http_server_port(f->s)),
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
-    char answer[4096];
 
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
-    say(f, fd, request);
-    status = hear(fd, answer, sizeof answer);
+    say(fd, request);
+    status = hear(fd);
     close(fd);
     return status;
 }
@@ -251,16 +264,16 @@ static int ask_from(const struct fixture *f, uint32_t address, const char *reque
 START_TEST(refusals_by_peer)
 {
     static const char wrong[] = "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n";
-    struct fixture *f = start(0, 0);
     struct http_rejections r;
     char bad[sizeof wrong];
 
+    start(0, 0);
     strcpy(bad, wrong);
     strstr(bad, "<0>")[1] = 'x';
     for (uint32_t i = 0; i < 40; i++)
         for (uint32_t k = 0; k <= i % 3; k++)
-            ck_assert_int_eq(ask_from(f, INADDR_LOOPBACK + 1 + i, bad), 401);
-    ck_assert_int_eq(ask_from(f, INADDR_LOOPBACK + 1, wrong), 200);
+            ck_assert_int_eq(ask_from(INADDR_LOOPBACK + 1 + i, bad), 401);
+    ck_assert_int_eq(ask_from(INADDR_LOOPBACK + 1, wrong), 200);
     http_server_rejections(f->s, &r);
     ck_assert_int_eq(r.total, 79);
     ck_assert_int_eq(http_server_refused(f->s), 79);
@@ -273,7 +286,6 @@ START_TEST(refusals_by_peer)
     for (int i = 0; i < HTTP_REFUSAL_PEERS; i++)
         r.total -= r.peer[i].n;
     ck_assert_int_eq(r.total, 0);
-    stop(f);
 }
 END_TEST
 
@@ -289,50 +301,48 @@ START_TEST(garbage)
                                        "POST /echo HTTP/1.1\r\n" HOST AGENT
                                        "Content-Length: 5x\r\n\r\nhello",
                                        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n" };
-    struct fixture *f = start(500 * CLOCK_MS, 0);
-    char answer[4096];
 
+    start(500 * CLOCK_MS, 0);
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        ck_assert_int_ne(ask(f, row[i], answer, sizeof answer), 200);
+        ck_assert_int_ne(ask(row[i]), 200);
     ck_assert_int_eq(f->n_asked, 0);
-    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
-    stop(f);
+    ck_assert_int_eq(ask(ask_rows[0].request), 200);
 }
 END_TEST
 
 START_TEST(header_too_long)
 {
-    struct fixture *f = start(0, 0);
-    char *request = malloc(100000), answer[4096];
-    int n = sprintf(request, "GET /echo HTTP/1.1\r\n" HOST "X-Long: "), fd = dial(f);
+    char *request = malloc(100000);
+    int n = sprintf(request, "GET /echo HTTP/1.1\r\n" HOST "X-Long: "), fd;
 
+    start(0, 0);
+    fd = dial();
     memset(request + n, 'x', 90000);
     strcpy(request + n + 90000, "\r\n\r\n");
     /* The server may close before it has read all. */
     (void)!send(fd, request, strlen(request), MSG_NOSIGNAL);
-    ck_assert_int_ne(hear(fd, answer, sizeof answer), 200);
+    ck_assert_int_ne(hear(fd), 200);
     ck_assert_int_eq(f->n_asked, 0);
     close(fd);
     free(request);
-    stop(f);
 }
 END_TEST
 
 START_TEST(longest_body_in_pieces)
 {
-    struct fixture *f = start(0, 0);
-    char *body = malloc(HTTP_MAX_BODY + 1), answer[4096];
-    int fd = dial(f);
+    char *body = malloc(HTTP_MAX_BODY + 1);
+    int fd;
 
+    start(0, 0);
+    fd = dial();
     memset(body, 'x', HTTP_MAX_BODY);
     body[HTTP_MAX_BODY] = '\0';
-    say(f, fd, "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048576\r\n\r\n");
-    say(f, fd, body);
-    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    say(fd, "POST /echo HTTP/1.1\r\n" HOST AGENT "Content-Length: 1048576\r\n\r\n");
+    say(fd, body);
+    ck_assert_int_eq(hear(fd), 200);
     ck_assert_ptr_nonnull(strstr(answer, "\"n\":1048576"));
     close(fd);
     free(body);
-    stop(f);
 }
 END_TEST
 
@@ -342,14 +352,14 @@ START_TEST(slow_loris)
     static const char *const begin[] = { "GET /echo HTTP/1.1\r\nX: ",
                                          "POST /echo HTTP/1.1\r\n" HOST AGENT
                                          "Content-Length: 1000\r\n\r\n" };
-    struct fixture *f = start(300 * CLOCK_MS, 0);
 
+    start(300 * CLOCK_MS, 0);
     for (size_t i = 0; i < 2; i++) {
         int64_t since = clock_now_ns();
-        int fd = dial(f);
+        int fd = dial();
         char byte;
 
-        say(f, fd, begin[i]);
+        say(fd, begin[i]);
         while (recv(fd, &byte, 1, MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             if (send(fd, "x", 1, MSG_NOSIGNAL) < 0)
                 break;
@@ -359,7 +369,6 @@ START_TEST(slow_loris)
         close(fd);
     }
     ck_assert_int_eq(f->n_asked, 0);
-    stop(f);
 }
 END_TEST
 
@@ -380,26 +389,26 @@ static int open_of(const int *fd, int n)
  */
 static bool polls(int64_t deadline_ns)
 {
-    struct fixture *f = start(deadline_ns, 0);
-    int fd = dial(f), n = 0;
-    char answer[4096];
+    int fd, n = 0;
 
+    start(deadline_ns, 0);
+    fd = dial();
     for (bool open = true; n < 3 && open; n += open) {
-        say(f, fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
-        while (open && kept(f) < 1) {
+        say(fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        while (open && kept() < 1) {
             clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
-            open = open_of(&fd, 1) == 1 || kept(f) == 1;
+            open = open_of(&fd, 1) == 1 || kept() == 1;
         }
         if (!open)
             break;
         clock_sleep_until_ns(clock_now_ns() + 5 * deadline_ns / 2);
         ck_assert_int_eq(open_of(&fd, 1), 1);
-        release(f);
-        ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+        release();
+        ck_assert_int_eq(hear(fd), 200);
         ck_assert_ptr_nonnull(strstr(answer, "late"));
     }
     close(fd);
-    stop(f);
+    stop();
     return n == 3;
 }
 
@@ -419,59 +428,54 @@ END_TEST
 
 START_TEST(client_dies_in_long_poll)
 {
-    struct fixture *f = start(0, 0);
-    char answer[4096];
-
+    start(0, 0);
     for (int i = 0; i < 20; i++) {
-        int fd = dial(f);
+        int fd = dial();
         struct linger reset = { .l_onoff = i % 2 };
 
-        say(f, fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
-        wait_kept(f, 1);
+        say(fd, "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        wait_kept(1);
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
         close(fd);
-        release(f);
+        release();
     }
-    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
-    stop(f);
+    ck_assert_int_eq(ask(ask_rows[0].request), 200);
 }
 END_TEST
 
 START_TEST(many_long_polls)
 {
     enum { N = 200 };
-    struct fixture *f = start(0, 0);
     int fd[N];
-    char answer[4096];
 
+    start(0, 0);
     for (int i = 0; i < N; i++) {
-        fd[i] = dial(f);
-        say(f, fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        fd[i] = dial();
+        say(fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
     }
-    wait_kept(f, N);
-    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
-    release(f);
+    wait_kept(N);
+    ck_assert_int_eq(ask(ask_rows[0].request), 200);
+    release();
     for (int i = 0; i < N; i++) {
-        ck_assert_int_eq(hear(fd[i], answer, sizeof answer), 200);
+        ck_assert_int_eq(hear(fd[i]), 200);
         close(fd[i]);
     }
-    stop(f);
 }
 END_TEST
 
 /* Half of the clients are silent, half in a long poll; stop has to end all the same. */
 START_TEST(stop_with_open_connections)
 {
-    struct fixture *f = start(0, 0);
     int fd[40];
 
+    start(0, 0);
     for (int i = 0; i < 40; i++) {
-        fd[i] = dial(f);
+        fd[i] = dial();
         if (i % 2)
-            say(f, fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+            say(fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
     }
-    wait_kept(f, 20);
-    stop(f);
+    wait_kept(20);
+    stop();
     for (int i = 0; i < 40; i++)
         close(fd[i]);
 }
@@ -479,20 +483,18 @@ END_TEST
 
 START_TEST(connection_cap)
 {
-    struct fixture *f = start(300 * CLOCK_MS, 8);
     int fd[32], closed = 0;
-    char answer[4096];
 
+    start(300 * CLOCK_MS, 8);
     for (int i = 0; i < 32; i++)
-        fd[i] = dial(f);
+        fd[i] = dial();
     /* Idle ones fill the house until their deadline; then there is room again. */
     for (int i = 0; i < 32; i++) {
         closed += recv(fd[i], answer, 1, 0) <= 0;
         close(fd[i]);
     }
     ck_assert_int_eq(closed, 32);
-    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
-    stop(f);
+    ck_assert_int_eq(ask(ask_rows[0].request), 200);
 }
 END_TEST
 
@@ -505,44 +507,43 @@ static void raise_files(void)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &l), 0);
 }
 
-static int status_within(int fd, int seconds, char *answer, size_t size)
+static int status_within(int fd, int seconds)
 {
     const struct timeval wait = { .tv_sec = seconds };
 
     ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait), 0);
-    return hear(fd, answer, size);
+    return hear(fd);
 }
 
 /* Those who come and say nothing keep nobody out, and nobody who has shown a token has to go. */
 START_TEST(idle_ones_give_way)
 {
     enum { IDLE = 600, KEPT = 20 };
-    struct fixture *f = start(60 * CLOCK_S, 64);
     static int idle[IDLE];
     int kept_fd[KEPT], fd;
     int64_t end_ns;
-    char answer[4096];
 
+    start(60 * CLOCK_S, 64);
     raise_files();
     for (int i = 0; i < KEPT; i++) {
-        kept_fd[i] = dial(f);
-        say(f, kept_fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
+        kept_fd[i] = dial();
+        say(kept_fd[i], "GET /keep HTTP/1.1\r\n" HOST AGENT "\r\n");
     }
-    wait_kept(f, KEPT);
+    wait_kept(KEPT);
     for (int i = 0; i < IDLE; i++)
-        idle[i] = dial(f);
+        idle[i] = dial();
     /* As agents do: again when it had to go. */
     for (int i = 0, status = 0; status != 200; i++) {
         ck_assert_int_lt(i, 300);
-        fd = dial(f);
-        say(f, fd, ask_rows[0].request);
-        status = status_within(fd, 5, answer, sizeof answer);
+        fd = dial();
+        say(fd, ask_rows[0].request);
+        status = status_within(fd, 5);
         close(fd);
         clock_sleep_until_ns(clock_now_ns() + (status == 200 ? 0 : 20 * CLOCK_MS));
     }
-    release(f);
+    release();
     for (int i = 0; i < KEPT; i++) {
-        ck_assert_int_eq(hear(kept_fd[i], answer, sizeof answer), 200);
+        ck_assert_int_eq(hear(kept_fd[i]), 200);
         close(kept_fd[i]);
     }
     end_ns = clock_now_ns() + 60 * CLOCK_S; /* some may have come that it has not seen yet */
@@ -551,76 +552,59 @@ START_TEST(idle_ones_give_way)
     ck_assert_int_le(open_of(idle, IDLE), STRANGERS / 2 + 1); /* one may be about to go */
     for (int i = 0; i < IDLE; i++)
         close(idle[i]);
-    stop(f);
 }
 END_TEST
 
 /* A short time is enough to show a token. */
 START_TEST(unauthenticated_have_little_time)
 {
-    struct fixture *f = calloc(1, sizeof *f);
     struct http_server_options o = { .address = "127.0.0.1",
-                                     .handle = handle,
-                                     .ctx = f,
                                      .deadline_ns = 600 * CLOCK_S,
                                      .unauthenticated_ns = 100 * CLOCK_MS };
-    char answer[4096];
     int fd, known;
 
-    pthread_mutex_init(&f->lock, NULL);
-    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
-    o.tokens = f->tokens;
-    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
+    start_with(&o);
     for (known = -1; known < 0;) {
-        known = dial(f);
-        say(f, known, ask_rows[0].request);
-        if (hear(known, answer, sizeof answer) !=
-            200) { /* the token came too late: a busy machine */
+        known = dial();
+        say(known, ask_rows[0].request);
+        if (hear(known) != 200) { /* the token came too late: a busy machine */
             close(known);
             known = -1;
         }
     }
-    fd = dial(f);
-    ck_assert_int_eq(status_within(fd, 60, answer, sizeof answer), 0); /* closed */
-    say(f, known, ask_rows[0].request);
-    ck_assert_int_eq(hear(known, answer, sizeof answer), 200);
+    fd = dial();
+    ck_assert_int_eq(status_within(fd, 60), 0); /* closed */
+    say(known, ask_rows[0].request);
+    ck_assert_int_eq(hear(known), 200);
     close(known);
     close(fd);
-    stop(f);
 }
 END_TEST
 
 /* Who guesses waits for his answer, and others do not wait for him. */
 START_TEST(wrong_tokens_are_slow)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    struct http_server_options o = {
-        .address = "127.0.0.1", .handle = handle, .ctx = f, .refusal_ns = 400 * CLOCK_MS
-    };
-    char answer[4096];
+    struct http_server_options o = { .address = "127.0.0.1", .refusal_ns = 400 * CLOCK_MS };
     int64_t since_ns;
     int fd, asleep;
     ssize_t n;
 
-    pthread_mutex_init(&f->lock, NULL);
-    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
-    o.tokens = f->tokens;
-    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
-    fd = dial(f);
+    start_with(&o);
+    fd = dial();
     since_ns = clock_now_ns();
-    say(f, fd, "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer <x>\r\n\r\n");
-    ck_assert_int_eq(ask(f, ask_rows[0].request, answer, sizeof answer), 200);
+    say(fd, "GET /echo HTTP/1.1\r\n" HOST "Authorization: Bearer <x>\r\n\r\n");
+    ck_assert_int_eq(ask(ask_rows[0].request), 200);
     n = recv(fd, answer, 1, MSG_DONTWAIT | MSG_PEEK);
     ck_assert(n < 0 || clock_now_ns() - since_ns >= 400 * CLOCK_MS);
-    ck_assert_int_eq(status_within(fd, 60, answer, sizeof answer), 401);
+    ck_assert_int_eq(status_within(fd, 60), 401);
     ck_assert_int_ge(clock_now_ns() - since_ns, 400 * CLOCK_MS);
     ck_assert_int_eq(http_server_refused(f->s), 1);
     close(fd);
-    asleep = dial(f); /* and the server stops all the same */
-    say(f, asleep, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    asleep = dial(); /* and the server stops all the same */
+    say(asleep, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
     while (http_server_refused(f->s) < 2)
         clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
-    stop(f);
+    stop();
     close(asleep);
 }
 END_TEST
@@ -639,51 +623,43 @@ static int dial_path(const char *path)
  */
 START_TEST(unix_socket)
 {
-    struct fixture *f = calloc(1, sizeof *f);
-    char folder[] = "/tmp/eddis-server-XXXXXX", path[64], answer[4096];
-    struct http_server_options o = {
-        .path = path, .local_who = 1, .handle = handle, .ctx = f, .refusal_ns = CLOCK_MS
-    };
+    cleanup_free char *path = file_join(scratch, "socket");
+    struct http_server_options o = { .path = path, .local_who = 1, .refusal_ns = CLOCK_MS };
     struct stat st;
     int fd, status;
 
-    pthread_mutex_init(&f->lock, NULL);
-    ck_assert_int_eq(http_tokens_new(2, &f->tokens, NULL), 0);
-    o.tokens = f->tokens;
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    (void)snprintf(path, sizeof path, "%s/socket", folder);
-    ck_assert_int_eq(http_server_start(&o, &f->s, NULL), 0);
+    start_with(&o);
     ck_assert_str_eq(http_server_path(f->s), path);
     ck_assert_int_eq(stat(path, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0600);
     ck_assert_int_ge(fd = dial_path(path), 0);
-    say(f, fd, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
-    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    say(fd, "GET /echo HTTP/1.1\r\n" HOST "\r\n");
+    ck_assert_int_eq(hear(fd), 200);
     ck_assert_ptr_nonnull(strstr(answer, "\"who\":1"));
     ck_assert_ptr_nonnull(strstr(answer, "\"peer\":\"this machine\""));
-    say(f, fd, "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n");
-    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    say(fd, "GET /echo HTTP/1.1\r\n" HOST AGENT "\r\n");
+    ck_assert_int_eq(hear(fd), 200);
     ck_assert_ptr_nonnull(strstr(answer, "\"who\":0"));
     close(fd);
     if (geteuid() == 0) {
-        char *request = expand(f, ask_rows[0].request);
+        char *request = expand(ask_rows[0].request);
 
-        ck_assert_int_eq(chmod(folder, 0755) + chmod(path, 0666), 0);
+        ck_assert_int_eq(chmod(scratch_base, 0755) + chmod(scratch, 0755) + chmod(path, 0666), 0);
         if (fork() == 0) {
             if (setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0)
                 _exit(2);
             fd = dial_path(path);
             (void)!send(fd, request, strlen(request), MSG_NOSIGNAL); /* it may be shut already */
-            _exit(fd >= 0 && hear(fd, answer, sizeof answer) == 0 ? 0 : 1);
+            _exit(fd >= 0 && hear(fd) == 0 ? 0 : 1);
         }
         ck_assert_int_gt(wait(&status), 0);
         ck_assert_int_eq(status, 0);
         free(request);
     }
     ck_assert_int_eq(f->n_asked, 2);
-    stop(f);
+    stop();
     ck_assert_int_lt(access(path, F_OK), 0);
-    ck_assert_int_eq(rmdir(folder), 0);
+    ck_assert_int_eq(rmdir(scratch), 0); /* nor is anything else left */
 }
 END_TEST
 
@@ -716,12 +692,12 @@ END_TEST
 /* No descriptor of the server may live on in a program that is started later. */
 START_TEST(close_on_exec)
 {
-    struct fixture *f = start(0, 0);
-    int fd = dial(f);
-    char answer[4096];
+    int fd;
 
-    say(f, fd, ask_rows[0].request);
-    ck_assert_int_eq(hear(fd, answer, sizeof answer), 200);
+    start(0, 0);
+    fd = dial();
+    say(fd, ask_rows[0].request);
+    ck_assert_int_eq(hear(fd), 200);
     for (int i = 3; i < 200; i++) {
         int flags = fcntl(i, F_GETFD);
         char name[64], what[256] = "";
@@ -733,12 +709,13 @@ START_TEST(close_on_exec)
         ck_assert_msg(flags & FD_CLOEXEC, "descriptor %d: %s", i, what);
     }
     close(fd);
-    stop(f);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, ask_row, 0, sizeof ask_rows / sizeof *ask_rows);
     tcase_add_test(tc, refusals_by_peer);
     tcase_add_test(tc, garbage);

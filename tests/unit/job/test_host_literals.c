@@ -4,17 +4,13 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/ip.h"
 #include "lib/hosts/host_name.h"
-#include "lib/job/job_read.h"
-#include "lib/job/job_text.h"
 #include "lib/job/types/hostfile.h"
 #include "lib/model/job.h"
 #include "suite.h"
 
+#include "tests/unit/jobs.h"
+
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define C "command: [a]\ncheckpoint: {every: 0}\n"
 
@@ -48,36 +44,34 @@ static void draw_literal(char ret[static IP_CHARS])
         ret[i] = letters[i] >= 'a' && draw(2) ? (char)(letters[i] - 'a' + 'A') : letters[i];
 }
 
-static struct job *by_line(const char *text)
+static void read_line(const char *text)
 {
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-
-    ck_assert_int_eq(job_parse(C, strlen(C), "train.yaml", "/w", &job, &err), 0);
+    read_job(C);
     ck_assert_msg(job_set_text(job, "nodes", text, "-H", &err) == 0, "%s: %s", text, err.text);
-    return job;
 }
 
-/* Behind C stands a text in which '@' stands for the literal. */
-static struct job *by_yaml(const char *form, const char *literal)
-{
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-    char text[256];
-
-    (void)snprintf(text, sizeof text, C "%.*s%s%s", (int)strcspn(form, "@"), form, literal,
-                   strchr(form, '@') + 1);
-    ck_assert_msg(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err) == 0, "%s: %s",
-                  text, err.text);
-    return job;
-}
-
-static void check_host(struct job *job, const char *literal, int64_t workers)
+static void check_host(const char *literal, int64_t workers)
 {
     ck_assert_uint_eq(job->n_hosts, 1);
     ck_assert_str_eq(job->host[0].host, literal);
     ck_assert_int_eq(job->host[0].workers, workers);
-    job_free(job);
+}
+
+static void check_line(const char *text, const char *literal, int64_t workers)
+{
+    read_line(text);
+    check_host(literal, workers);
+}
+
+/* Behind C stands a text in which '@' stands for the literal. */
+static void check_yaml(const char *form, const char *literal, int64_t workers)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof text, C "%.*s%s%s", (int)strcspn(form, "@"), form, literal,
+                   strchr(form, '@') + 1);
+    read_job(text);
+    check_host(literal, workers);
 }
 
 /* Each way to write a host gives the literal back as it was written, and its workers. */
@@ -87,17 +81,16 @@ START_TEST(every_way)
         char literal[IP_CHARS], text[128];
         int64_t workers = 1 + draw(1024);
         struct host_list l = { 0 };
-        struct eddis_error err = { 0 };
 
         draw_literal(literal);
-        check_host(by_line(literal), literal, 0);
+        check_line(literal, literal, 0);
         (void)snprintf(text, sizeof text, "[%s]", literal);
-        check_host(by_line(text), literal, 0);
+        check_line(text, literal, 0);
         (void)snprintf(text, sizeof text, "[%s]:%lld", literal, (long long)workers);
-        check_host(by_line(text), literal, workers);
-        check_host(by_yaml("nodes: ['@']", literal), literal, 0);
-        check_host(by_yaml("nodes:\n- '[@]'\n", literal), literal, 0);
-        check_host(by_yaml("nodes: [{host: '@', workers: 3}]", literal), literal, 3);
+        check_line(text, literal, workers);
+        check_yaml("nodes: ['@']", literal, 0);
+        check_yaml("nodes:\n- '[@]'\n", literal, 0);
+        check_yaml("nodes: [{host: '@', workers: 3}]", literal, 3);
         (void)snprintf(text, sizeof text, "ml@[%s]:%lld # x\n%s slots=2\n", literal,
                        (long long)workers, literal);
         if (workers + 2 > 1024)
@@ -121,20 +114,14 @@ START_TEST(text_again)
     for (size_t i = 0; i < ROUNDS / 10; i++) {
         char literal[IP_CHARS], line[IP_CHARS + 8];
         int64_t workers = draw(2) ? 3 : 0;
-        struct eddis_error err = { 0 };
-        cleanup_free char *text = NULL;
-        struct job *job;
 
         draw_literal(literal);
         if (i < sizeof fixed / sizeof *fixed)
             (void)snprintf(literal, sizeof literal, "%s", fixed[i]);
         (void)snprintf(line, sizeof line, workers ? "[%s]:3" : "%s", literal);
-        job = by_line(line);
-        text = job_text(job);
-        job_free(job);
-        ck_assert_msg(job_parse(text, strlen(text), "job.yaml", "/w", &job, &err) == 0, "%s: %s",
-                      literal, err.text);
-        check_host(job, literal, workers);
+        read_line(line);
+        read_again();
+        check_host(literal, workers);
     }
 }
 END_TEST
@@ -146,18 +133,14 @@ START_TEST(spellings)
                                         "[fd00::0:7],fd00:0:0:0:0:0:0:7",
                                         "10.1.0.7,::ffff:10.1.0.7", "::ffff:a01:7,10.1.0.7" };
     static const char twice[] = C "nodes: ['fd00::7', 'fd00:0::7']";
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
 
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
-        job = by_line(same[i]);
+        read_line(same[i]);
         ck_assert_msg(job->n_hosts == 1 && job->host[0].workers == 2, "%s", same[i]);
-        job_free(job);
     }
-    job = by_line("fd00::7,fd00::70,fd00::7:0");
+    read_line("fd00::7,fd00::70,fd00::7:0");
     ck_assert_uint_eq(job->n_hosts, 3);
-    job_free(job);
-    ck_assert_int_eq(job_parse(twice, strlen(twice), "f", "/w", &job, &err), -EINVAL);
+    check_refused(twice, NULL);
     ck_assert_ptr_nonnull(
         strstr(err.text, "node \"fd00:0::7\" is listed a second time, first on line 3"));
 }
@@ -207,12 +190,10 @@ static const struct {
 
 START_TEST(hostile)
 {
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
     char found[256] = "", want[256];
     int rc;
 
-    ck_assert_int_eq(job_parse(C, strlen(C), "train.yaml", "/w", &job, &err), 0);
+    read_job(C);
     rc = job_set_text(job, "nodes", rows[_i].text, "-H", &err);
     if (rows[_i].hosts) {
         for (size_t i = 0; i < job->n_hosts; i++) {
@@ -228,23 +209,19 @@ START_TEST(hostile)
         ck_assert_int_eq(rc, -EINVAL);
         ck_assert_str_eq(err.text, want);
     }
-    job_free(job);
 }
 END_TEST
 
 /* The sentence about a number in a list of YAML says what can be written. */
 START_TEST(advice)
 {
-    static const char text[] = C "nodes: ['[fd00::7]:2']";
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-
-    ck_assert_int_eq(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "train.yaml:3:9: \"nodes\": \"[fd00::7]:2\" has a number after a "
-                               "colon; write {host: \"fd00::7\", workers: 2}");
-    check_host(by_yaml("nodes: [@]", "{host: \"fd00::7\", workers: 2}"), "fd00::7", 2);
-    check_host(by_yaml("nodes: [@]", "fd00::7"), "fd00::7", 0);
-    check_host(by_yaml("nodes: [{host: @, workers: 2}]", "fd00::7"), "fd00::7", 2);
+    check_refused(C "nodes: ['[fd00::7]:2']",
+                  "3:9: \"nodes\": \"[fd00::7]:2\" has a number after a "
+                  "colon; write {host: \"fd00::7\", workers: 2}");
+    read_job(C "nodes: [{host: \"fd00::7\", workers: 2}]");
+    check_host("fd00::7", 2);
+    check_yaml("nodes: [@]", "fd00::7", 0);
+    check_yaml("nodes: [{host: @, workers: 2}]", "fd00::7", 2);
 }
 END_TEST
 
@@ -263,7 +240,6 @@ static const struct {
 
 START_TEST(addresses)
 {
-    struct eddis_error err = { 0 };
     int rc = host_address_check(address_rows[_i].address, &err);
 
     ck_assert_int_eq(rc, address_rows[_i].sentence ? -EINVAL : 0);
@@ -274,6 +250,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    jobs_add(tc);
     tcase_add_test(tc, every_way);
     tcase_add_test(tc, text_again);
     tcase_add_test(tc, spellings);

@@ -3,34 +3,19 @@
 #include "lib/model/job.h"
 
 #include "lib/base/clock.h"
+#include "lib/base/strbuf.h"
 #include "lib/job/job_keys.h"
-#include "lib/job/job_read.h"
 #include "lib/job/job_text.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/unit/jobs.h"
+
 #include <unistd.h>
-
-static int parse(const char *text, size_t n, struct job **ret, struct eddis_error *err)
-{
-    return job_parse(text, n, "train.yaml", "/home/ada/digits", ret, err);
-}
-
-static struct job *good(const char *text)
-{
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-
-    ck_assert_msg(parse(text, strlen(text), &job, &err) == 0, "%s", err.text);
-    return job;
-}
 
 START_TEST(defaults)
 {
-    struct job *job = good("command: [sleep, 1]");
-
+    read_job("command: [sleep, 1]");
     ck_assert_str_eq(job->file, "train.yaml");
     ck_assert_str_eq(job->folder, "/home/ada/digits");
     ck_assert_str_eq(job->name, "digits");
@@ -57,21 +42,20 @@ START_TEST(defaults)
     ck_assert_ptr_null(job->logs.dir);
     ck_assert_int_eq(job_origin(job, "seed").kind, JOB_DEFAULT);
     ck_assert_int_eq(job_origin(job, "command").line, 1);
-    job_free(job);
 }
 END_TEST
 
 /* A secret in a command or a line of the shell is not shown, and still reaches the job. */
 START_TEST(masked_lists)
 {
-    struct job *job = good("command: [env, A_KEY=geheim, train]\nsetup: [export B_TOKEN=geheim]\n"
-                           "mpi: {args: [-x, C_SECRET=geheim]}\nenv: {MY_PASSWD: geheim}");
-    char *text = job_text(job);
+    char *text;
 
+    read_job("command: [env, A_KEY=geheim, train]\nsetup: [export B_TOKEN=geheim]\n"
+             "mpi: {args: [-x, C_SECRET=geheim]}\nenv: {MY_PASSWD: geheim}");
+    text = job_text(job);
     ck_assert_ptr_null(strstr(text, "geheim"));
     ck_assert_str_eq(job->command[1], "A_KEY=geheim");
     free(text);
-    job_free(job);
 }
 END_TEST
 
@@ -103,9 +87,9 @@ static const char everything[] =
 
 START_TEST(full)
 {
-    struct job *job = good(everything);
     char text[200];
 
+    read_job(everything);
     ck_assert_str_eq(job->command[3], "/data/image net");
     ck_assert_str_eq(job->command[4], "a \"b\"");
     ck_assert_str_eq(job->command[5], "c d");
@@ -140,7 +124,6 @@ START_TEST(full)
     ck_assert_str_eq(text, "90s");
     job_value_text(job, "env", text, sizeof text);
     ck_assert_ptr_null(strstr(text, "geheim"));
-    job_free(job);
 }
 END_TEST
 
@@ -364,17 +347,7 @@ static const struct {
 
 START_TEST(bad)
 {
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-    char want[600];
-
-    ck_assert_int_eq(parse(bad_rows[_i].text, strlen(bad_rows[_i].text), &job, &err), -EINVAL);
-    ck_assert_ptr_null(job);
-    snprintf(want, sizeof want, "train.yaml:%s", bad_rows[_i].sentence);
-    if (bad_rows[_i].sentence)
-        ck_assert_str_eq(err.text, want);
-    else
-        ck_assert_msg(strncmp(err.text, "train.yaml:", 11) == 0, "%s", err.text);
+    check_refused(bad_rows[_i].text, bad_rows[_i].sentence);
 }
 END_TEST
 
@@ -389,20 +362,18 @@ START_TEST(hostile)
     char *text = malloc(SIZE + 16);
 
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct eddis_error err = { 0 };
-        struct job *job = NULL;
         size_t n = 0;
 
         while (n + strlen(parts[i]) <= SIZE) {
             memcpy(text + n, parts[i], strlen(parts[i]));
             n += strlen(parts[i]);
         }
-        ck_assert_int_eq(parse(text, n, &job, &err), -EINVAL);
+        ck_assert_int_eq(parse_bytes(text, n), -EINVAL);
         ck_assert_uint_lt(strlen(err.text), 300);
     }
     memset(text, 'a', SIZE + 1);
-    ck_assert_int_eq(parse(text, SIZE + 1, &(struct job *){ NULL }, NULL), -EINVAL);
-    ck_assert_int_eq(parse("command: a\0b", 12, &(struct job *){ NULL }, NULL), -EINVAL);
+    ck_assert_int_eq(parse_bytes(text, SIZE + 1), -EINVAL);
+    ck_assert_int_eq(parse_bytes("command: a\0b", 12), -EINVAL);
     free(text);
 }
 END_TEST
@@ -453,29 +424,31 @@ static void assert_same(const struct job *a, const struct job *b)
     ck_assert_int_eq(a->logs.max_mb, b->logs.max_mb);
 }
 
-static void assert_text_again(const struct job *job)
+static void assert_text_again(void)
 {
     char *text = job_text(job);
-    struct job *again = good(text);
+    struct job *first = job;
 
+    job = NULL;
+    read_job(text);
     if (strstr(text, "\"***\"") == NULL) /* a masked value is not equal, and must not be */
-        assert_same(job, again);
-    job_free(again);
+        assert_same(first, job);
+    job_free(first);
     free(text);
 }
 
 START_TEST(text_again)
 {
-    struct job *job = good(everything);
-    char *text = job_text(job);
+    char *text;
 
+    read_job(everything);
+    text = job_text(job);
     ck_assert_ptr_nonnull(strstr(text, "WANDB_API_KEY: \"***\""));
     ck_assert_ptr_null(strstr(text, "geheim"));
     ck_assert_ptr_nonnull(strstr(text, "seed: 9223372036854775807  # train.yaml:6\n"));
     free(text);
     ck_assert_int_eq(job_set(job, "env", "{A: x}", "--env", NULL), 0);
-    assert_text_again(job);
-    job_free(job);
+    assert_text_again();
 }
 END_TEST
 
@@ -546,34 +519,28 @@ START_TEST(text_again_random)
     for (int round = 0; round < 3000; round++) {
         char words[4][64] = { "", "", "", "" };
         const char *command[] = { "p", words[0], words[1], words[2], words[3], NULL };
-        struct job *job = NULL;
 
         for (int w = 0; w < 4; w++)
             add_random(words[w], &state);
         ck_assert_int_eq(job_from_command(command, "/", &job, NULL), 0);
         ck_assert_str_eq(job->name, "job");
-        assert_text_again(job);
+        assert_text_again();
         job_free(job);
+        job = NULL;
     }
 }
 END_TEST
 
 START_TEST(prefixes)
 {
-    struct eddis_error err;
-    struct job *job;
-
     for (size_t n = 0; n < sizeof everything; n++) {
         char *copy = malloc(n ? n : 1); /* its own block, so that a sanitizer sees an overrun */
 
         memcpy(copy, everything, n);
-        job = NULL;
-        if (parse(copy, n, &job, &err) == 0)
-            assert_text_again(job);
+        if (parse_bytes(copy, n) == 0)
+            assert_text_again();
         else
             ck_assert_msg(strncmp(err.text, "train.yaml:", 11) == 0, "%s", err.text);
-        if (n < sizeof everything - 1 || job)
-            job_free(job);
         free(copy);
     }
 }
@@ -585,19 +552,15 @@ START_TEST(mutations)
     char copy[sizeof everything];
 
     for (int round = 0; round < 4000; round++) {
-        struct eddis_error err = { 0 };
-        struct job *job = NULL;
-
         memcpy(copy, everything, sizeof copy);
         for (int k = 0; k < 1 + round % 5; k++) {
             state = state * 1103515245 + 12345;
             copy[(state >> 12) % (sizeof copy - 1)] = (char)(state >> 4);
         }
-        if (parse(copy, sizeof copy - 1, &job, &err) == 0)
+        if (parse_bytes(copy, sizeof copy - 1) == 0)
             free(job_text(job));
         else
             ck_assert_msg(strncmp(err.text, "train.yaml:", 11) == 0, "%s", err.text);
-        job_free(job);
     }
 }
 END_TEST
@@ -606,10 +569,9 @@ END_TEST
 
 START_TEST(flags)
 {
-    struct job *job = good("command: a\nseed: 3\n");
-    struct eddis_error err;
     char text[64];
 
+    read_job("command: a\nseed: 3\n");
     ck_assert_int_eq(job_set(job, "seed", "7", "--seed", &err), 0);
     ck_assert_uint_eq(job->seed, 7);
     job_origin_text(job, "seed", text, sizeof text);
@@ -634,36 +596,26 @@ START_TEST(flags)
                                "a smaller \"batch.min\"");
     ck_assert_int_eq(job_set(job, "batch.global", "512", "--batch", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
-    assert_text_again(job);
-    job_free(job);
+    assert_text_again();
 }
 END_TEST
 
 START_TEST(files)
 {
-    char folder[] = "/tmp/eddis-test-job-XXXXXX", path[64];
-    struct eddis_error err;
-    struct job *job = NULL;
-    FILE *f;
+    cleanup_free char *path = file_join(scratch, "train.yaml");
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/train.yaml", folder);
     ck_assert_int_eq(job_read(path, &job, &err), -ENOENT);
-    f = fopen(path, "w");
-    fputs("\xef\xbb\xbf"
-          "command: a\r\nseed: 4\r\n",
-          f);
-    fclose(f);
+    scratch_write("train.yaml",
+                  "\xef\xbb\xbf"
+                  "command: a\r\nseed: 4\r\n",
+                  0600);
     ck_assert_msg(job_read(path, &job, &err) == 0, "%s", err.text);
-    ck_assert_str_eq(job->folder, folder);
+    ck_assert_str_eq(job->folder, scratch);
     ck_assert_uint_eq(job->seed, 4);
     ck_assert_str_eq(job->file, path);
-    job_free(job);
-    ck_assert_int_eq(job_read(folder, &job, &err), -EISDIR);
+    ck_assert_int_eq(job_read(scratch, &job, &err), -EISDIR);
     ck_assert_int_eq(truncate(path, 2 << 20), 0);
     ck_assert_int_eq(job_read(path, &job, &err), -EFBIG);
-    unlink(path);
-    rmdir(folder);
 }
 END_TEST
 
@@ -683,17 +635,11 @@ START_TEST(all_mistakes)
                                          "3:42: \"nodes.address\"",
                                          "5:11: \"restarts\" is",
                                          "1:1: the key \"command\" is missing" };
-    char folder[] = "/tmp/eddis-test-job-XXXXXX", path[64];
+    cleanup_free char *path = file_join(scratch, "train.yaml");
+    cleanup_strbuf struct strbuf many = { 0 };
     struct job_mistakes wrong;
-    struct eddis_error err;
-    struct job *job = NULL;
-    FILE *f;
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/train.yaml", folder);
-    f = fopen(path, "w");
-    fputs(wrong_keys, f);
-    fclose(f);
+    scratch_write("train.yaml", wrong_keys, 0600);
     ck_assert_int_eq(job_read_all(path, &wrong, &job, &err), -EINVAL);
     for (int i = 0; i < wrong.n; i++) {
         ck_assert_int_eq(strncmp(wrong.text[i], path, strlen(path)), 0);
@@ -704,31 +650,26 @@ START_TEST(all_mistakes)
     ck_assert(!wrong.more);
     ck_assert_str_eq(err.text, wrong.text[0]);
 
-    f = fopen(path, "w");
     for (int i = 0; i < JOB_MAX_MISTAKES + 1; i++)
-        fprintf(f, "wrong%d: 1\n", i);
-    fclose(f);
+        strbuf_addf(&many, "wrong%d: 1\n", i);
+    scratch_write("train.yaml", strbuf_text(&many), 0600);
     ck_assert_int_eq(job_read_all(path, &wrong, &job, NULL), -EINVAL);
     ck_assert_int_eq(wrong.n, JOB_MAX_MISTAKES);
     ck_assert(wrong.more);
 
-    f = fopen(path, "w");
-    fputs("command: a\nbatch: [\n", f);
-    fclose(f);
+    scratch_write("train.yaml", "command: a\nbatch: [\n", 0600);
     ck_assert_int_eq(job_read_all(path, &wrong, &job, &err), -EINVAL);
     ck_assert_int_eq(wrong.n, 1);
     ck_assert_str_eq(err.text, wrong.text[0]);
-    unlink(path);
-    rmdir(folder);
 }
 END_TEST
 
 START_TEST(table)
 {
-    struct job *job = good("command: a");
     const struct job_key *keys;
     size_t n = job_keys(&keys);
 
+    read_job("command: a");
     for (size_t i = 0; i < n; i++) {
         char text[256];
 
@@ -742,12 +683,13 @@ START_TEST(table)
             ck_assert_msg(strcmp(text, keys[i].initial) == 0 || strcmp(text, "1m") == 0, "%s: %s",
                           keys[i].name, text);
     }
-    job_free(job);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
+    jobs_add(tc);
     tcase_add_test(tc, defaults);
     tcase_add_test(tc, masked_lists);
     tcase_add_test(tc, full);

@@ -5,27 +5,15 @@
 #include "lib/base/strbuf.h"
 #include "lib/hosts/host_name.h"
 #include "lib/hosts/host_range.h"
-#include "lib/job/job_read.h"
 #include "lib/job/job_text.h"
 #include "lib/job/types/hostfile.h"
 #include "lib/model/job.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/unit/jobs.h"
 
 #define C "command: [a]\ncheckpoint: {every: 0}\n"
-
-static struct job *good(const char *text)
-{
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-
-    ck_assert_msg(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err) == 0, "%s",
-                  err.text);
-    return job;
-}
 
 /* "name*workers name ..." */
 static char *words_of(const struct job_host *h, size_t n)
@@ -83,7 +71,6 @@ static const struct {
 
 START_TEST(hosts)
 {
-    struct eddis_error err = { 0 };
     int rc = host_name_check(host_rows[_i].host, &err);
 
     ck_assert_msg(rc == (host_rows[_i].ok ? 0 : -EINVAL), "%s: %d", host_rows[_i].host, rc);
@@ -121,11 +108,11 @@ END_TEST
 
 /* ---- ranges ---- */
 
-static int collect(void *ctx, const char *name, struct eddis_error *err)
+static int collect(void *ctx, const char *name, struct eddis_error *unused)
 {
     struct strbuf *b = ctx;
 
-    (void)err;
+    (void)unused;
     strbuf_addf(b, "%s%s", b->len ? " " : "", name);
     return 0;
 }
@@ -174,7 +161,6 @@ static const struct {
 START_TEST(ranges)
 {
     const char *pattern = range_rows[_i].pattern;
-    struct eddis_error err = { 0 };
     struct strbuf b = { 0 };
     int rc = host_range_expand(pattern, strlen(pattern), collect, &b, &err);
 
@@ -262,7 +248,6 @@ static const struct {
 START_TEST(files)
 {
     const char *text = file_rows[_i].text;
-    struct eddis_error err = { 0 };
     struct host_list l = { 0 };
     int rc = hostfile_parse(text, strlen(text), "hosts", &l, &err);
 
@@ -282,7 +267,6 @@ END_TEST
 START_TEST(binary_files)
 {
     struct host_list l = { 0 };
-    struct eddis_error err;
 
     ck_assert_int_eq(hostfile_parse("a\0b", 3, "hosts", &l, &err), -EINVAL);
     host_list_fini(&l);
@@ -323,10 +307,10 @@ static const struct {
 
 START_TEST(lines)
 {
-    struct job *job = good(C);
-    struct eddis_error err = { 0 };
-    int rc = job_set_text(job, "nodes", line_rows[_i].text, "-H", &err);
+    int rc;
 
+    read_job(C);
+    rc = job_set_text(job, "nodes", line_rows[_i].text, "-H", &err);
     if (line_rows[_i].hosts) {
         cleanup_free char *words = words_of(job->host, job->n_hosts);
         char origin[40];
@@ -339,7 +323,6 @@ START_TEST(lines)
         ck_assert_int_eq(rc, -EINVAL);
         ck_assert_str_eq(err.text, line_rows[_i].sentence);
     }
-    job_free(job);
 }
 END_TEST
 
@@ -373,10 +356,12 @@ static const char several[] =
 
 START_TEST(nodes)
 {
-    struct job *job = good(several);
-    cleanup_free char *words = words_of(job->host, job->n_hosts);
-    const struct job_ssh *ssh = &job->host[1].ssh;
+    cleanup_free char *words = NULL;
+    const struct job_ssh *ssh;
 
+    read_job(several);
+    words = words_of(job->host, job->n_hosts);
+    ssh = &job->host[1].ssh;
     ck_assert_str_eq(words, "a100-1 ml@v100-1*2 ml@v100-2*2 x");
     ck_assert_str_eq(job->setup[0], "module load cuda");
     ck_assert_str_eq(job->setup[1], "source venv/bin/activate");
@@ -399,7 +384,7 @@ START_TEST(nodes)
     ck_assert(!ssh->user && !ssh->port && !ssh->identity && !ssh->command);
     ck_assert_str_eq(job->ssh.user, "root");
     ck_assert_int_eq(job->ssh.port, 22);
-    ck_assert_str_eq(job->ssh.identity, "/w/keys/one");
+    ck_assert_str_eq(job->ssh.identity, "/home/ada/digits/keys/one");
     ck_assert_str_eq(job->ssh.command[0], "my ssh");
     ck_assert_str_eq(job->communication.interface, "10.1.0.0/24");
     ck_assert_int_eq(job->restarts, 0);
@@ -407,14 +392,12 @@ START_TEST(nodes)
     ck_assert_int_eq(job->timeouts.heartbeat_ns, 125 * CLOCK_MS);
     ck_assert_int_eq(job->timeouts.hang_ns, CLOCK_NEVER);
     ck_assert_str_eq(job->env_pass[1], "HF_TOKEN");
-    job_free(job);
 }
 END_TEST
 
 START_TEST(nothing_said)
 {
-    struct job *job = good("command: [a]\n");
-
+    read_job("command: [a]\n");
     ck_assert_ptr_null(job->host);
     ck_assert_uint_eq(job->n_hosts, 0);
     ck_assert_ptr_null(job->hostfile);
@@ -430,7 +413,6 @@ START_TEST(nothing_said)
     ck_assert_int_eq(job->timeouts.hang_ns, 300 * CLOCK_S);
     ck_assert_str_eq(job->communication.interface, "auto");
     ck_assert_str_eq(job->logs.prefix, "auto");
-    job_free(job);
 }
 END_TEST
 
@@ -447,17 +429,12 @@ START_TEST(jitter_again)
 
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         char first[300];
-        cleanup_free char *again = NULL;
-        struct job *job;
 
         snprintf(first, sizeof first, text, rows[k].first, rows[k].third);
-        job = good(first);
-        again = job_text(job);
-        job_free(job);
-        job = good(again);
+        read_job(first);
+        read_again();
         for (int i = 0; i < 3; i++)
             ck_assert_double_eq(job->host[0].emulate[i].jitter, rows[k].jitter[i]);
-        job_free(job);
     }
 }
 END_TEST
@@ -465,13 +442,12 @@ END_TEST
 /* The text of a job reads as the same hosts. */
 START_TEST(text_again)
 {
-    struct job *job = good(several), *again;
-    cleanup_free char *text = job_text(job);
     char before[1000], after[1000];
 
-    again = good(text);
+    read_job(several);
     job_value_text(job, "nodes", before, sizeof before);
-    job_value_text(again, "nodes", after, sizeof after);
+    read_again();
+    job_value_text(job, "nodes", after, sizeof after);
     ck_assert_str_eq(before, after);
     ck_assert_str_eq(
         before, "[a100-1, {host: v100-1, workers: 2, batch: {max: 64}, devices: [3, 0], address: "
@@ -483,23 +459,17 @@ START_TEST(text_again)
                 "0.1}, {rate: 3, a_ms: 2, c_ms: 0.1}, {rate: 4, a_ms: 2, c_ms: 0.1}], eddis: "
                 "/opt/eddis, ssh: {user: ml, port: 2222, identity: \"~/.ssh/lab\", command: [ssh, "
                 "\"-4\"]}}, x]");
-    job_free(again);
-    job_free(job);
 }
 END_TEST
 
 START_TEST(largest)
 {
-    struct job *job = good(C "nodes: [\"r[1-128]c[1-128]\"]"), *again;
-    cleanup_free char *text = job_text(job);
-
+    read_job(C "nodes: [\"r[1-128]c[1-128]\"]");
     ck_assert_uint_eq(job->n_hosts, JOB_MAX_HOSTS);
     ck_assert_str_eq(job->host[JOB_MAX_HOSTS - 1].host, "r128c128");
-    again = good(text);
-    ck_assert_uint_eq(again->n_hosts, JOB_MAX_HOSTS);
-    ck_assert_str_eq(again->host[129].host, "r2c2");
-    job_free(again);
-    job_free(job);
+    read_again();
+    ck_assert_uint_eq(job->n_hosts, JOB_MAX_HOSTS);
+    ck_assert_str_eq(job->host[129].host, "r2c2");
 }
 END_TEST
 
@@ -611,17 +581,10 @@ static const struct {
 
 START_TEST(bad)
 {
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-    char text[400], want[600];
+    char text[400];
 
     snprintf(text, sizeof text, C "%s", bad_rows[_i].text);
-    ck_assert_int_eq(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err), -EINVAL);
-    snprintf(want, sizeof want, "train.yaml:%s", bad_rows[_i].sentence);
-    if (bad_rows[_i].sentence)
-        ck_assert_str_eq(err.text, want);
-    else
-        ck_assert_msg(strncmp(err.text, "train.yaml:", 11) == 0, "%s", err.text);
+    check_refused(text, bad_rows[_i].sentence);
 }
 END_TEST
 
@@ -630,14 +593,10 @@ END_TEST
  */
 START_TEST(checkpoints)
 {
-    static const char text[] = "command: [a]\nnodes: [a, b]\ncheckpoint: {every: 7}\n";
-    struct eddis_error err = { 0 };
-    struct job *job = NULL;
-
-    ck_assert_int_eq(job_parse(text, strlen(text), "train.yaml", "/w", &job, &err), -EINVAL);
-    ck_assert_str_eq(err.text, "train.yaml:2:1: checkpoints on several hosts need a folder that "
-                               "all hosts share; set \"checkpoint.dir\" to it");
-    job = good("command: [a]\nnodes: [a]\n");
+    check_refused("command: [a]\nnodes: [a, b]\ncheckpoint: {every: 7}\n",
+                  "2:1: checkpoints on several hosts need a folder that "
+                  "all hosts share; set \"checkpoint.dir\" to it");
+    read_job("command: [a]\nnodes: [a]\n");
     ck_assert_int_eq(job->checkpoint.every.ns, 300 * CLOCK_S);
     ck_assert_int_eq(job_set_text(job, "nodes", "a,b", "-H", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
@@ -649,10 +608,8 @@ START_TEST(checkpoints)
     ck_assert_int_eq(job_check(job, &err), 0);
     ck_assert_int_eq(job->checkpoint.every.steps, 9);
     ck_assert_int_eq(job->checkpoint.every.ns, 0);
-    job_free(job);
-    job = good("command: [a]\nnodes: [a, b]\ncheckpoint: {dir: /x}\n");
+    read_job("command: [a]\nnodes: [a, b]\ncheckpoint: {dir: /x}\n");
     ck_assert_int_eq(job->checkpoint.every.ns, 300 * CLOCK_S);
-    job_free(job);
 }
 END_TEST
 
@@ -660,9 +617,8 @@ END_TEST
 START_TEST(checkpoint_period)
 {
     static const char *const wrong[] = { "5 m", "-1m", "5x", "1e400s", "0s", "none", "-1" };
-    struct eddis_error err = { 0 };
-    struct job *job = good("command: [a]\ncheckpoint: {every: 90s}\n");
 
+    read_job("command: [a]\ncheckpoint: {every: 90s}\n");
     ck_assert_int_eq(job->checkpoint.every.ns, 90 * CLOCK_S);
     ck_assert_int_eq(job->checkpoint.every.steps, 0);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -677,35 +633,22 @@ START_TEST(checkpoint_period)
         ck_assert_str_eq(err.text, want);
     }
     ck_assert_int_eq(job->checkpoint.every.ns, 90 * CLOCK_S);
-    job_free(job);
 }
 END_TEST
 
 START_TEST(hostfile_key)
 {
-    char folder[] = "/tmp/eddis-test-hosts-XXXXXX", path[64], origin[80];
-    struct eddis_error err = { 0 };
-    struct job *job = NULL, *again;
-    cleanup_free char *text = NULL, *words = NULL;
-    FILE *f;
+    cleanup_free char *path = file_join(scratch, "hosts"), *text = NULL, *words = NULL;
+    char origin[80];
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/hosts", folder);
-    f = fopen(path, "w");
-    fputs("a slots=2\nb\n", f);
-    fclose(f);
-    ck_assert_msg(job_parse(C "hostfile: hosts\nnodes: []", strlen(C) + 25, "train.yaml", folder,
+    scratch_write("hosts", "a slots=2\nb\n", 0600);
+    ck_assert_msg(job_parse(C "hostfile: hosts\nnodes: []", strlen(C) + 25, "train.yaml", scratch,
                             &job, &err) == 0,
                   "%s", err.text);
     ck_assert_str_eq(job->hostfile, path);
     job_origin_text(job, "nodes", origin, sizeof origin);
     ck_assert_str_eq(origin, path);
     text = job_text(job);
-    again = good(text); /* the hosts are written out, the file is not read again */
-    words = words_of(again->host, again->n_hosts);
-    ck_assert_str_eq(words, "a*2 b");
-    ck_assert_ptr_null(again->hostfile);
-    job_free(again);
     /* a flag takes the place of the file's key, whichever it was */
     ck_assert_int_eq(job_set_text(job, "nodes", "x", "-H", &err), 0);
     ck_assert_ptr_null(job->hostfile);
@@ -717,18 +660,17 @@ START_TEST(hostfile_key)
     ck_assert_int_eq(truncate(path, 0), 0);
     ck_assert_int_eq(job_set(job, "hostfile", path, "--hostfile", &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "hosts:1: the file names no host"));
-    job_free(job);
-    unlink(path);
-    rmdir(folder);
+    read_job(text); /* the hosts are written out, the file is not read again */
+    words = words_of(job->host, job->n_hosts);
+    ck_assert_str_eq(words, "a*2 b");
+    ck_assert_ptr_null(job->hostfile);
 }
 END_TEST
 
 /* A flag for the lease alone moves what hangs on it; what was written stays. */
 START_TEST(follow)
 {
-    struct job *job = good(C);
-    struct eddis_error err = { 0 };
-
+    read_job(C);
     ck_assert_int_eq(job_set(job, "timeouts.lease", "2s", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
     ck_assert_int_eq(job->timeouts.heartbeat_ns, 250 * CLOCK_MS);
@@ -738,12 +680,13 @@ START_TEST(follow)
     ck_assert_int_eq(job_set(job, "timeouts.lease", "1s", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
     ck_assert_int_eq(job->timeouts.node_lost_ns, 2 * CLOCK_S);
-    job_free(job);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
+    jobs_add(tc);
     tcase_add_loop_test(tc, hosts, 0, sizeof host_rows / sizeof *host_rows);
     tcase_add_test(tc, long_hosts);
     tcase_add_test(tc, every_byte);

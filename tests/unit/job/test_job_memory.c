@@ -8,52 +8,16 @@
 #include "lib/model/job.h"
 
 #include "suite.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <string.h>
 
-static long countdown; /* allocations until one fails; 0: none does */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-char *__real_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
-
-static bool fails(void)
-{
-    return countdown && --countdown == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return fails() ? NULL : __real_realloc(p, n);
-}
-
-char *__wrap_strdup(const char *s)
-{
-    return fails() ? NULL : __real_strdup(s);
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-    return fails() ? NULL : __real_strndup(s, n);
-}
+WRAP_MALLOC
+WRAP_CALLOC
+WRAP_REALLOC
+WRAP_STRDUP
+WRAP_STRNDUP
 
 static const char text[] =
     "command: python3 train.py\n"

@@ -1,25 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_job_set.c - jobs of the command line: a command alone, and flags over a file's keys */
-#include "lib/job/job_read.h"
-#include "lib/job/job_text.h"
 #include "lib/model/job.h"
-#include "tests/unit/suite.h"
+#include "suite.h"
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
+#include "tests/unit/jobs.h"
 
 /* Also where it is the group that is misspelt. */
 START_TEST(misspelt)
 {
-    struct eddis_error err;
-    struct job *job;
-
-    ck_assert_int_eq(job_parse("command: a\n", 11, "t", "/w", &job, NULL), 0);
+    read_job("command: a\n");
     ck_assert_int_eq(job_set(job, "bacth.global", "3", "--set", &err), -EINVAL);
     ck_assert_str_eq(err.text, "--set: unknown key \"bacth.global\" in the job; did you mean "
                                "\"batch.global\"?");
-    job_free(job);
 }
 END_TEST
 
@@ -27,19 +19,14 @@ END_TEST
  */
 START_TEST(overruled)
 {
-    static const char yaml[] =
-        "command: a\nsync: {mode: hybrid, groups: 2, period: 4, momentum: 0.9}\n";
-    static const char algorithm[] = "command: a\nsync: {algorithm: hsgd}\n";
-    struct eddis_error err;
-    struct job *job;
-
-    ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t", "/w", &job, NULL), 0);
+    read_job("command: a\nsync: {mode: hybrid, groups: 2, period: 4, momentum: 0.9}\n");
     ck_assert_int_eq(job_set(job, "sync.mode", "sync", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_str_eq(
-        err.text, "t:2:33: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and "
-                  "hybrid training average models periodically; add --set sync.period=auto --set "
-                  "sync.momentum=0 --set sync.groups=auto");
+        err.text,
+        "train.yaml:2:33: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and "
+        "hybrid training average models periodically; add --set sync.period=auto --set "
+        "sync.momentum=0 --set sync.groups=auto");
     ck_assert_int_eq(job_set(job, "sync.period", "auto", "--set", &err), 0);
     ck_assert_int_eq(job_set(job, "sync.momentum", "0", "--set", &err), 0);
     ck_assert_int_eq(job_set(job, "sync.groups", "auto", "--set", &err), 0);
@@ -47,12 +34,10 @@ START_TEST(overruled)
     ck_assert_int_eq(job_set(job, "sync.period", "4", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_msg(strstr(err.text, "periodically; remove it") != NULL, "%s", err.text);
-    job_free(job);
-    ck_assert_int_eq(job_parse(algorithm, strlen(algorithm), "t", "/w", &job, NULL), 0);
+    read_job("command: a\nsync: {algorithm: hsgd}\n");
     ck_assert_int_eq(job_set(job, "sync.mode", "sync", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_msg(strstr(err.text, "; add --set sync.algorithm=auto") != NULL, "%s", err.text);
-    job_free(job);
 }
 END_TEST
 
@@ -61,7 +46,6 @@ START_TEST(from_command)
     const char *const words[] = { "python3", "train me.py", NULL };
     const char *const nothing[] = { NULL };
     const char *const binary[] = { "a", "\xff", NULL };
-    struct job *job = NULL;
     char text[64];
 
     ck_assert_int_eq(job_from_command(words, "/home/me/my job!", &job, NULL), 0);
@@ -76,7 +60,6 @@ START_TEST(from_command)
         job_set(job, "profile.emulate", "[{rate: 100, a_ms: 20, c_ms: 0.5}]", "", NULL), 0);
     job_value_text(job, "profile.emulate", text, sizeof text);
     ck_assert_str_eq(text, "[{rate: 100, a_ms: 20, c_ms: 0.5}]");
-    job_free(job);
     ck_assert_int_eq(job_from_command(nothing, "/", &job, NULL), -EINVAL);
     ck_assert_int_eq(job_from_command(binary, "/", &job, NULL), -EINVAL);
     ck_assert_int_eq(job_from_command(words, "relative", &job, NULL), -EINVAL);
@@ -86,20 +69,16 @@ END_TEST
 /* A flag sets a map as a whole. */
 START_TEST(inside)
 {
-    static const char yaml[] = "command: a\n";
     static const char *const rows[][2] = { { "env.HOME", "env" }, { "mpi.mca.a", "mpi.mca" } };
-    struct eddis_error err;
-    struct job *job;
     char all[64];
 
-    ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t", "/w", &job, NULL), 0);
+    read_job("command: a\n");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         (void)snprintf(all, sizeof all, "; set \"%s\" as a whole, since it is one key", rows[i][1]);
         ck_assert_int_eq(job_set(job, rows[i][0], "b", "--set", &err), -EINVAL);
         ck_assert_msg(strstr(err.text, all) != NULL, "%s", err.text);
     }
     ck_assert_int_eq(job_set(job, "env", "{HOME: b}", "--set", &err), 0);
-    job_free(job);
 }
 END_TEST
 
@@ -108,10 +87,10 @@ END_TEST
  */
 START_TEST(defaults_again)
 {
-    struct job *job = NULL, *again = NULL;
+    struct job *again = NULL;
     char *text;
 
-    ck_assert_int_eq(job_parse("command: [a]\nrestarts: 2\n", 25, "t.yaml", "/", &job, NULL), 0);
+    read_job("command: [a]\nrestarts: 2\n");
     text = job_text(job);
     ck_assert_int_eq(job_parse(text, strlen(text), "job.yaml", "/", &again, NULL), 0);
     ck_assert_int_eq(job_origin(again, "restarts").kind, JOB_FILE);
@@ -123,13 +102,13 @@ START_TEST(defaults_again)
     ck_assert_int_eq(job_parse(text, strlen(text), "job.yaml", "/", &again, NULL), 0);
     ck_assert_int_eq(job_origin(again, "timeouts.hang").kind, JOB_FILE);
     job_free(again);
-    job_free(job);
     free(text);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    jobs_add(tc);
     tcase_add_test(tc, inside);
     tcase_add_test(tc, defaults_again);
     tcase_add_test(tc, misspelt);

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_job_slurm.c - the keys under `slurm` */
 #include "lib/base/clock.h"
-#include "lib/job/job_read.h"
-#include "lib/job/job_text.h"
 #include "lib/model/job.h"
-#include "tests/unit/suite.h"
+#include "suite.h"
 
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/unit/jobs.h"
 
 #define C "command: a\n"
-
-static int parse(const char *text, struct job **ret, struct eddis_error *err)
-{
-    return job_parse(text, strlen(text), "t", "/w", ret, err);
-}
 
 static const char everything[] =
     C "slurm:\n"
@@ -27,10 +18,8 @@ static const char everything[] =
 START_TEST(full)
 {
     char *text = NULL, *again = NULL, shown[200];
-    struct eddis_error err;
-    struct job *job;
 
-    ck_assert_msg(parse(everything, &job, &err) == 0, "%s", err.text);
+    read_job(everything);
     for (int round = 0; round < 2; round++) { /* as written, and as job.yaml has it */
         ck_assert_int_eq(job->slurm.time_ns, 43200 * CLOCK_S);
         ck_assert_str_eq(job->slurm.gres, "gpu:a100:4(S:0-1)");
@@ -52,12 +41,10 @@ START_TEST(full)
         text = job_text(job);
         ck_assert_ptr_nonnull(text);
         ck_assert(!again || strstr(text, "requeue: \"on\""));
-        job_free(job);
         free(again);
         again = text;
-        ck_assert_msg(parse(text, &job, &err) == 0, "%s", err.text);
+        read_job(text);
     }
-    job_free(job);
     free(text);
 }
 END_TEST
@@ -65,9 +52,9 @@ END_TEST
 static const struct {
     const char *text, *want;
 } bad[] = {
-    { C "slurm: {gres: }", "t:2:15: \"slurm.gres\" is empty; write a text or none" },
+    { C "slurm: {gres: }", "2:15: \"slurm.gres\" is empty; write a text or none" },
     { C "slurm: {gres: gpu 4}",
-      "t:2:15: \"slurm.gres\": \"gpu 4\" is not valid for sbatch; write letters, digits and "
+      "2:15: \"slurm.gres\": \"gpu 4\" is not valid for sbatch; write letters, digits and "
       "punctuation, without blanks, quotes, backslashes, '#' and a leading '-'" },
     { C "slurm: {constraint: -C}", NULL },
     { C "slurm: {account: \"a#b\"}", NULL },
@@ -76,40 +63,32 @@ static const struct {
     { C "slurm: {cpus: some}", NULL },
     { C "slurm: {time: 5s}", NULL },
     { C "slurm: {nodes: 0}",
-      "t:2:16: \"slurm.nodes\" is \"0\"; write a whole number from 1 to 16384 or auto" },
-    { C "slurm: {launch: mpi}", "t:2:17: \"slurm.launch\" is \"mpi\"; write auto, srun or ssh" },
-    { C "slurm: {requeue: yes}", "t:2:18: \"slurm.requeue\" is \"yes\"; write auto, on or off" },
+      "2:16: \"slurm.nodes\" is \"0\"; write a whole number from 1 to 16384 or auto" },
+    { C "slurm: {launch: mpi}", "2:17: \"slurm.launch\" is \"mpi\"; write auto, srun or ssh" },
+    { C "slurm: {requeue: yes}", "2:18: \"slurm.requeue\" is \"yes\"; write auto, on or off" },
     { C "slurm: {extra: [\"a\\nb\"]}",
-      "t:2:17: \"slurm.extra\": a control character; write plain text" },
-    { C "slurm: {extra: [\"\"]}", "t:2:17: \"slurm.extra\": an empty word; remove it" },
+      "2:17: \"slurm.extra\": a control character; write plain text" },
+    { C "slurm: {extra: [\"\"]}", "2:17: \"slurm.extra\": an empty word; remove it" },
     { C "slurm: {components: 3}", NULL },
-    { C "slurm: {components: [3]}", "t:2:22: an entry of \"slurm.components\" is not a map; write "
+    { C "slurm: {components: [3]}", "2:22: an entry of \"slurm.components\" is not a map; write "
                                     "one like {nodes: 2, constraint: a100}" },
     { C "slurm: {components: [{nodes: 2}, {node: 2}]}",
-      "t:2:35: unknown key \"node\" in \"slurm.components\"; did you mean \"nodes\"?" },
+      "2:35: unknown key \"node\" in \"slurm.components\"; did you mean \"nodes\"?" },
     { C "slurm: {nodes: 2, components: [{nodes: 2}]}",
-      "t:2:9: \"slurm.nodes\" is 2 and \"slurm.components\" is [{nodes: 2}]; each component has "
+      "2:9: \"slurm.nodes\" is 2 and \"slurm.components\" is [{nodes: 2}]; each component has "
       "its own number of nodes; remove \"slurm.nodes\"" },
 };
 
 START_TEST(wrong)
 {
-    struct eddis_error err;
-    struct job *job;
-
-    ck_assert_int_eq(parse(bad[_i].text, &job, &err), -EINVAL);
-    ck_assert_int_eq(strncmp(err.text, "t:2:", 4), 0);
-    if (bad[_i].want)
-        ck_assert_str_eq(err.text, bad[_i].want);
+    check_refused(bad[_i].text, bad[_i].want);
+    ck_assert_int_eq(strncmp(err.text, "train.yaml:2:", 13), 0);
 }
 END_TEST
 
 START_TEST(set)
 {
-    struct eddis_error err;
-    struct job *job;
-
-    ck_assert_int_eq(parse(C, &job, &err), 0);
+    read_job(C);
     ck_assert_int_eq(job->slurm.time_ns, CLOCK_NEVER);
     ck_assert_str_eq(job->slurm.launch, "auto");
     ck_assert_int_eq(job_set(job, "slurm.components", "[{nodes: 2}]", "--set", &err), 0);
@@ -119,12 +98,12 @@ START_TEST(set)
     ck_assert_str_eq(job->slurm.gres, "gpu:2");
     ck_assert_int_eq(job_set(job, "slurm.gres", "none", "--set", &err), 0);
     ck_assert_ptr_null(job->slurm.gres);
-    job_free(job);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    jobs_add(tc);
     tcase_add_test(tc, full);
     tcase_add_loop_test(tc, wrong, 0, sizeof bad / sizeof *bad);
     tcase_add_test(tc, set);

@@ -2,20 +2,23 @@
 /* test_plan.c - tests of lib/model/plan.h */
 #include "lib/model/plan.h"
 
-#include "lib/base/cleanup.h"
-#include "lib/base/file.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-static struct plan *small(void)
+static struct plan *p, *q; /* a plan of three workers, and what is read */
+static char *text;
+static struct eddis_error err;
+
+static void set_up(void)
 {
     static const int64_t batch[] = { 5, 2, 3 };
-    struct plan *p = plan_new(2, 3);
 
+    q = NULL;
+    text = NULL;
+    err = (struct eddis_error){ 0 };
+    p = plan_new(2, 3);
     p->generation = p->version = 1;
     snprintf(p->mode, sizeof p->mode, "sync");
     snprintf(p->algorithm, sizeof p->algorithm, "allreduce");
@@ -45,93 +48,88 @@ static struct plan *small(void)
         w->step_s = w->fixed_s + w->sample_s * (double)batch[i];
         w->samples_per_s = (double)batch[i] / w->step_s;
     }
-    return p;
 }
 
-/* The text of small() with the first `from` replaced by `to`; it must be there. */
+static void tear_down(void)
+{
+    free(text);
+    plan_free(p);
+    plan_free(q);
+}
+
+/* Write p to text and read it as q. */
+static int read_back(void)
+{
+    text = plan_text(p);
+    return plan_parse(text, strlen(text), "plan", &q, &err);
+}
+
+/* Return the text of the plan with the first `from` replaced by `to`; it must be there. */
 static char *edited(const char *from, const char *to)
 {
-    struct plan *p = small();
-    cleanup_free char *text = plan_text(p);
-    const char *at = strstr(text, from);
-    char *ret = malloc(strlen(text) + strlen(to) + 1);
+    const char *at;
+    char *ret;
 
+    text = plan_text(p);
+    at = strstr(text, from);
+    ret = malloc(strlen(text) + strlen(to) + 1);
     ck_assert_msg(at != NULL, "no '%s' in the text", from);
     sprintf(ret, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
-    plan_free(p);
     return ret;
 }
 
 /* mpirun is told how many ranks each node has, in their order: none may come back to a node. */
 START_TEST(ranks_by_node)
 {
-    struct eddis_error err = { 0 };
-    struct plan *p = small(), *q = NULL;
-    cleanup_free char *text = NULL;
-
     p->worker[1].node = 1;
     p->worker[1].local_rank = 0;
     p->worker[2].node = 0;
     p->worker[2].local_rank = 1;
     strcpy(p->worker[1].device_id, "emulated:0");
     strcpy(p->worker[2].device_id, "emulated:1");
-    text = plan_text(p);
-    ck_assert_int_lt(plan_parse(text, strlen(text), "plan", &q, &err), 0);
+    ck_assert_int_lt(read_back(), 0);
     ck_assert_ptr_nonnull(strstr(err.text, "worker 2: it is on node 0; ranks are in the order of "
                                            "their nodes"));
-    plan_free(p);
 }
 END_TEST
 
 /* A group whose members take no samples would never write to the centre. */
 START_TEST(hungry_group)
 {
-    struct eddis_error err = { 0 };
-    struct plan *p = small(), *q = NULL;
-    cleanup_free char *text = NULL;
-
     p->worker[0].batch = 7;
     p->worker[0].weight = 0.7;
     p->worker[1].batch = 0;
     p->worker[1].weight = 0;
     p->worker[1].group = 1;
-    text = plan_text(p);
-    ck_assert_int_eq(plan_parse(text, strlen(text), "plan", &q, &err), -EINVAL);
+    ck_assert_int_eq(read_back(), -EINVAL);
     ck_assert_str_eq(err.text, "plan: not a plan: no worker takes samples in group 1 of 2");
-    plan_free(p);
 }
 END_TEST
 
 START_TEST(there_and_back)
 {
-    struct plan *p = small(), *q;
-    cleanup_free char *a = plan_text(p), *b = NULL;
+    cleanup_free char *again = NULL;
 
-    ck_assert_int_eq(plan_parse(a, strlen(a), "plan", &q, NULL), 0);
-    b = plan_text(q);
-    ck_assert_str_eq(a, b);
+    ck_assert_int_eq(read_back(), 0);
+    again = plan_text(q);
+    ck_assert_str_eq(text, again);
     ck_assert_int_eq(q->n_workers, 3);
     ck_assert_str_eq(q->node[1], "n1");
     ck_assert_uint_eq(q->seed, INT64_MAX);
     for (int i = 0; i < 3; i++)
         ck_assert(q->worker[i].weight == p->worker[i].weight); /* the same bits */
-    plan_free(p);
-    plan_free(q);
 }
 END_TEST
 
 /* Keys are sorted, whatever the order they were set in. */
 START_TEST(sorted)
 {
-    struct plan *p = small();
-    cleanup_free char *text = plan_text(p);
-
+    text = plan_text(p);
     ck_assert_ptr_nonnull(
         strstr(text, "{\n  \"algorithm\": \"allreduce\",\n  \"bucket_bytes\": 4194304,\n"
                      "  \"candidates\": [],\n  \"centre_bytes\": 0,\n  \"change\": \"\",\n"
                      "  \"communication\": null,"));
     ck_assert_ptr_nonnull(strstr(text, "\"schema_version\": 2"));
-    plan_free(p);
 }
 END_TEST
 
@@ -178,24 +176,22 @@ static const struct {
 
 START_TEST(refuses)
 {
-    cleanup_free char *text = edited(edits[_i].from, edits[_i].to);
-    struct eddis_error err = { 0 };
-    struct plan *p = NULL;
+    cleanup_free char *wrong = edited(edits[_i].from, edits[_i].to);
 
-    ck_assert_int_eq(plan_parse(text, strlen(text), "my plan", &p, &err), -EINVAL);
+    ck_assert_int_eq(plan_parse(wrong, strlen(wrong), "my plan", &q, &err), -EINVAL);
     ck_assert_msg(strstr(err.text, edits[_i].words) != NULL, "%s", err.text);
     ck_assert_msg(strstr(err.text, "my plan") != NULL, "%s", err.text);
-    ck_assert_ptr_null(p);
+    ck_assert_ptr_null(q);
 }
 END_TEST
 
 /* Every beginning of a plan is refused, without reading past its end. */
 START_TEST(truncated)
 {
-    struct plan *p = small(), *q;
-    cleanup_free char *text = plan_text(p);
-    size_t n = strlen(text) - 2; /* the last bracket and the newline */
+    size_t n;
 
+    text = plan_text(p);
+    n = strlen(text) - 2; /* the last bracket and the newline */
     for (size_t i = 0; i <= n; i++) {
         char *part = malloc(i + 1);
 
@@ -203,7 +199,6 @@ START_TEST(truncated)
         ck_assert_int_lt(plan_parse(part, i, "plan", &q, NULL), 0);
         free(part);
     }
-    plan_free(p);
 }
 END_TEST
 
@@ -223,46 +218,36 @@ static const struct {
 
 START_TEST(garbage)
 {
-    struct eddis_error err = { 0 };
-    struct plan *p;
-
-    ck_assert_int_lt(plan_parse(junk[_i].text, junk[_i].n, "plan", &p, &err), 0);
+    ck_assert_int_lt(plan_parse(junk[_i].text, junk[_i].n, "plan", &q, &err), 0);
     ck_assert_str_ne(err.text, "");
 }
 END_TEST
 
 START_TEST(files)
 {
-    char folder[] = "/tmp/eddis-test-plan-XXXXXX";
-    struct plan *p = small(), *q;
-    cleanup_free char *path = NULL, *text = plan_text(p);
-    struct eddis_error err = { 0 };
+    cleanup_free char *path = file_join(scratch, "plan.json");
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    path = file_join(folder, "plan.json");
+    text = plan_text(p);
     ck_assert_int_eq(plan_read(path, &q, &err), -ENOENT);
     ck_assert_ptr_nonnull(strstr(err.text, "plan.json"));
-    ck_assert_int_eq(file_write_atomic(path, text, strlen(text), 0600, NULL), 0);
+    scratch_write("plan.json", text, 0600);
     ck_assert_int_eq(plan_read(path, &q, NULL), 0);
     ck_assert_int_eq(q->n_workers, 3);
-    plan_free(p);
-    plan_free(q);
-    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
 }
 END_TEST
 
 /* The limit on a file's bytes leaves 1024 for each worker: the longest strings fit. */
 START_TEST(largest)
 {
-    struct plan *p = plan_new(1, 2000), *q, *one = small();
-    cleanup_free char *text = NULL;
+    struct plan *small = p;
 
+    p = plan_new(1, 2000);
     p->generation = p->version = p->global_batch = p->bucket_bytes = 1;
     snprintf(p->node[0], sizeof p->node[0], "n");
     for (int i = 0; i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];
 
-        *w = one->worker[0];
+        *w = small->worker[0];
         w->rank = w->local_rank = i;
         snprintf(w->device_id, sizeof w->device_id, "%063d", i);
         memset(w->device, 'd', sizeof w->device - 1);
@@ -270,12 +255,9 @@ START_TEST(largest)
         w->batch = w->equal_batch = i == 0;
         w->weight = i == 0;
     }
-    text = plan_text(p);
+    ck_assert_int_eq(read_back(), 0);
     ck_assert_uint_lt(strlen(text), (size_t)2000 * 1024);
-    ck_assert_int_eq(plan_parse(text, strlen(text), "plan", &q, NULL), 0);
-    plan_free(p);
-    plan_free(q);
-    plan_free(one);
+    plan_free(small);
 }
 END_TEST
 
@@ -290,11 +272,9 @@ END_TEST
 /* Another file than a plan. */
 START_TEST(no_plan)
 {
-    static const char *const text[] = { "command: [a]\n", "{\"name\": 1}", "[1]" };
-    struct eddis_error err = { 0 };
-    struct plan *p;
+    static const char *const others[] = { "command: [a]\n", "{\"name\": 1}", "[1]" };
 
-    ck_assert_int_lt(plan_parse(text[_i], strlen(text[_i]), "my.yaml", &p, &err), 0);
+    ck_assert_int_lt(plan_parse(others[_i], strlen(others[_i]), "my.yaml", &q, &err), 0);
     ck_assert_msg(strstr(err.text,
                          "my.yaml is not a plan; a plan is a plan-*.json of a job's "
                          "folder or the output of eddis-run --dry-run --json (") == err.text,
@@ -304,6 +284,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, ranks_by_node);
     tcase_add_test(tc, hungry_group);

@@ -9,9 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static void fill(struct node_profile *p)
+static struct node_profile p, q; /* what is written, and what is read */
+static char *text;               /* of p, once it is written */
+static struct eddis_error err;
+
+static void set_up(void)
 {
-    *p = (struct node_profile){
+    text = NULL;
+    p = (struct node_profile){
         .host = "node-1",
         .measured_s = 1795273035,
         .cached = true,
@@ -32,7 +37,7 @@ static void fill(struct node_profile *p)
         .note = "nothing",
     };
     for (int i = 0; i < 3; i++) {
-        struct device *d = &p->device[i];
+        struct device *d = &p.device[i];
 
         *d = (struct device){
             .kind = (enum device_kind)i,
@@ -55,18 +60,25 @@ static void fill(struct node_profile *p)
     }
 }
 
-START_TEST(round_trip)
+static void tear_down(void)
 {
-    struct node_profile p, q;
-    struct eddis_error err = { 0 };
-    char *text, *again;
+    free(text);
+}
 
-    fill(&p);
+static int read_back(void)
+{
     text = profile_text(&p);
     ck_assert_ptr_nonnull(text);
+    return profile_parse(text, strlen(text), "text", &q, &err);
+}
+
+START_TEST(round_trip)
+{
+    char *again;
+
+    ck_assert_msg(read_back() == 0, "%s", err.text);
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "cpu_quota"));
-    ck_assert_msg(profile_parse(text, strlen(text), "text", &q, &err) == 0, "%s", err.text);
     again = profile_text(&q);
     ck_assert_str_eq(text, again);
     ck_assert(isnan(q.cpu_quota) && q.load == 0 && q.cached);
@@ -76,7 +88,6 @@ START_TEST(round_trip)
     ck_assert(q.device[2].rate == 0.25 && isnan(q.device[0].rate));
     ck_assert(q.device[0].from_device_bytes_per_s == 123456789.125);
     ck_assert_int_eq(q.device[1].memory_bytes, INT64_C(80) << 30);
-    free(text);
     free(again);
 }
 END_TEST
@@ -84,16 +95,9 @@ END_TEST
 /* Bytes that are no UTF-8 must not lose the profile. */
 START_TEST(strange_note)
 {
-    struct node_profile p, q;
-    char *text;
-
-    fill(&p);
     strcpy(p.note, "/data/\xff\xfe");
-    text = profile_text(&p);
-    ck_assert_ptr_nonnull(text);
-    ck_assert_int_eq(profile_parse(text, strlen(text), "text", &q, NULL), 0);
+    ck_assert_int_eq(read_back(), 0);
     ck_assert_str_eq(q.note, "/data/??");
-    free(text);
 }
 END_TEST
 
@@ -125,11 +129,9 @@ static const struct {
 
 START_TEST(refused)
 {
-    struct node_profile p, q = { .cores = 77 };
-    struct eddis_error err = { 0 };
-    char *text, *changed, *at;
+    char *changed, *at;
 
-    fill(&p);
+    q.cores = 77;
     text = profile_text(&p);
     at = strstr(text, rows[_i].from);
     ck_assert_ptr_nonnull(at);
@@ -139,7 +141,6 @@ START_TEST(refused)
     ck_assert_msg(strncmp(err.text, "node 3", 6) == 0 && strstr(err.text, rows[_i].words), "%s",
                   err.text);
     ck_assert_int_eq(q.cores, 77);
-    free(text);
     free(changed);
 }
 END_TEST
@@ -147,11 +148,9 @@ END_TEST
 /* No prefix and no text with a byte changed crashes or reads beyond its end. */
 START_TEST(mangled)
 {
-    struct node_profile p, q;
-    char *text, *copy;
+    char *copy;
     size_t n;
 
-    fill(&p);
     text = profile_text(&p);
     n = strlen(text);
     for (size_t i = 0; i < n; i++) {
@@ -167,7 +166,6 @@ START_TEST(mangled)
         (void)profile_parse(text, n, "x", &q, NULL);
         text[i] = was;
     }
-    free(text);
     ck_assert_int_eq(profile_parse("[]", 2, "x", &q, NULL), -EINVAL);
     ck_assert_int_eq(profile_parse("null", 4, "x", &q, NULL), -EINVAL);
 }
@@ -175,10 +173,8 @@ END_TEST
 
 START_TEST(too_many)
 {
-    struct node_profile p, q;
-    char *text, *many, *close;
+    char *many, *close;
 
-    fill(&p);
     text = profile_text(&p);
     close = strstr(text, "]");
     many = calloc(1, strlen(text) + 70 * 4);
@@ -187,7 +183,6 @@ START_TEST(too_many)
         strcat(many, ",{}");
     strcat(many, close);
     ck_assert_int_eq(profile_parse(many, strlen(many), "x", &q, NULL), -EINVAL);
-    free(text);
     free(many);
     ck_assert_str_eq(device_kind_name(DEVICE_CUDA), "cuda");
     ck_assert_str_eq(device_kind_name((enum device_kind)9), "unknown");
@@ -197,20 +192,15 @@ END_TEST
 /* Text that drives a terminal comes from another machine. */
 START_TEST(control)
 {
-    struct node_profile p, q;
-    char *text;
-
-    fill(&p);
     strcpy(p.device[0].name, "x\033[2Jy");
-    text = profile_text(&p);
-    ck_assert_int_eq(profile_parse(text, strlen(text), "x", &q, NULL), 0);
+    ck_assert_int_eq(read_back(), 0);
     ck_assert_str_eq(q.device[0].name, "x?[2Jy");
-    free(text);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, round_trip);
     tcase_add_test(tc, strange_note);
     tcase_add_loop_test(tc, refused, 0, sizeof rows / sizeof *rows);

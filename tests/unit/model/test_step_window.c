@@ -10,9 +10,11 @@
 enum { BATCH = 32 };
 
 static int64_t next; /* step */
+static struct step_window w;
+static struct step_metrics f; /* of it, when they were last read */
 
 /* n steps of this plan, of these seconds each. */
-static void add(struct step_window *w, int64_t plan, int n, double own_s)
+static void add(int64_t plan, int n, double own_s)
 {
     for (int i = 0; i < n; i++) {
         struct window_step s = { .step = next++,
@@ -24,34 +26,29 @@ static void add(struct step_window *w, int64_t plan, int n, double own_s)
                                  .exposed_s = 0.5,
                                  .total_s = own_s + 0.75 };
 
-        step_window_add(w, &s, BATCH);
+        step_window_add(&w, &s, BATCH);
     }
 }
 
-static struct step_metrics metrics(const struct step_window *w)
+static struct step_metrics metrics(void)
 {
-    struct step_metrics f;
-
-    step_window_metrics(w, &f);
+    f = (struct step_metrics){ .plan = 0 };
+    step_window_metrics(&w, &f);
     return f;
 }
 
-static void setup(struct step_window *w)
+static void set_up(void)
 {
     next = 0;
-    step_window_init(w);
+    step_window_init(&w);
 }
 
 START_TEST(too_few_tell_nothing)
 {
-    struct step_window w;
-    struct step_metrics f;
-
-    setup(&w);
     ck_assert(!step_window_metrics(&w, &f));
-    add(&w, 1, 1 + STEP_WINDOW_CHANGE - 1, 1);
+    add(1, 1 + STEP_WINDOW_CHANGE - 1, 1);
     ck_assert(!step_window_metrics(&w, &f));
-    add(&w, 1, 1, 1);
+    add(1, 1, 1);
     ck_assert(step_window_metrics(&w, &f));
 }
 END_TEST
@@ -59,14 +56,10 @@ END_TEST
 /* Quartiles of 1 .. 9 by linear interpolation, as numpy.quantile gives them. */
 START_TEST(quartiles)
 {
-    struct step_window w;
-    struct step_metrics f;
-
-    setup(&w);
-    add(&w, 7, 1, 100);
+    add(7, 1, 100);
     for (int i = 0; i < 9; i++)
-        add(&w, 7, 1, 10 + (i * 5 % 9) * 0.25);
-    f = metrics(&w);
+        add(7, 1, 10 + (i * 5 % 9) * 0.25);
+    f = metrics();
     ck_assert_int_eq(f.plan, 7);
     ck_assert_int_eq(f.since, 1);
     ck_assert_int_eq(f.steps, 9);
@@ -92,30 +85,27 @@ START_TEST(nonsense_is_known)
         { .count = BATCH, .work = 1, .compute_s = 1, .exposed_s = -100 },
         { .count = BATCH, .work = 1, .compute_s = 1, .total_s = -100 },
     };
-    struct step_window w;
-    struct step_metrics f;
 
-    setup(&w);
-    add(&w, 1, 1 + STEP_WINDOW_CHANGE, 1);
-    f = metrics(&w);
+    add(1, 1 + STEP_WINDOW_CHANGE, 1);
+    f = metrics();
     ck_assert(step_metrics_are_valid(&f));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct window_step s = bad[i];
 
-        setup(&w);
-        add(&w, 1, 1 + STEP_WINDOW_CHANGE, 1);
+        set_up();
+        add(1, 1 + STEP_WINDOW_CHANGE, 1);
         s.step = next;
         s.plan = 1;
         step_window_add(&w, &s, 0);
-        f = metrics(&w);
+        f = metrics();
         ck_assert(!step_metrics_are_valid(&f));
     }
-    setup(&w);
-    add(&w, 1, 1 + STEP_WINDOW_CHANGE, 1);
-    f = metrics(&w);
+    set_up();
+    add(1, 1 + STEP_WINDOW_CHANGE, 1);
+    f = metrics();
     f.work = DBL_MIN / 2; /* who reads a report refuses it */
     ck_assert(!step_metrics_are_valid(&f));
-    f = metrics(&w);
+    f = metrics();
     f.since = INT64_MAX - f.steps;
     ck_assert(step_metrics_are_valid(&f));
     f.since++; /* its last step would have no number */
@@ -128,44 +118,36 @@ END_TEST
 /* The first step under a plan is left out, and none of the plan before is in. */
 START_TEST(plans_do_not_mix)
 {
-    struct step_window w;
-
-    setup(&w);
-    add(&w, 1, 100, 1);
-    add(&w, 2, 1, 50);
-    add(&w, 2, 3, 2);
-    ck_assert_int_eq(metrics(&w).plan, 2);
-    ck_assert_int_eq(metrics(&w).since, 101);
-    ck_assert_int_eq(metrics(&w).steps, 3);
-    ck_assert_double_eq(metrics(&w).own.max_s, 2);
+    add(1, 100, 1);
+    add(2, 1, 50);
+    add(2, 3, 2);
+    ck_assert_int_eq(metrics().plan, 2);
+    ck_assert_int_eq(metrics().since, 101);
+    ck_assert_int_eq(metrics().steps, 3);
+    ck_assert_double_eq(metrics().own.max_s, 2);
 }
 END_TEST
 
 START_TEST(speeds_do_not_mix)
 {
-    struct step_window w;
-
-    setup(&w);
-    add(&w, 1, 200, 1);
-    add(&w, 1, 2, 3); /* two slow steps may be chance */
-    ck_assert_int_eq(metrics(&w).since, 1);
-    add(&w, 1, 1, 3);
-    ck_assert_int_eq(metrics(&w).since, 200);
-    ck_assert_double_eq(metrics(&w).own.median_s, 3);
-    add(&w, 1, 10, 3);
-    add(&w, 1, 3, 1);
-    ck_assert_int_eq(metrics(&w).since, 213);
-    ck_assert_double_eq(metrics(&w).own.median_s, 1);
+    add(1, 200, 1);
+    add(1, 2, 3); /* two slow steps may be chance */
+    ck_assert_int_eq(metrics().since, 1);
+    add(1, 1, 3);
+    ck_assert_int_eq(metrics().since, 200);
+    ck_assert_double_eq(metrics().own.median_s, 3);
+    add(1, 10, 3);
+    add(1, 3, 1);
+    ck_assert_int_eq(metrics().since, 213);
+    ck_assert_double_eq(metrics().own.median_s, 1);
 }
 END_TEST
 
 /* Of 5 % jitter, and of single steps that are held up, no change is made. */
 START_TEST(jitter_is_no_change)
 {
-    struct step_window w;
     uint64_t seed = 1;
 
-    setup(&w);
     for (int i = 0; i < 2000; i++) {
         double noise = 0;
 
@@ -173,20 +155,18 @@ START_TEST(jitter_is_no_change)
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             noise += (double)(seed >> 33) / (double)(1u << 31) - 0.5;
         }
-        add(&w, 1, 1, i % 50 == 0 ? 4 : 1 + 0.05 * noise);
+        add(1, 1, i % 50 == 0 ? 4 : 1 + 0.05 * noise);
     }
-    ck_assert_int_eq(metrics(&w).since, 1);
-    ck_assert_double_eq_tol(metrics(&w).own.median_s, 1, 0.03);
+    ck_assert_int_eq(metrics().since, 1);
+    ck_assert_double_eq_tol(metrics().own.median_s, 1, 0.03);
 }
 END_TEST
 
 START_TEST(short_and_old_steps_are_left_out)
 {
-    struct step_window w;
     struct window_step s = { .plan = 1, .count = BATCH / 2, .work = BATCH / 2, .compute_s = 0.5 };
 
-    setup(&w);
-    add(&w, 1, 10, 1);
+    add(1, 10, 1);
     s.step = next++;
     step_window_add(&w, &s, BATCH);
     s.count = BATCH;
@@ -195,39 +175,33 @@ START_TEST(short_and_old_steps_are_left_out)
     s.step = next++;
     s.compute_s = 0;
     step_window_add(&w, &s, BATCH);
-    ck_assert_int_eq(metrics(&w).steps, 9);
-    ck_assert_double_eq(metrics(&w).own.low_s, 1);
+    ck_assert_int_eq(metrics().steps, 9);
+    ck_assert_double_eq(metrics().own.low_s, 1);
 }
 END_TEST
 
 /* Steps of unlike work, at one speed. */
 START_TEST(scaled_by_work)
 {
-    struct step_window w;
     static const double work[] = { 100, 500, 900, 200, 600, 1000, 300, 700, 400, 800 };
 
-    setup(&w);
-    add(&w, 1, 1, 1);
+    add(1, 1, 1);
     for (int i = 0; i < 50; i++) {
         struct window_step s = { .step = next++, .plan = 1, .count = BATCH, .work = work[i % 10] };
 
         s.compute_s = s.work * 0.001;
         step_window_add(&w, &s, BATCH);
     }
-    ck_assert_int_eq(metrics(&w).since, 1);
-    ck_assert_double_eq_tol(metrics(&w).work, 550, 1e-9);
-    ck_assert_double_eq_tol(metrics(&w).own.low_s, 0.55, 1e-9);
-    ck_assert_double_eq_tol(metrics(&w).own.max_s, 0.55, 1e-9);
+    ck_assert_int_eq(metrics().since, 1);
+    ck_assert_double_eq_tol(metrics().work, 550, 1e-9);
+    ck_assert_double_eq_tol(metrics().own.low_s, 0.55, 1e-9);
+    ck_assert_double_eq_tol(metrics().own.max_s, 0.55, 1e-9);
 }
 END_TEST
 
 /* One short step in ten is held up for long: that is in the figures, and no change of speed. */
 START_TEST(short_steps_are_put_together)
 {
-    struct step_window w;
-    struct step_metrics f;
-
-    setup(&w);
     for (int i = 0; i <= 1000; i++) {
         double own_s = i % 10 ? 0.001 : 0.011;
         struct window_step s = { .step = next++,
@@ -239,7 +213,7 @@ START_TEST(short_steps_are_put_together)
 
         step_window_add(&w, &s, BATCH);
     }
-    f = metrics(&w);
+    f = metrics();
     ck_assert(step_metrics_are_valid(&f));
     ck_assert_int_eq(f.since, 1);
     ck_assert_int_eq(f.steps, 1000);
@@ -248,13 +222,14 @@ START_TEST(short_steps_are_put_together)
     ck_assert_double_eq_tol(f.own.median_s, 0.002, 1e-9);
     ck_assert_double_eq_tol(f.own.max_s, 0.002, 1e-9);
     next += 100; /* steps that nobody saw have taken their time, too */
-    add(&w, 1, 1, 0.001);
-    ck_assert_int_eq(metrics(&w).points, 21);
+    add(1, 1, 0.001);
+    ck_assert_int_eq(metrics().points, 21);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, short_steps_are_put_together);
     tcase_add_test(tc, too_few_tell_nothing);
     tcase_add_test(tc, quartiles);

@@ -5,14 +5,26 @@
 
 #include "scheduler/replan.h"
 
+#include "steps.h"
 #include "suite.h"
 
 enum { N = 4 };
 
 static struct replan_worker worker[N];
+/* Each test has its own setup, the object that begins with it, and the newest proposal of that. */
+static struct replan_setup s;
+static struct replan *r;
+static struct replan_proposal p;
+
+/* Begin again, for the setup has changed. */
+static void begin(void)
+{
+    replan_free(r);
+    ck_assert_int_eq(replan_new(&s, &r, NULL), 0);
+}
 
 /* 64 samples each, of which nothing is known. */
-static struct replan_setup setup(void)
+static void set_up(void)
 {
     for (int i = 0; i < N; i++)
         worker[i] = (struct replan_worker){ .first = { .sample_s = 1 },
@@ -21,36 +33,27 @@ static struct replan_setup setup(void)
                                             .max = INT64_MAX,
                                             .node = i,
                                             .group = i };
-    return (struct replan_setup){
+    s = (struct replan_setup){
         .worker = worker, .n = N, .version = 1, .grain = 1, .algorithm = "allreduce"
     };
+    begin();
 }
 
-static struct replan *begun(const struct replan_setup *s)
+static void tear_down(void)
 {
-    struct replan *r;
-
-    ck_assert_int_eq(replan_new(s, &r, NULL), 0);
-    return r;
+    replan_free(r);
+    r = NULL;
 }
 
-static struct step_spread spread(double s)
+static bool decides(double now_s)
 {
-    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
+    return replan_decide(r, now_s, &p);
 }
 
 /* Steps of a plan, from step 100 of each version on. */
-static void report(struct replan *r, int rank, int64_t plan, int64_t steps, int64_t count,
-                   double own_s)
+static void report(int rank, int64_t plan, int64_t steps, int64_t count, double own_s)
 {
-    struct step_metrics f = { .plan = plan,
-                              .since = 100 * plan,
-                              .steps = steps,
-                              .points = steps,
-                              .count = count,
-                              .work = (double)count,
-                              .own = spread(own_s),
-                              .compute = spread(own_s) };
+    struct step_metrics f = steps_of(plan, 100 * plan, steps, count, own_s);
 
     replan_metrics(r, rank, &f, 0);
 }

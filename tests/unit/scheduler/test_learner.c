@@ -3,6 +3,7 @@
 #include "scheduler/learner.h"
 
 #include "lib/base/random.h"
+#include "steps.h"
 #include "suite.h"
 
 #include <math.h>
@@ -18,28 +19,9 @@ static double law_s(struct law t, double work)
     return t.fixed_s + t.sample_s * work;
 }
 
-static struct step_spread spread(double s)
-{
-    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
-}
-
-/* A report of so many steps, the first of which is `since`. */
-static struct step_metrics metrics(int64_t plan, int64_t since, int64_t steps, int64_t count,
-                                   double own_s)
-{
-    return (struct step_metrics){ .plan = plan,
-                                  .since = since,
-                                  .steps = steps,
-                                  .points = steps,
-                                  .count = count,
-                                  .work = (double)count,
-                                  .own = spread(own_s),
-                                  .compute = spread(own_s) };
-}
-
 static bool take(struct learner *l, int64_t plan, int64_t steps, int64_t count, double own_s)
 {
-    struct step_metrics f = metrics(plan, 100 * plan, steps, count, own_s);
+    struct step_metrics f = steps_of(plan, 100 * plan, steps, count, own_s);
 
     return learner_take(l, &f);
 }
@@ -148,7 +130,7 @@ START_TEST(slower_later)
 {
     for (int64_t first = 9; first <= 10; first++) {
         struct learner l = begun(0, 0.001, TIME_LEARNT);
-        struct step_metrics f = metrics(1, 200, 64, 100, 0.15);
+        struct step_metrics f = steps_of(1, 200, 64, 100, 0.15);
 
         take(&l, 1, first, 100, 0.1);
         ck_assert(learner_take(&l, &f));
@@ -310,10 +292,10 @@ START_TEST(changes_speed)
 
     take(&l, 1, 40, 50, law_s(t, 50));
     take(&l, 2, 40, 100, law_s(t, 100));
-    f = metrics(2, 240, STEP_WINDOW_SURE, 100, 3 * law_s(t, 100));
+    f = steps_of(2, 240, STEP_WINDOW_SURE, 100, 3 * law_s(t, 100));
     ck_assert(learner_take(&l, &f));
     expect(&l, 3 * t.fixed_s, 3 * t.sample_s, 1e-9);
-    f = metrics(2, 240, 9, 100, law_s(slow, 100));
+    f = steps_of(2, 240, 9, 100, law_s(slow, 100));
     ck_assert(!learner_take(&l, &f));
     ck_assert(!take(&l, 3, 20, 40, law_s(slow, 40)));
     expect(&l, slow.fixed_s, slow.sample_s, 1e-9);
@@ -326,14 +308,14 @@ START_TEST(held_up)
 {
     const struct law t = { 0, 0.002 };
     struct learner l = begun(t.fixed_s, t.sample_s, TIME_GIVEN);
-    struct step_metrics f = metrics(1, 140, STEP_WINDOW_CHANGE, 100, 3 * law_s(t, 100));
+    struct step_metrics f = steps_of(1, 140, STEP_WINDOW_CHANGE, 100, 3 * law_s(t, 100));
 
     take(&l, 1, 40, 100, law_s(t, 100));
     ck_assert(!learner_take(&l, &f));
     expect(&l, t.fixed_s, t.sample_s, 1e-9);
-    f = metrics(1, 143, 5, 100, law_s(t, 100));
+    f = steps_of(1, 143, 5, 100, law_s(t, 100));
     ck_assert(!learner_take(&l, &f));
-    f = metrics(1, 143, 30, 100, law_s(t, 100));
+    f = steps_of(1, 143, 30, 100, law_s(t, 100));
     ck_assert(learner_take(&l, &f));
     expect(&l, t.fixed_s, t.sample_s, 1e-9);
 }
@@ -351,12 +333,12 @@ START_TEST(believed_sooner)
 
     for (int i = 0; i < 2; i++) {
         struct learner l = begun(t.fixed_s, t.sample_s, TIME_GIVEN);
-        struct step_metrics f = metrics(1, 500, row[i].too_few, 50, 2 * law_s(t, 50));
+        struct step_metrics f = steps_of(1, 500, row[i].too_few, 50, 2 * law_s(t, 50));
 
         take(&l, 1, row[i].before, 50, law_s(t, 50));
         ck_assert(!learner_take(&l, &f));
         ck_assert(learner_is_unsure(&l));
-        f = metrics(1, 500, row[i].enough, 50, 2 * law_s(t, 50));
+        f = steps_of(1, 500, row[i].enough, 50, 2 * law_s(t, 50));
         ck_assert(learner_take(&l, &f));
         expect(&l, 0, 2 * t.sample_s, 1e-9);
     }
@@ -383,7 +365,7 @@ START_TEST(units_of_work)
     struct learner l = begun(0, 1, TIME_PROBE);
 
     for (int plan = 1; plan <= 2; plan++) {
-        struct step_metrics f = metrics(plan, 0, 30, 50 * plan, law_s(t, 50 * plan));
+        struct step_metrics f = steps_of(plan, 0, 30, 50 * plan, law_s(t, 50 * plan));
 
         f.work = 4 * (double)f.count;
         learner_take(&l, &f);
@@ -421,7 +403,7 @@ END_TEST
 START_TEST(input)
 {
     struct learner l = begun(0, 1, TIME_PROBE);
-    struct step_metrics f = metrics(1, 0, 30, 50, 1);
+    struct step_metrics f = steps_of(1, 0, 30, 50, 1);
 
     f.input = spread(0.25);
     learner_take(&l, &f);
@@ -439,8 +421,8 @@ START_TEST(hostile)
     struct learner l = begun(0, 0.001, TIME_PROBE);
 
     for (int round = 0; round < 100000; round++) {
-        struct step_metrics f = metrics(1 + (int64_t)random_below(&seed, 8), round,
-                                        (int64_t)random_below(&seed, 100), 10, 0.1);
+        struct step_metrics f = steps_of(1 + (int64_t)random_below(&seed, 8), round,
+                                         (int64_t)random_below(&seed, 100), 10, 0.1);
         struct time_model m;
 
         f.count = random_below(&seed, 4) ? 1 + (int64_t)random_below(&seed, 100) : INT64_MAX;

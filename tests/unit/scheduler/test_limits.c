@@ -2,41 +2,21 @@
 /* test_limits.c - tests of scheduler/limits.h, in plans */
 #include "scheduler/limits.h"
 
-#include "lib/base/cleanup.h"
 #include "lib/job/job_read.h"
 #include "suite.h"
 
+#include "tests/unit/planning.h"
+
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-static char word_auto[] = "auto";
-static struct job job;
-static struct node_profile *node; /* [2] of one emulated device each, the second twice as fast */
-static struct eddis_error err;
-
-static void setup(void)
+/* Two nodes of one emulated device each, the second twice as fast. */
+static void set_up(void)
 {
-    node = calloc(2, sizeof *node);
-    ck_assert_ptr_nonnull(node);
-    job = (struct job){ .batch = { .global = 300, .min = 1, .grain = 1 } };
-    job.sync.mode = job.sync.algorithm = job.communication.wire = word_auto;
-    for (int i = 0; i < 2; i++) {
-        struct device *d = &node[i].device[0];
-
-        snprintf(node[i].host, sizeof node[i].host, "host%d", i);
-        node[i].n_devices = 1;
-        node[i].cpu_quota = NAN;
-        *d = (struct device){ .kind = DEVICE_EMULATED, .rate = i + 1, .sample_s = 0.001 };
-        snprintf(d->id, sizeof d->id, "emulated:0");
-    }
-}
-
-static void teardown(void)
-{
-    free(node);
+    planning_begin();
+    job.batch.global = 300;
+    make_nodes(2);
+    for (int i = 0; i < 2; i++)
+        add_emulated(&node[i], i + 1, 0, 0.001);
 }
 
 /* What rank 0 or 1 was seen to hold. */
@@ -54,18 +34,17 @@ static struct plan *plan_by(const struct planner_bound *b, int n, bool takes_pie
     const struct planner_history known = { .bound = b,
                                            .n_bounds = n,
                                            .takes_pieces = takes_pieces };
-    struct plan *p = NULL;
 
-    (void)planner_plan(&job, node, 2, &known, &p, &err);
+    (void)plan_nodes(2, &known);
     return p;
 }
 
-static void check(struct plan *p, int64_t first, int64_t second)
+/* The plan gives these batches. */
+static void check(const struct plan *made, int64_t first, int64_t second)
 {
-    ck_assert_msg(p, "%s", err.text);
-    ck_assert_int_eq(p->worker[0].batch, first);
-    ck_assert_int_eq(p->worker[1].batch, second);
-    plan_free(p);
+    ck_assert_msg(made, "%s", err.text);
+    ck_assert_int_eq(made->worker[0].batch, first);
+    ck_assert_int_eq(made->worker[1].batch, second);
 }
 
 START_TEST(nothing_known)
@@ -78,8 +57,8 @@ END_TEST
 START_TEST(hard)
 {
     const struct planner_bound b[] = { bound(1, 60) };
-    struct plan *p = plan_by(b, 1, false);
 
+    ck_assert_ptr_nonnull(plan_by(b, 1, false));
     ck_assert_int_eq(p->worker[1].piece, 60);
     ck_assert_int_eq(p->worker[0].piece, 0);
     ck_assert_int_eq(limits_most(p, 1), 60);
@@ -91,8 +70,8 @@ END_TEST
 START_TEST(pieces)
 {
     const struct planner_bound b[] = { bound(1, 60), bound(0, 30) };
-    struct plan *p = plan_by(b, 2, true);
 
+    ck_assert_ptr_nonnull(plan_by(b, 2, true));
     ck_assert(p->takes_pieces);
     ck_assert_int_eq(p->worker[1].piece, 60);
     ck_assert_int_eq(p->worker[0].piece, 30);
@@ -119,7 +98,7 @@ START_TEST(too_little_memory)
     ck_assert_int_eq(err.code, -EINVAL);
     ck_assert_str_eq(err.text,
                      "batch.global is 300, more than the 90 samples that fit in the workers' "
-                     "memory, on node host0 30 for each worker; lower it to that, or let the "
+                     "memory, on node node0 30 for each worker; lower it to that, or let the "
                      "program take micro-batches (eddis_options.pieces)");
 }
 END_TEST
@@ -147,17 +126,16 @@ START_TEST(of_a_node)
     ck_assert_str_eq(
         err.text,
         "batch.global is 300, more than the 250 samples that batch.max allows for all workers, on "
-        "node host1 100 for each worker; lower it to that or less, or raise batch.max");
+        "node node1 100 for each worker; lower it to that or less, or raise batch.max");
 }
 END_TEST
 
 START_TEST(of_one_worker)
 {
     const struct planner_history known = { 0 };
-    struct plan *p = NULL;
 
     job.batch.max = 20;
-    ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, &err), -EINVAL);
+    ck_assert_int_eq(plan_nodes(1, &known), -EINVAL);
     ck_assert_str_eq(err.text, "batch.global is 300, too large for 1 worker with batch.max: 20; "
                                "lower it to 20 or less, or raise batch.max");
 }
@@ -179,17 +157,14 @@ END_TEST
 static struct plan *plan_for(int64_t min_count)
 {
     const struct planner_history known = { .program.min_count = min_count };
-    struct plan *p = NULL;
 
-    (void)planner_plan(&job, node, 2, &known, &p, &err);
+    (void)plan_nodes(2, &known);
     return p;
 }
 
 /* What the program takes at least, or none. */
 START_TEST(of_the_program)
 {
-    static char async[] = "async";
-
     check(plan_for(0), 100, 200);
     check(plan_for(100), 100, 200);
     check(plan_for(120), 120, 180);
@@ -206,7 +181,7 @@ START_TEST(of_the_program)
     node[0].max_batch = 299; /* where nobody can take its part it is as without */
     check(plan_for(120), 181, 119);
     node[0].max_batch = node[1].max_batch = 0;
-    job.sync.mode = async; /* where each has to have some */
+    job.sync.mode = word_of("async"); /* where each has to have some */
     check(plan_for(151), 100, 200);
 }
 END_TEST
@@ -219,9 +194,8 @@ START_TEST(of_the_program_open)
     const struct planner_history known = {
         .program.min_count = 151, .model_bytes = 100000000, .latency_s = 1e-3, .bytes_per_s = 1e6
     };
-    struct plan *p = NULL;
 
-    ck_assert_msg(planner_plan(&job, node, 2, &known, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(plan_nodes(2, &known) == 0, "%s", err.text);
     ck_assert_msg(strcmp(p->mode, "async") == 0, "%s: %s", p->mode, p->reason);
     ck_assert_double_eq_tol(p->predicted_samples_per_s, p->ideal_samples_per_s,
                             0.1 * p->ideal_samples_per_s);
@@ -232,31 +206,21 @@ END_TEST
 /* And in groups, whose members finish together. */
 START_TEST(of_groups)
 {
-    static char hybrid[] = "hybrid";
-    struct plan *p;
-
-    job.sync.mode = hybrid;
+    job.sync.mode = word_of("hybrid");
     job.batch.global = 32;
-    for (int i = 0; i < 2; i++) {
-        node[i].n_devices = 4;
-        for (int d = 0; d < 4; d++) {
-            node[i].device[d] = node[0].device[0];
-            snprintf(node[i].device[d].id, sizeof node[i].device[d].id, "emulated:%d", d);
-        }
-    }
-    p = plan_for(8);
-    ck_assert_msg(p, "%s", err.text);
+    make_nodes(2);
+    for (int i = 0; i < 8; i++)
+        add_emulated(&node[i / 4], 1, 0, 0.001);
+    ck_assert_msg(plan_for(8), "%s", err.text);
     ck_assert_int_eq(p->n_groups, 2);
     for (int i = 0; i < 8; i++)
         ck_assert_int_eq(p->worker[i].batch, 4);
-    plan_free(p);
 }
 END_TEST
 
 /* All batches are whole grains, whatever the least one is. */
 START_TEST(in_grains)
 {
-    static char async[] = "async";
     const struct planner_bound small[] = { bound(0, 5) };
 
     job.batch.grain = 8;
@@ -270,7 +234,7 @@ START_TEST(in_grains)
     check(plan_for(20), 0, 64); /* 24 are too many for it, and 16 too few for the program */
     node[0].max_batch = 0;
     check(plan_by(small, 1, false), 0, 64); /* not even one fits into its memory */
-    job.sync.mode = async;
+    job.sync.mode = word_of("async");
     check(plan_by(small, 1, false), 5, 59); /* but here it has to have some */
     job.batch.global = 8;
     ck_assert_ptr_null(plan_for(0));
@@ -287,23 +251,19 @@ START_TEST(trusted_in_grains)
 {
     struct planner_time t[2];
     const struct planner_history known = { .time = t, .n_times = 2 };
-    struct plan *p = NULL;
 
     job.batch.global = 128;
     job.batch.grain = 8;
     for (int i = 0; i < 2; i++) {
         const struct plan_worker w = { .device_id = "cuda:0" };
-        struct device *d = &node[i].device[0];
 
-        *d = (struct device){ .kind = DEVICE_CUDA, .rate = NAN, .fixed_s = NAN, .sample_s = NAN };
-        strcpy(d->id, w.device_id);
-        d->fp32_flops = 1e12;
-        d->memory_bytes_per_s = 1e11;
+        node[i].n_devices = 0;
+        add_device(&node[i], DEVICE_CUDA, 1);
         t[i] = (struct planner_time){ .sample_s = 0.001, .source = TIME_LEARNT };
         t[i].largest = i ? 27 : 37;
         planner_key(node[i].host, &node[i], &w, t[i].key);
     }
-    ck_assert_msg(planner_plan(&job, node, 2, &known, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(plan_nodes(2, &known) == 0, "%s", err.text);
     ck_assert_int_eq(p->worker[0].time, TIME_LEARNT);
     check(p, 72, 56);
 }
@@ -314,9 +274,8 @@ START_TEST(bounds_by_measured_memory)
     const int64_t most[] = { 40, INT64_MAX };
     const struct planner_bound b[] = { bound(0, 20) };
     struct split_worker w[2];
-    struct plan *p = plan_by(b, 1, false);
 
-    ck_assert_ptr_nonnull(p);
+    ck_assert_ptr_nonnull(plan_by(b, 1, false));
     job.batch.min = 50;
     limits_bounds(&job, p, 20, NULL, w);
     ck_assert(w[0].min == 20 && w[0].max == 20 && w[1].min == 50 && w[1].max == INT64_MAX);
@@ -324,7 +283,6 @@ START_TEST(bounds_by_measured_memory)
     ck_assert(w[0].min == 40 && w[0].max == 40 && w[1].min == 50 && w[1].max == INT64_MAX);
     limits_bounds(&job, p, 41, most, w);
     ck_assert(w[0].min == 0 && w[0].max == 0 && w[1].min == 50 && w[1].max == INT64_MAX);
-    plan_free(p);
 }
 END_TEST
 
@@ -342,13 +300,13 @@ static const struct {
       "t.yaml:2: batch.global is 100, too small for 2 workers with batch.min: 60; raise it to 120",
       0 },
     { "batch: {min: 10}",
-      "t.yaml:2: batch.min is 10, more than batch.max 5 of node host1; lower it", 5 },
+      "t.yaml:2: batch.min is 10, more than batch.max 5 of node node1; lower it", 5 },
     { "batch: {grain: 8}",
-      "batch.min is 1, more than batch.max 5 of node host1 in steps of batch.grain: 8; lower it",
+      "batch.min is 1, more than batch.max 5 of node node1 in steps of batch.grain: 8; lower it",
       5 },
     { "batch:\n  max: 20\n  global: 100",
       "t.yaml:4: batch.global is 100, more than the 25 samples that batch.max allows for all "
-      "workers, on node host1 5 for each worker; ",
+      "workers, on node node1 5 for each worker; ",
       5 },
     { "batch: {global: 120, grain: 40, max: 70}",
       "t.yaml:2: batch.global: the largest batches of the workers", 0 },
@@ -359,7 +317,6 @@ START_TEST(place)
 {
     char yaml[256];
     struct job *j;
-    struct plan *p;
 
     snprintf(yaml, sizeof yaml, "command: [a]\n%s\n", places[_i].yaml);
     ck_assert_int_eq(job_parse(yaml, strlen(yaml), "t.yaml", "/tmp", &j, NULL), 0);
@@ -374,7 +331,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, place, 0, sizeof places / sizeof *places);
-    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_checked_fixture(tc, set_up, planning_end);
     tcase_add_test(tc, nothing_known);
     tcase_add_test(tc, hard);
     tcase_add_test(tc, pieces);

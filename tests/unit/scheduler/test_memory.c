@@ -9,40 +9,16 @@
 #include "scheduler/planner.h"
 
 #include "suite.h"
+#include "tests/unit/allocations.h"
 
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-static long countdown; /* allocations until one fails; 0: none does */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool fails(void)
-{
-    return countdown && --countdown == 0;
-}
-
-void *__wrap_malloc(size_t n)
-{
-    return fails() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-    return fails() ? NULL : __real_realloc(p, n);
-}
+WRAP_MALLOC
+WRAP_CALLOC
+WRAP_REALLOC
 
 /* The plan, or NULL when the n-th allocation failed; 0: none does. */
 static struct plan *plan_once(long n)

@@ -1,68 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_planner.c - tests of scheduler/planner.h */
-#include "scheduler/planner.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/model/algorithm.h"
 #include "scheduler/predictors.h"
 #include "suite.h"
 
+#include "tests/unit/planning.h"
+
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-static char word_auto[] = "auto";
-
-static struct job job_of(int64_t global)
-{
-    struct job job = { .batch = { .global = global, .min = 1, .grain = 1 } };
-
-    job.sync.mode = job.sync.algorithm = job.communication.wire = word_auto;
-    return job;
-}
-
-static void add_device(struct node_profile *node, enum device_kind kind, double speed)
-{
-    struct device *d = &node->device[node->n_devices];
-
-    *d = (struct device){ .kind = kind, .rate = NAN, .fixed_s = NAN, .sample_s = NAN };
-    snprintf(d->id, sizeof d->id, "%s:%d", device_kind_name(kind), node->n_devices);
-    if (kind == DEVICE_EMULATED) {
-        d->rate = speed;
-        d->fixed_s = 0.002;
-        d->sample_s = 0.0001;
-    } else {
-        d->fp32_flops = speed * 1e12;
-        d->memory_bytes_per_s = speed * 1e11;
-    }
-    if (kind == DEVICE_CUDA)
-        snprintf(d->name, sizeof d->name, "NVIDIA Test");
-    node->n_devices++;
-}
-
-/* The example of the README: rates 1 : 1 : 0.5 : 0.25 beside the CPU that emulates them. */
-static struct node_profile *emulated_node(void)
-{
-    static const double rate[] = { 1, 1, 0.5, 0.25 };
-    struct node_profile *node = calloc(1, sizeof *node);
-
-    snprintf(node->host, sizeof node->host, "login1");
-    add_device(node, DEVICE_CPU, 1);
-    for (int i = 0; i < 4; i++)
-        add_device(node, DEVICE_EMULATED, rate[i]);
-    return node;
-}
 
 START_TEST(example)
 {
     static const int64_t equal[] = { 64, 64, 64, 64 };
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(256);
-    struct plan *p;
     int64_t sum = 0;
 
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    make_example_node();
+    job.batch.global = 256;
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_int_eq(p->n_workers, 4);
     ck_assert_str_eq(p->node[0], "login1");
     ck_assert_str_eq(p->worker[2].device, "emulated 0.50");
@@ -88,18 +42,17 @@ START_TEST(example)
     ck_assert_double_gt(p->predicted_samples_per_s, 2 * p->equal_samples_per_s);
     ck_assert_double_ge(p->ideal_samples_per_s, p->predicted_samples_per_s);
     ck_assert_double_gt(p->predicted_samples_per_s, 0.97 * p->ideal_samples_per_s);
-    plan_free(p);
 }
 END_TEST
 
 START_TEST(same_bytes)
 {
-    cleanup_free struct node_profile *node = emulated_node();
     cleanup_free char *a = NULL, *b = NULL, *c = NULL;
-    struct job job = job_of(257);
-    struct plan *p, *q, *r;
+    struct plan *q, *r;
 
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    make_example_node();
+    job.batch.global = 257;
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &q, NULL), 0);
     a = plan_text(p);
     b = plan_text(q);
@@ -107,7 +60,6 @@ START_TEST(same_bytes)
     ck_assert_int_eq(plan_parse(a, strlen(a), "plan", &r, NULL), 0);
     c = plan_text(r);
     ck_assert_str_eq(a, c);
-    plan_free(p);
     plan_free(q);
     plan_free(r);
 }
@@ -131,27 +83,24 @@ static const struct {
 
 START_TEST(layout)
 {
-    cleanup_free struct node_profile *node = calloc(2, sizeof *node);
-    struct job job = job_of(1024);
-    struct eddis_error err = { 0 };
-    struct plan *p;
     int rc;
 
+    make_nodes(2);
+    job.batch.global = 1024;
     for (int n = 0; n < 2; n++) {
-        snprintf(node[n].host, sizeof node[n].host, "n%d", n);
         for (int i = 0; i < layouts[_i].cpu; i++)
             add_device(&node[n], DEVICE_CPU, 1);
         for (int i = 0; i < layouts[_i].cuda; i++)
             add_device(&node[n], DEVICE_CUDA, 10);
         for (int i = 0; i < layouts[_i].emulated; i++)
-            add_device(&node[n], DEVICE_EMULATED, 1);
+            add_emulated(&node[n], 1, 0.002, 0.0001);
     }
     job.workers_per_node = layouts[_i].workers_per_node;
-    rc = planner_plan(&job, node, 2, NULL, &p, &err);
+    rc = plan_nodes(2, NULL);
     ck_assert_int_eq(rc, layouts[_i].workers < 0 ? layouts[_i].workers : 0);
     if (rc < 0) {
         ck_assert_ptr_nonnull(
-            strstr(err.text, layouts[_i].workers_per_node > 1000 ? "workers" : "n0"));
+            strstr(err.text, layouts[_i].workers_per_node > 1000 ? "workers" : "node0"));
         ck_assert_int_eq(strstr(err.text, "CUDA_VISIBLE_DEVICES") != NULL, layouts[_i].cuda > 0);
         return;
     }
@@ -160,24 +109,18 @@ START_TEST(layout)
     ck_assert_int_eq(p->worker[layouts[_i].workers].node, 1);
     ck_assert_int_eq(p->worker[layouts[_i].workers].local_rank, 0);
     ck_assert_int_eq(p->relative, layouts[_i].kind != DEVICE_EMULATED);
-    plan_free(p);
 }
 END_TEST
 
 START_TEST(cpu_name)
 {
-    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
-    struct job job = job_of(64);
-    struct plan *p;
-
-    add_device(node, DEVICE_CPU, 1);
-    snprintf(node->device[0].cpus, sizeof node->device[0].cpus, "0-3");
+    make_nodes(1);
+    strcpy(add_device(node, DEVICE_CPU, 1)->cpus, "0-3");
     job.workers_per_node = 2;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_str_eq(p->worker[1].device, "cpu 2-3");
     ck_assert_str_eq(p->worker[1].cpus, "2-3");
     ck_assert_int_eq(p->worker[1].batch, 32);
-    plan_free(p);
 }
 END_TEST
 
@@ -197,15 +140,12 @@ static const struct {
 
 START_TEST(batch_errors)
 {
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(batches[_i].global);
-    struct eddis_error err = { 0 };
-    struct plan *p;
-
+    make_example_node();
+    job.batch.global = batches[_i].global;
     job.batch.min = batches[_i].min;
     job.batch.max = batches[_i].max;
     job.batch.grain = batches[_i].grain;
-    ck_assert_int_lt(planner_plan(&job, node, 1, NULL, &p, &err), 0);
+    ck_assert_int_lt(plan_nodes(1, NULL), 0);
     ck_assert_msg(strstr(err.text, batches[_i].words) != NULL, "%s", err.text);
 }
 END_TEST
@@ -213,20 +153,17 @@ END_TEST
 /* A machine too busy to be measured: alone its device needs no rate, beside another it does. */
 START_TEST(unmeasured)
 {
-    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
-    struct job job = job_of(10);
-    struct plan *p;
-
+    make_nodes(1);
+    job.batch.global = 10;
     add_device(node, DEVICE_CPU, NAN);
     job.workers_per_node = 2;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert(p->relative && p->n_workers == 2);
     ck_assert_int_eq(p->worker[0].batch, 5);
     ck_assert_int_eq(p->worker[1].batch, 5);
-    plan_free(p);
     add_device(node, DEVICE_CPU, 1);
     job.workers_per_node = 0;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), -ENODATA);
+    ck_assert_int_eq(plan_nodes(1, NULL), -ENODATA);
 }
 END_TEST
 
@@ -236,14 +173,12 @@ END_TEST
 START_TEST(ratios_weigh_no_modes)
 {
     const struct planner_history known = { .model_bytes = 1000000 };
-    cleanup_free struct node_profile *node = calloc(1, sizeof *node);
-    struct job job = job_of(64);
-    struct plan *p;
 
+    make_nodes(1);
     add_device(node, DEVICE_CUDA, 1);
     add_device(node, DEVICE_CUDA, 10);
     job.batch.min = job.batch.max = 32;
-    ck_assert_int_eq(planner_plan(&job, node, 1, &known, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(1, &known), 0);
     ck_assert(p->relative);
     ck_assert_str_eq(p->mode, "sync");
     ck_assert_msg(
@@ -251,22 +186,18 @@ START_TEST(ratios_weigh_no_modes)
         p->reason);
     ck_assert_str_eq(p->candidate[1].lost,
                      "it is compared once a run has measured how fast the workers are");
-    plan_free(p);
 }
 END_TEST
 
 START_TEST(zero_samples)
 {
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(2);
-    struct plan *p;
-
+    make_example_node();
+    job.batch.global = 2;
     job.batch.min = 0;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_int_eq(p->worker[3].batch, 0);
     ck_assert_double_eq(p->worker[3].weight, 0);
     ck_assert_double_eq(p->worker[3].samples_per_s, 0);
-    plan_free(p);
 }
 END_TEST
 
@@ -284,43 +215,19 @@ static const struct {
 
 START_TEST(mode)
 {
-    cleanup_free struct node_profile *node = emulated_node();
-    char m[16], a[16];
-    struct job job = job_of(64);
-    struct plan *p;
     int rc;
 
-    snprintf(m, sizeof m, "%s", modes[_i].mode);
-    snprintf(a, sizeof a, "%s", modes[_i].algorithm);
-    job.sync.mode = m;
-    job.sync.algorithm = a;
-    rc = planner_plan(&job, node, 1, NULL, &p, NULL);
+    make_example_node();
+    job.sync.mode = word_of(modes[_i].mode);
+    job.sync.algorithm = word_of(modes[_i].algorithm);
+    rc = plan_nodes(1, NULL);
     ck_assert_int_eq(rc, modes[_i].rc);
     if (rc < 0)
         return;
     ck_assert_str_eq(p->algorithm, modes[_i].want);
     ck_assert_str_ne(p->reason, "");
-    plan_free(p);
 }
 END_TEST
-
-/* 16 nodes of the mix, or 4 with one worker of each speed. */
-static struct node_profile *mix_nodes(int n)
-{
-    static const double rate[] = { 1, 0.6, 0.35, 0.15 };
-    struct node_profile *node = calloc((size_t)n, sizeof *node);
-
-    for (int i = 0; i < 16; i++) {
-        struct node_profile *at = &node[i * n / 16];
-        struct device *d = &at->device[at->n_devices];
-
-        snprintf(at->host, sizeof at->host, "c%02d", i * n / 16);
-        add_device(at, DEVICE_EMULATED, n == 4 ? rate[i % 4] : rate[i / 4]);
-        d->fixed_s = 0.010;
-        d->sample_s = 0.004;
-    }
-    return node;
-}
 
 static const struct {
     const char *mode;
@@ -378,16 +285,17 @@ static const struct {
       0 },
 };
 
+static void plan_chosen(int row)
+{
+    make_mix(chosen[row].nodes);
+    job.batch.global = 512;
+    job.sync.mode = word_of(chosen[row].mode);
+    ck_assert_int_eq(plan_nodes(chosen[row].nodes, &chosen[row].known), 0);
+}
+
 START_TEST(chooses_by_prediction)
 {
-    cleanup_free struct node_profile *node = mix_nodes(chosen[_i].nodes);
-    struct job job = job_of(512);
-    struct plan *p;
-    char m[16];
-
-    snprintf(m, sizeof m, "%s", chosen[_i].mode);
-    job.sync.mode = m;
-    ck_assert_int_eq(planner_plan(&job, node, chosen[_i].nodes, &chosen[_i].known, &p, NULL), 0);
+    plan_chosen(_i);
     ck_assert_str_eq(p->mode, chosen[_i].want);
     ck_assert_msg(strncmp(p->reason, chosen[_i].reason, strlen(chosen[_i].reason)) == 0, "%s",
                   p->reason);
@@ -396,31 +304,27 @@ START_TEST(chooses_by_prediction)
     ck_assert_int_eq(p->options.period > 0, chosen[_i].n_groups > 1);
     for (int r = 0; r < 16 && chosen[_i].nodes == 4 && p->n_groups == 4; r++)
         ck_assert_int_eq(p->worker[r].group, p->worker[r].node);
-    plan_free(p);
 }
 END_TEST
 
 /* What is stable for few writers is not for many: each of p draws the centre by 0.9 / p. */
 START_TEST(seasgd_5_the_moving_rate_is_shared_by_the_writers)
 {
-    char asked[][8] = { "async", "hybrid" };
+    static const char *const asked[] = { "async", "hybrid" };
 
+    job.batch.global = 512;
     for (int i = 0; i < 2; i++)
         for (int nodes = 2; nodes <= 16; nodes *= 2) {
-            cleanup_free struct node_profile *node = mix_nodes(nodes);
-            struct job job = job_of(512);
-            struct plan *p;
-
-            job.sync.mode = asked[i];
-            ck_assert_int_eq(planner_plan(&job, node, nodes, NULL, &p, NULL), 0);
+            make_mix(nodes);
+            job.sync.mode = word_of(asked[i]);
+            ck_assert_int_eq(plan_nodes(nodes, NULL), 0);
             ck_assert_int_ge(p->n_groups, 2);
             ck_assert_double_eq(p->options.moving_rate, 0.9 / p->n_groups);
-            plan_free(p);
         }
 }
 END_TEST
 
-static double throughput(const struct plan *p, const char *algorithm)
+static double throughput(const char *algorithm)
 {
     for (int i = 0; i < p->n_candidates; i++)
         if (strcmp(p->candidate[i].algorithm, algorithm) == 0)
@@ -445,15 +349,9 @@ END_TEST
 /* One candidate was taken, the others say why not. */
 START_TEST(candidates)
 {
-    cleanup_free struct node_profile *node = mix_nodes(chosen[_i].nodes);
-    struct job job = job_of(512);
     const struct algorithm *row;
-    struct plan *p;
-    char m[16];
 
-    snprintf(m, sizeof m, "%s", chosen[_i].mode);
-    job.sync.mode = m;
-    ck_assert_int_eq(planner_plan(&job, node, chosen[_i].nodes, &chosen[_i].known, &p, NULL), 0);
+    plan_chosen(_i);
     ck_assert_uint_eq((size_t)p->n_candidates, algorithms(&row));
     for (int i = 0; i < p->n_candidates; i++) {
         const struct plan_candidate *c = &p->candidate[i];
@@ -463,7 +361,6 @@ START_TEST(candidates)
         if (!c->lost[0])
             ck_assert(memcmp(&c->options, &p->options, sizeof p->options) == 0);
     }
-    plan_free(p);
 }
 END_TEST
 
@@ -474,30 +371,28 @@ START_TEST(chooses_by_progress)
 {
     static const double wires[] = { 2e6, 5e6, 10e6, 25e6, 125e6 };
     const struct algorithm *easgd = algorithm_find("easgd"), *hsgd = algorithm_find("hsgd");
-    cleanup_free struct node_profile *node = mix_nodes(4);
     int other = 0, held_back = 0;
 
+    make_mix(4);
+    job.batch.global = 512;
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
         for (int64_t period = 1; period <= 1024; period *= 4) {
             struct planner_history known = { 4000000, 1e-4, wires[i] };
-            struct job job = job_of(512);
             double sync, async, hybrid;
             const char *want = "sync";
-            struct plan *p;
 
             job.sync.options.period = period;
-            ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
-            sync = throughput(p, "allreduce") * ALGORITHM_MARGIN;
-            async = throughput(p, "easgd") * algorithm_efficiency(easgd, 16, period);
-            hybrid = throughput(p, "hsgd") * algorithm_efficiency(hsgd, 4, period);
+            ck_assert_int_eq(plan_nodes(4, &known), 0);
+            sync = throughput("allreduce") * ALGORITHM_MARGIN;
+            async = throughput("easgd") * algorithm_efficiency(easgd, 16, period);
+            hybrid = throughput("hsgd") * algorithm_efficiency(hsgd, 4, period);
             if (async > sync && async > hybrid)
                 want = "async";
             else if (hybrid > sync)
                 want = "hybrid";
             ck_assert_str_eq(p->mode, want);
             other += strcmp(want, "sync") != 0;
-            held_back += strcmp(want, "sync") == 0 && throughput(p, "hsgd") > sync;
-            plan_free(p);
+            held_back += strcmp(want, "sync") == 0 && throughput("hsgd") > sync;
         }
     ck_assert_int_gt(other, 0);
     ck_assert_int_gt(held_back, 0);
@@ -506,13 +401,9 @@ END_TEST
 
 START_TEST(groups_must_fit)
 {
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(64);
-    struct eddis_error err = { 0 };
-    struct plan *p;
-
+    make_example_node();
     job.sync.groups.n = 5;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, &err), -EINVAL);
+    ck_assert_int_eq(plan_nodes(1, NULL), -EINVAL);
     ck_assert_str_eq(err.text, "sync.groups is 5, but there are 4 workers");
 }
 END_TEST
@@ -523,193 +414,159 @@ END_TEST
 START_TEST(every_writer_has_samples)
 {
     static const char *const mode_words[] = { "sync", "async", "hybrid" };
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(8);
     int of[] = { 0, 0, 0, 1 };
-    char word[8];
-    struct eddis_error err = { 0 };
-    struct plan *p;
     int64_t sum = 0;
 
+    make_example_node();
+    job.batch.global = 8;
     node->device[4].rate = 0.001;
-    strcpy(word, mode_words[_i]);
-    job.sync.mode = word;
+    job.sync.mode = word_of(mode_words[_i]);
     job.batch.min = 0;
     if (_i == 2)
         job.sync.groups = (struct job_groups){ .n = 2, .of = of, .n_of = 4 };
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_int_eq(p->worker[3].batch, _i > 0);
     for (int i = 0; i < 4; i++)
         sum += p->worker[i].batch;
     ck_assert_int_eq(sum, 8);
-    plan_free(p);
     job.batch.global = 1;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, &err), _i ? -EINVAL : 0);
+    ck_assert_int_eq(plan_nodes(1, NULL), _i ? -EINVAL : 0);
     if (_i)
         ck_assert_ptr_nonnull(strstr(err.text, "too small for"));
-    else
-        plan_free(p);
 }
 END_TEST
 
 /* Two of three nodes are left. */
 START_TEST(groups_lose_who_is_gone)
 {
-    cleanup_free struct node_profile *one = emulated_node();
-    struct node_profile *node = calloc(2, sizeof *node);
-    struct job job = job_of(64);
     int of[] = { 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0 }, began_as[] = { 0, 8 };
     struct planner_history known = { .began_as = began_as };
-    char hybrid[] = "hybrid";
-    struct plan *p;
 
-    ck_assert_ptr_nonnull(node);
-    node[0] = node[1] = *one;
-    strcpy(node[1].host, "other");
-    job.sync.mode = hybrid;
+    make_nodes(2);
+    for (int i = 0; i < 2; i++)
+        add_example_devices(&node[i]);
+    job.sync.mode = word_of("hybrid");
     job.sync.groups = (struct job_groups){ .n = 3, .of = of, .n_of = 12 };
-    ck_assert_int_eq(planner_plan(&job, node, 2, NULL, &p, NULL), -EINVAL);
-    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(2, NULL), -EINVAL);
+    ck_assert_int_eq(plan_nodes(2, &known), 0);
     ck_assert_int_eq(p->n_groups, 2);
     for (int r = 0; r < 8; r++)
         ck_assert_int_eq(p->worker[r].group, r >= 4 && r < 7);
     ck_assert_str_eq(p->reason, "hybrid because the job asks for it; sync.groups without the 4 "
                                 "lost workers: 2 groups of 3");
-    plan_free(p);
-    free(node);
 }
 END_TEST
+
+/* The plan is not for the job and n of its nodes. */
+static void check_not_adopted(int n, const char *words)
+{
+    ck_assert_int_eq(planner_adopt(p, &job, node, n, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);
+}
 
 /* What a replayed plan fixes, the job may say again but not otherwise. */
 START_TEST(adopt_averages)
 {
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(64);
-    struct eddis_error err = { 0 };
     int of[] = { 0, 0, 1, 1 };
-    char hybrid[] = "hybrid";
-    struct plan *p;
 
-    job.sync.mode = hybrid;
+    make_example_node();
+    job.sync.mode = word_of("hybrid");
     job.sync.groups = (struct job_groups){ .n = 2, .of = of, .n_of = 4 };
     job.sync.options.period = 8;
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
     job.sync.options.period = 9;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "every 8 steps, but sync.period is 9"));
+    check_not_adopted(1, "every 8 steps, but sync.period is 9");
     job.sync.options.period = 0;
     job.sync.options.moving_rate = 0.3;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "moving rate 0.45"));
+    check_not_adopted(1, "moving rate 0.45");
     job.sync.options.moving_rate = 0.45;
     of[1] = 1;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "they differ from sync.groups"));
+    check_not_adopted(1, "they differ from sync.groups");
     job.sync.groups = (struct job_groups){ 0 };
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
-    plan_free(p);
 }
 END_TEST
 
 START_TEST(adopt)
 {
-    cleanup_free struct node_profile *node = emulated_node();
-    struct job job = job_of(64);
-    struct eddis_error err = { 0 };
-    struct plan *p;
-
-    ck_assert_int_eq(planner_plan(&job, node, 1, NULL, &p, NULL), 0);
+    make_example_node();
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
     snprintf(node->host, sizeof node->host, "elsewhere");
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
     ck_assert_str_eq(p->node[0], "elsewhere");
 
-    ck_assert_int_eq(planner_adopt(p, &job, node, 2, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "the plan is for 1 node(s), but the job has 2"));
+    check_not_adopted(2, "the plan is for 1 node(s), but the job has 2");
     job.batch.global = 65;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "global batch of 64"));
+    check_not_adopted(1, "global batch of 64");
     job.batch.global = 64;
     job.seed = 1;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "seed 0"));
+    check_not_adopted(1, "seed 0");
     job.seed = 0;
     node->device[2].rate = 0.9;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    ck_assert_ptr_nonnull(strstr(err.text, "another speed"));
+    check_not_adopted(1, "another speed");
     node->n_devices = 2;
     ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
-    plan_free(p);
 }
 END_TEST
 
 /* ---- what was learnt ---- */
 
-/* Two nodes, the second one half as fast by the probe. */
-static struct node_profile *two_nodes(void)
-{
-    struct node_profile *node = calloc(2, sizeof *node);
+static struct planner_time learnt[2]; /* of rank 1 and rank 0, as an earlier job would keep them */
 
-    for (int i = 0; i < 2; i++) {
-        snprintf(node[i].host, sizeof node[i].host, "n%d", i);
-        node[i].cpu_quota = NAN;
-        add_device(&node[i], DEVICE_CUDA, i ? 0.5 : 1);
-    }
-    return node;
-}
-
-/* The time of rank `rank`, as an earlier job would have kept it. */
-static struct planner_time learnt(const struct node_profile *node, int rank, double fixed_s,
-                                  double sample_s)
+/* Two nodes, the second one half as fast by the probe; of their ranks 0 and 1 these times of a
+ * sample were learnt.
+ */
+static void make_two_nodes(double first_s, double second_s)
 {
-    struct planner_time t = {
-        .fixed_s = fixed_s, .sample_s = sample_s, .largest = 100, .source = TIME_LEARNT
-    };
     const struct plan_worker w = { .device_id = "cuda:0" };
 
-    planner_key(node[rank].host, &node[rank], &w, t.key);
-    return t;
+    make_nodes(2);
+    for (int i = 0; i < 2; i++) {
+        struct planner_time *t = &learnt[1 - i];
+
+        add_device(&node[i], DEVICE_CUDA, i ? 0.5 : 1);
+        *t = (struct planner_time){ .sample_s = i ? second_s : first_s,
+                                    .largest = 100,
+                                    .source = TIME_LEARNT };
+        planner_key(node[i].host, &node[i], &w, t->key);
+    }
+    job.batch.global = 300;
 }
 
 /* What is learnt of one is not of the other, also where they share a device and its cores. */
 START_TEST(key_of_each)
 {
-    struct node_profile *node = two_nodes();
     struct plan_worker w = { .device_id = "numa:0", .cpus = "0-1" };
     char one[PLANNER_KEY], other[PLANNER_KEY];
 
+    make_two_nodes(0, 0);
     planner_key("host", node, &w, one);
     w.local_rank = 1;
     planner_key("host", node, &w, other);
     ck_assert_str_ne(one, other);
-    free(node);
 }
 END_TEST
 
-static struct plan *plan_by(const struct node_profile *node, const struct planner_time *t, int n)
+/* Plan by what was learnt of the first n ranks. */
+static void plan_by(int n)
 {
-    struct planner_history known = { .time = t, .n_times = n };
-    struct job job = job_of(300);
-    struct plan *p;
+    struct planner_history known = { .time = learnt + 2 - n, .n_times = n };
 
-    ck_assert_int_eq(planner_plan(&job, node, 2, &known, &p, NULL), 0);
-    return p;
+    ck_assert_int_eq(plan_nodes(2, &known), 0);
 }
 
 /* Seconds of all: the split is theirs, not the probe's. */
 START_TEST(learnt_times)
 {
-    cleanup_free struct node_profile *node = two_nodes();
-    struct planner_time t[] = { learnt(node, 1, 0, 0.001), learnt(node, 0, 0, 0.002) };
-    struct plan *p = plan_by(node, t, 2);
-
+    make_two_nodes(0.002, 0.001);
+    plan_by(2);
     ck_assert(!p->relative);
     ck_assert_int_eq(p->worker[0].time, TIME_LEARNT);
     ck_assert_int_eq(p->worker[0].largest, 100);
     ck_assert_int_eq(p->worker[0].batch, 100);
     ck_assert_int_eq(p->worker[1].batch, 200);
     ck_assert_double_eq_tol(p->predicted_samples_per_s, 1500, 1e-9);
-    plan_free(p);
 }
 END_TEST
 
@@ -718,60 +575,48 @@ END_TEST
  */
 START_TEST(learnt_times_are_not_stretched)
 {
-    cleanup_free struct node_profile *node = two_nodes();
-    struct planner_time t[] = { learnt(node, 1, 0, 0.001), learnt(node, 0, 0, 0.1) };
-    struct plan *p;
-
-    p = plan_by(node, t, 2);
+    make_two_nodes(0.1, 0.001);
+    plan_by(2);
     ck_assert_int_eq(p->worker[0].batch, 100);
     ck_assert_int_eq(p->worker[1].batch, 200);
-    plan_free(p);
-    t[0].largest = t[1].largest = 10;
-    p = plan_by(node, t, 2);
+    learnt[0].largest = learnt[1].largest = 10;
+    plan_by(2);
     ck_assert_int_eq(p->worker[1].batch, 298);
-    plan_free(p);
 }
 END_TEST
 
 /* Of one alone: the probe's ratio tells the other's, in seconds. */
 START_TEST(guessed_times)
 {
-    cleanup_free struct node_profile *node = two_nodes();
-    struct planner_time t[] = { learnt(node, 0, 0, 0.005) };
-    struct plan *p = plan_by(node, t, 1);
-
+    make_two_nodes(0.005, 0);
+    plan_by(1);
     ck_assert(!p->relative);
     ck_assert_int_eq(p->worker[1].time, TIME_GUESSED);
     ck_assert_double_eq_tol(p->worker[1].sample_s, 0.010, 1e-12);
     ck_assert_int_eq(p->worker[0].batch, 200);
-    plan_free(p);
 }
 END_TEST
 
 /* A device that may use less than then, or another program's: nothing is known. */
 START_TEST(times_of_other_limits)
 {
-    cleanup_free struct node_profile *node = two_nodes();
-    struct planner_time t[] = { learnt(node, 1, 0, 0.001), learnt(node, 0, 0, 0.005) };
-    struct plan *p;
-
+    make_two_nodes(0.005, 0.001);
     node[0].cpu_quota = 0.5;
     snprintf(node[1].device[0].name, sizeof node[1].device[0].name, "NVIDIA Other");
-    p = plan_by(node, t, 2);
+    plan_by(2);
     ck_assert(p->relative);
     ck_assert_int_eq(p->worker[0].time, TIME_PROBE);
     ck_assert_int_eq(p->worker[0].batch, 200);
-    plan_free(p);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    planning_add(tc);
     tcase_add_test(tc, learnt_times);
     tcase_add_test(tc, learnt_times_are_not_stretched);
     tcase_add_test(tc, guessed_times);
     tcase_add_test(tc, times_of_other_limits);
-
     tcase_add_test(tc, example);
     tcase_add_test(tc, same_bytes);
     tcase_add_loop_test(tc, layout, 0, sizeof layouts / sizeof *layouts);

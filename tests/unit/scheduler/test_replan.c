@@ -8,26 +8,23 @@
 #include <string.h>
 
 /* All report so many steps of these batches, at seconds a sample. */
-static void report_all(struct replan *r, int64_t plan, int64_t steps, const int64_t *batch,
-                       const double *sample_s)
+static void report_all(int64_t plan, int64_t steps, const int64_t *batch, const double *sample_s)
 {
     for (int i = 0; i < N; i++)
-        report(r, i, plan, steps, batch[i], sample_s[i] * (double)batch[i]);
+        report(i, plan, steps, batch[i], sample_s[i] * (double)batch[i]);
 }
 
 static const int64_t equal[] = { 64, 64, 64, 64 };
+static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
 static const double uneven[] = { 1e-3, 1e-3, 1e-3, 3e-3 };
 
 START_TEST(proposes)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
     int64_t sum = 0;
 
-    ck_assert(!replan_decide(r, 100, &p));
-    report_all(r, 1, 10, equal, uneven);
-    ck_assert(replan_decide(r, 100, &p));
+    ck_assert(!decides(100));
+    report_all(1, 10, equal, uneven);
+    ck_assert(decides(100));
     for (int i = 0; i < N; i++)
         sum += p.batch[i];
     ck_assert_int_eq(sum, 256);
@@ -38,7 +35,6 @@ START_TEST(proposes)
     ck_assert_str_eq(
         p.reason,
         "rank 3 takes 192 ms for 64 samples; with 25 samples the longest step takes 77 ms");
-    replan_free(r);
 }
 END_TEST
 
@@ -46,45 +42,37 @@ END_TEST
 START_TEST(says_seconds)
 {
     static const double slow[] = { 0.1, 0.1, 0.1, 0.3 };
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
 
-    report_all(r, 1, 10, equal, slow);
-    ck_assert(replan_decide(r, 1000, &p));
+    report_all(1, 10, equal, slow);
+    ck_assert(decides(1000));
     ck_assert_str_eq(
         p.reason,
         "rank 3 takes 19.2 s for 64 samples; with 25 samples the longest step takes 7.7 s");
-    replan_free(r);
 }
 END_TEST
 
 /* Not before all have reported steps of the plan, nor before its gap of seconds and of steps. */
 START_TEST(waits)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
     int64_t batch[N];
     double other[] = { 1e-3, 1e-3, 1e-3, 9e-3 };
 
     for (int i = 0; i < N - 1; i++)
-        report(r, i, 1, 10, 64, 0.064);
-    ck_assert(!replan_decide(r, 100, &p));
-    report(r, 3, 1, 3, 64, 0.192);
-    ck_assert(!replan_decide(r, 100, &p)); /* four steps, the first included */
-    report(r, 3, 1, 4, 64, 0.192);
-    ck_assert(replan_decide(r, 100, &p));
+        report(i, 1, 10, 64, 0.064);
+    ck_assert(!decides(100));
+    report(3, 1, 3, 64, 0.192);
+    ck_assert(!decides(100)); /* four steps, the first included */
+    report(3, 1, 4, 64, 0.192);
+    ck_assert(decides(100));
     memcpy(batch, p.batch, sizeof batch);
     replan_published(r, 2, batch, 0);
-    report_all(r, 2, 10, batch, other);
-    ck_assert(!replan_decide(r, 200, &p)); /* not agreed */
+    report_all(2, 10, batch, other);
+    ck_assert(!decides(200)); /* not agreed */
     replan_agreed(r, 2, 200);
-    ck_assert(!replan_decide(r, 200.9, &p));
-    ck_assert(!replan_decide(r, 201.9, &p)); /* it gave nothing of what it promised */
-    report_all(r, 2, 11, batch, other);
-    ck_assert(replan_decide(r, 202, &p));
-    replan_free(r);
+    ck_assert(!decides(200.9));
+    ck_assert(!decides(201.9)); /* it gave nothing of what it promised */
+    report_all(2, 11, batch, other);
+    ck_assert(decides(202));
 }
 END_TEST
 
@@ -93,20 +81,15 @@ END_TEST
  */
 START_TEST(saves)
 {
-    struct replan_setup s = setup();
-    struct replan *r;
-    struct replan_proposal p;
-
     s.gap_steps = 12;
-    r = begun(&s);
+    begin();
     for (int64_t v = 2; v <= 4; v++) {
         replan_published(r, v, equal, 0);
-        report_all(r, v - 1, 4, equal, uneven);
-        ck_assert(!replan_decide(r, 100, &p)); /* not agreed */
+        report_all(v - 1, 4, equal, uneven);
+        ck_assert(!decides(100)); /* not agreed */
         replan_agreed(r, v, 99.5);
     }
-    ck_assert(replan_decide(r, 100, &p));
-    replan_free(r);
+    ck_assert(decides(100));
 }
 END_TEST
 
@@ -114,14 +97,10 @@ END_TEST
 START_TEST(trusts)
 {
     static const double fast[] = { 1e-5, 1e-2, 1e-2, 1e-2 };
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
 
-    report_all(r, 1, 10, equal, fast);
-    ck_assert(replan_decide(r, 100, &p));
+    report_all(1, 10, equal, fast);
+    ck_assert(decides(100));
     ck_assert_int_eq(p.batch[0], 128);
-    replan_free(r);
 }
 END_TEST
 
@@ -129,138 +108,104 @@ END_TEST
 START_TEST(noise)
 {
     static const double near[] = { 1e-3, 1e-3, 1e-3, 1.08e-3 };
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
 
-    report_all(r, 1, 4, equal, near);
-    ck_assert(!replan_decide(r, 100, &p));
-    report_all(r, 1, 64, equal, near);
-    ck_assert(replan_decide(r, 101, &p));
-    replan_free(r);
+    report_all(1, 4, equal, near);
+    ck_assert(!decides(100));
+    report_all(1, 64, equal, near);
+    ck_assert(decides(101));
 }
 END_TEST
 
 /* A window that has begun again holds few steps, however long the plan has been in force. */
 START_TEST(noise_of_a_new_window)
 {
-    static const double even[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct step_metrics f = { .plan = 1,
-                              .since = 160,
-                              .steps = 3,
-                              .points = 3,
-                              .count = 64,
-                              .work = 64,
-                              .own = spread(1.2 * 0.064),
-                              .compute = spread(1.2 * 0.064) };
-    struct replan_proposal p;
+    struct step_metrics f = steps_of(1, 160, 3, 64, 1.2 * 0.064);
 
-    report_all(r, 1, 60, equal, even);
-    ck_assert(!replan_decide(r, 100, &p));
+    report_all(1, 60, equal, same);
+    ck_assert(!decides(100));
     replan_metrics(r, 3, &f, 0);
-    ck_assert(!replan_decide(r, 101, &p));
+    ck_assert(!decides(101));
     f.steps = f.points = 24;
     replan_metrics(r, 3, &f, 0);
-    ck_assert(replan_decide(r, 102, &p));
-    replan_free(r);
+    ck_assert(decides(102));
 }
 END_TEST
 
 START_TEST(bounds_force)
 {
-    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
-
-    report_all(r, 1, 10, equal, same);
-    ck_assert(!replan_decide(r, 100, &p));
+    report_all(1, 10, equal, same);
+    ck_assert(!decides(100));
     replan_bounds(r, 2, 1, 40);
-    ck_assert(replan_decide(r, 101, &p));
+    ck_assert(decides(101));
     ck_assert_int_eq(p.batch[2], 40);
     ck_assert_double_lt(p.gain, 0);
     ck_assert_str_eq(p.reason, "rank 2 may take 1 to 40 samples, not 64");
     for (int i = 0; i < N; i++)
         replan_bounds(r, i, 1, 40);
-    report_all(r, 1, 11, equal, same);
-    ck_assert(!replan_decide(r, 102, &p)); /* there is no such split */
-    replan_free(r);
+    report_all(1, 11, equal, same);
+    ck_assert(!decides(102)); /* there is no such split */
 }
 END_TEST
 
 /* A worker that seems slow with every other plan: the third move is halved, and the gap doubles. */
 START_TEST(back_and_forth)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
     int64_t batch[N] = { 64, 64, 64, 64 };
     double now_s = 100;
 
     for (int64_t plan = 1; plan <= 3; plan++) {
         double sample_s[N] = { 1e-3, 1e-3, 1e-3, plan % 2 ? 1.08e-3 : 0.94e-3 };
 
-        report_all(r, plan, 30, batch, sample_s);
+        report_all(plan, 30, batch, sample_s);
         now_s += 10;
-        ck_assert(replan_decide(r, now_s, &p));
+        ck_assert(decides(now_s));
         ck_assert_int_eq(p.halved, plan == 3);
         memcpy(batch, p.batch, sizeof batch);
         replan_published(r, plan + 1, batch, 0);
         replan_agreed(r, plan + 1, now_s);
     }
     ck_assert_int_eq(batch[3], 64); /* from 67 to 60 */
-    report_all(r, 4, 30, batch, uneven);
-    ck_assert(!replan_decide(r, now_s + 7.5, &p)); /* nor was promised what came, twice */
-    report_all(r, 4, 40, batch, uneven);
-    ck_assert(replan_decide(r, now_s + 8.5, &p));
-    replan_free(r);
+    report_all(4, 30, batch, uneven);
+    ck_assert(!decides(now_s + 7.5)); /* nor was promised what came, twice */
+    report_all(4, 40, batch, uneven);
+    ck_assert(decides(now_s + 8.5));
 }
 END_TEST
 
 /* The network is known: models are exchanged as often as it carries them. */
-START_TEST(period)
+START_TEST(period_of_the_network)
 {
-    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
-    struct replan_setup s = setup();
-    struct replan *r;
-    struct replan_proposal p;
-
     s.algorithm = "easgd";
     s.period = 1000;
     s.network = (struct modes_setup){
         .n_nodes = N, .model_bytes = 1000000, .latency_s = 1e-4, .bytes_per_s = 125e6
     };
-    r = begun(&s);
-    report_all(r, 1, 10, equal, same);
-    ck_assert(!replan_decide(r, 100, &p));
-    report_all(r, 1, 30, equal, same);
-    ck_assert(replan_decide(r, 101, &p));
+    begin();
+    report_all(1, 10, equal, same);
+    ck_assert(!decides(100));
+    report_all(1, 30, equal, same);
+    ck_assert(decides(101));
     ck_assert(p.period > 0 && p.period < 100);
     ck_assert_int_eq(memcmp(p.batch, equal, sizeof equal), 0);
     ck_assert(strncmp(p.reason, "models are exchanged every ", 27) == 0);
     ck_assert_int_eq(p.rank, -1);
-    replan_free(r);
-    r = begun(&s); /* and with the batches, if those change */
-    report_all(r, 1, 30, equal, uneven);
-    ck_assert(replan_decide(r, 101, &p));
+    begin(); /* and with the batches, if those change */
+    report_all(1, 30, equal, uneven);
+    ck_assert(decides(101));
     ck_assert(p.period > 0 && p.period < 100);
     ck_assert(strncmp(p.reason, "rank 3 takes 192 ms for 64 samples; with ", 41) == 0);
     ck_assert_ptr_nonnull(strstr(p.reason, "; models are exchanged every "));
-    replan_free(r);
     s.keep_period = true;
-    r = begun(&s);
-    report_all(r, 1, 30, equal, same);
-    ck_assert(!replan_decide(r, 101, &p));
-    replan_free(r);
+    begin();
+    report_all(1, 30, equal, same);
+    ck_assert(!decides(101));
 }
 END_TEST
 
 /* ---- the network, by what steps wait for it ---- */
 
 /* All have done so many steps under plan 1, and waited so long in each; the last one less. */
-static void expose(struct replan *r, int64_t steps, double step_s)
+static void expose(int64_t steps, double step_s)
 {
     for (int i = 0; i < N; i++) {
         struct replan_exposed e = { .plan = 1,
@@ -272,35 +217,38 @@ static void expose(struct replan *r, int64_t steps, double step_s)
 }
 
 /* Gradients of 10 MB between four nodes take 0.12 s on wires of 1 Gbit/s, a step computes 64 ms. */
-static struct replan *over_network(struct replan_setup *s)
+static void over_network(void)
 {
-    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
-    struct replan *r;
-
-    s->network = (struct modes_setup){
+    s.network = (struct modes_setup){
         .n_nodes = N, .model_bytes = 10000000, .latency_s = 1e-4, .bytes_per_s = 125e6
     };
-    r = begun(s);
-    report_all(r, 1, 10, equal, same);
-    return r;
+    begin();
+    report_all(1, 10, equal, same);
+}
+
+/* Return what is predicted for wires of this speed, of so many groups. */
+static struct modes_time time_at(double bytes_per_s, const int *group, int64_t period, int n_groups)
+{
+    struct modes_worker w[N];
+    struct modes_setup modes = { .worker = w,
+                                 .n = N,
+                                 .n_nodes = N,
+                                 .model_bytes = 10000000,
+                                 .latency_s = 1e-4 * 125e6 / bytes_per_s,
+                                 .bytes_per_s = bytes_per_s };
+    struct modes_time t[N];
+
+    for (int i = 0; i < N; i++)
+        w[i] = (struct modes_worker){ .t = { 0, 1e-3 }, .batch = 64, .node = i };
+    ck_assert_int_eq(modes_times(&modes, group, period, t, NULL), n_groups);
+    return t[0];
 }
 
 static double exposed_at(double bytes_per_s)
 {
-    struct modes_worker w[N];
-    struct modes_setup s = { .worker = w,
-                             .n = N,
-                             .n_nodes = N,
-                             .model_bytes = 10000000,
-                             .latency_s = 1e-4 * 125e6 / bytes_per_s,
-                             .bytes_per_s = bytes_per_s };
     static const int together[N];
-    struct modes_time t;
 
-    for (int i = 0; i < N; i++)
-        w[i] = (struct modes_worker){ .t = { 0, 1e-3 }, .batch = 64, .node = i };
-    ck_assert_int_eq(modes_times(&s, together, 0, &t, NULL), 1);
-    return t.exposed_s;
+    return time_at(bytes_per_s, together, 0, 1).exposed_s;
 }
 
 /* Twenty steps in two halves that both say so; what the others wait for is the last one's compute,
@@ -308,29 +256,27 @@ static double exposed_at(double bytes_per_s)
  */
 START_TEST(network_contradicted)
 {
-    struct replan_setup s = setup();
-    struct replan *r = over_network(&s);
     struct replan_contradiction c;
     double slow_s = exposed_at(25e6);
 
-    expose(r, 1, slow_s);
-    expose(r, 10, slow_s);
+    over_network();
+    expose(1, slow_s);
+    expose(10, slow_s);
     ck_assert(!replan_contradicted(r, &c)); /* nine steps */
-    expose(r, 11, slow_s);
+    expose(11, slow_s);
     ck_assert(!replan_contradicted(r, &c));
-    expose(r, 20, slow_s);
+    expose(20, slow_s);
     ck_assert(!replan_contradicted(r, &c));
-    expose(r, 21, slow_s);
+    expose(21, slow_s);
     ck_assert(replan_contradicted(r, &c));
     ck_assert_double_eq_tol(c.times, 5, 0.01);
     ck_assert_double_eq_tol(c.network.bytes_per_s, 25e6, 1e5);
     ck_assert_double_eq_tol(c.measured_s, slow_s, 1e-6);
     ck_assert_double_eq_tol(c.predicted_s, exposed_at(125e6), 1e-6);
     for (int64_t steps = 41; steps < 400; steps += 20) {
-        expose(r, steps, slow_s);
+        expose(steps, slow_s);
         ck_assert(!replan_contradicted(r, &c));
     }
-    replan_free(r);
 }
 END_TEST
 
@@ -346,52 +292,37 @@ START_TEST(network_believed)
     struct replan_contradiction c;
 
     for (size_t k = 0; k < sizeof exposed / sizeof *exposed; k++) {
-        struct replan_setup s = setup();
-        struct replan *r = over_network(&s);
         double sum_s = 0;
 
-        expose(r, 1, 0);
+        over_network();
+        expose(1, 0);
         for (int half = 0; half < 4; half++) {
             int64_t steps = 1 + 10 * (half + 1);
 
             sum_s += 10 * exposed[k][half];
-            expose(r, steps, sum_s / (double)steps);
+            expose(steps, sum_s / (double)steps);
             ck_assert(!replan_contradicted(r, &c));
         }
-        replan_free(r);
     }
 }
 END_TEST
 
 /* Four workers with models of their own, of 10 MB, that are exchanged every 16 steps over 1 Gbit/s.
  */
-static struct replan *apart(struct replan_setup *s)
+static void apart(void)
 {
-    s->algorithm = "easgd";
-    s->period = 16;
-    return over_network(s);
+    s.algorithm = "easgd";
+    s.period = 16;
+    over_network();
 }
 
 static double exchange_at(double bytes_per_s)
 {
-    struct modes_worker w[N];
-    struct modes_setup s = { .worker = w,
-                             .n = N,
-                             .n_nodes = N,
-                             .model_bytes = 10000000,
-                             .latency_s = 1e-4 * 125e6 / bytes_per_s,
-                             .bytes_per_s = bytes_per_s };
-    struct modes_time t[N];
-
-    for (int i = 0; i < N; i++)
-        w[i] = (struct modes_worker){ .t = { 0, 1e-3 }, .batch = 64, .node = i };
-    ck_assert_int_eq(modes_times(&s, NULL, 16, t, NULL), N);
-    return t[0].exchange_s;
+    return time_at(bytes_per_s, NULL, 16, N).exchange_s;
 }
 
 /* All have waited so long in each step, and besides in every 16th for an exchange. */
-static void exchange(struct replan *r, int64_t plan, int64_t steps, double step_s,
-                     double exchange_s)
+static void exchange(int64_t plan, int64_t steps, double step_s, double exchange_s)
 {
     for (int i = 0; i < N; i++) {
         struct replan_exposed e = { .plan = plan,
@@ -407,43 +338,35 @@ static void exchange(struct replan *r, int64_t plan, int64_t steps, double step_
 /* What steps wait between exchanges is no network's, where every worker has a model of its own. */
 START_TEST(only_exchanges_tell)
 {
-    struct replan_setup s = setup();
-    struct replan *r = apart(&s);
     struct replan_contradiction c;
 
+    apart();
     for (int64_t steps = 1; steps < 400; steps += 16) {
-        exchange(r, 1, steps, 0.02, exchange_at(125e6));
+        exchange(1, steps, 0.02, exchange_at(125e6));
         ck_assert(!replan_contradicted(r, &c));
     }
-    replan_free(r);
 }
 END_TEST
 
 /* A version a save, more often than models are exchanged. */
 START_TEST(saves_hide_no_network)
 {
-    struct replan_setup s = setup();
-    struct replan *r = apart(&s);
     struct replan_contradiction c;
     bool found = false;
 
+    apart();
     for (int64_t steps = 1; steps < 200 && !found; steps += 4) {
-        exchange(r, 1 + steps / 4, steps, 0, exchange_at(25e6));
+        exchange(1 + steps / 4, steps, 0, exchange_at(25e6));
         found = replan_contradicted(r, &c);
     }
     ck_assert(found);
     ck_assert_double_eq_tol(c.network.bytes_per_s, 25e6, 1e6);
-    replan_free(r);
 }
 END_TEST
 
 /* On one host the memory's own speed is enough to say how often models are exchanged. */
 START_TEST(period_on_one_node)
 {
-    static const double same[] = { 1e-3, 1e-3, 1e-3, 1e-3 };
-    struct replan_setup s = setup();
-    struct replan_proposal p;
-    struct replan *r;
     const struct modes_setup here = { .n_nodes = 1, .model_bytes = 10000000 };
 
     for (int i = 0; i < N; i++)
@@ -451,128 +374,105 @@ START_TEST(period_on_one_node)
     s.algorithm = "easgd";
     s.period = 64;
     s.network.n_nodes = 1;
-    r = begun(&s);
-    report_all(r, 1, 30, equal, same);
-    ck_assert(!replan_decide(r, 100, &p));
+    begin();
+    report_all(1, 30, equal, same);
+    ck_assert(!decides(100));
     replan_network(r, &here);
-    ck_assert(replan_decide(r, 101, &p));
+    ck_assert(decides(101));
     ck_assert_int_gt(p.period, 1);
     ck_assert_int_lt(p.period, 32);
-    replan_free(r);
 }
 END_TEST
 
 START_TEST(network_unknown)
 {
-    struct replan_setup s = setup();
-    struct replan *r;
     struct modes_setup nothing = { .n_nodes = N };
     struct replan_contradiction c;
 
-    r = over_network(&s);
+    over_network();
     replan_network(r, &nothing);
     for (int64_t steps = 1; steps < 100; steps += 10) {
-        expose(r, steps, 1);
+        expose(steps, 1);
         ck_assert(!replan_contradicted(r, &c));
     }
-    replan_free(r);
 }
 END_TEST
 
 START_TEST(probe_becomes_seconds)
 {
-    struct replan_setup s = setup();
     struct replan_time t[N];
-    struct replan *r;
 
     worker[3].batch = 0;
     worker[3].first.sample_s = 2;
-    r = begun(&s);
+    begin();
     replan_times(r, t);
     ck_assert_double_eq_tol(t[3].t.sample_s, 2, 1e-9);
     ck_assert_int_eq(t[3].source, TIME_PROBE);
     for (int i = 0; i < N - 1; i++)
-        report(r, i, 1, 10, 64, 0.064);
+        report(i, 1, 10, 64, 0.064);
     replan_times(r, t);
     ck_assert_double_eq_tol(t[3].t.sample_s, 2e-3, 1e-9);
     ck_assert_int_eq(t[3].source, TIME_GUESSED);
     ck_assert_int_eq(t[0].source, TIME_MEASURED);
-    replan_free(r);
 }
 END_TEST
 
 /* Speeds that end after 3.2 s each, in a generation's first plan. */
-static void report_unstable(struct replan *r, int rank, int64_t count, int since)
+static void report_unstable(int rank, int64_t count, int since)
 {
     double sample_s = since % 2 ? 1e-3 : 2e-3;
-    struct step_metrics f = { .plan = 1,
-                              .since = 100 + since,
-                              .steps = 50,
-                              .points = 50,
-                              .count = count,
-                              .work = (double)count,
-                              .own = spread(sample_s * (double)count),
-                              .total = spread(0.064),
-                              .compute = spread(sample_s * (double)count) };
+    struct step_metrics f = steps_of(1, 100 + since, 50, count, sample_s * (double)count);
 
+    f.total = spread(0.064);
     replan_metrics(r, rank, &f, 0);
 }
 
 /* Of a worker without samples the probe's ratio is known, and seconds are made of that. */
 START_TEST(past_of_none)
 {
-    struct replan_setup s = setup();
-    struct replan_proposal p;
-    struct replan *r;
     bool better = false;
 
     worker[3].batch = worker[3].min = 0;
-    r = begun(&s);
+    begin();
     for (int t = 0; t < 20; t++) {
         for (int i = 0; i < N - 1; i++)
-            report_unstable(r, i, 64, t);
-        better = replan_decide(r, 100 + 4 * t, &p);
+            report_unstable(i, 64, t);
+        better = decides(100 + 4 * t);
         ck_assert(t != 4 || !better); /* not before the past tells */
     }
     ck_assert(better);
     ck_assert_int_gt(p.batch[3], 32);
-    replan_free(r);
 }
 END_TEST
 
 START_TEST(refuses)
 {
-    struct replan_setup s = setup();
     struct eddis_error err = { 0 };
-    struct replan *r = NULL;
+    struct replan *none = NULL;
 
     s.algorithm = "none";
-    ck_assert_int_eq(replan_new(&s, &r, &err), -EINVAL);
-    s = setup();
+    ck_assert_int_eq(replan_new(&s, &none, &err), -EINVAL);
+    set_up();
     worker[1].first.sample_s = 0;
-    ck_assert_int_eq(replan_new(&s, &r, &err), -EINVAL);
-    s = setup();
+    ck_assert_int_eq(replan_new(&s, &none, &err), -EINVAL);
+    set_up();
     s.n = 0;
-    ck_assert_int_eq(replan_new(&s, &r, &err), -EINVAL);
-    ck_assert_ptr_null(r);
+    ck_assert_int_eq(replan_new(&s, &none, &err), -EINVAL);
+    ck_assert_ptr_null(none);
     ck_assert_str_ne(err.text, "");
     replan_free(NULL);
 }
 END_TEST
 
 /* Begun, and since 100 s at its second plan, whose batches are in batch [N]. */
-static struct replan *replanned(int64_t *batch)
+static void replanned(int64_t *batch)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
-
-    report_all(r, 1, 10, equal, uneven);
-    ck_assert(replan_decide(r, 100, &p));
+    set_up();
+    report_all(1, 10, equal, uneven);
+    ck_assert(decides(100));
     memcpy(batch, p.batch, N * sizeof *batch);
     replan_published(r, 2, batch, 0);
     replan_agreed(r, 2, 100);
-    return r;
 }
 
 /* A plan that gives nothing of what it promised, for the machine's other work has moved meanwhile:
@@ -583,17 +483,15 @@ START_TEST(promises)
     static const double moved[] = { 1e-3, 1e-3, 1e-3, 9e-3 };
 
     for (int kept = 0; kept < 2; kept++) {
-        struct replan_proposal p;
         int64_t batch[N];
-        struct replan *r = replanned(batch);
 
-        report_all(r, 2, 6, batch, kept ? uneven : moved);
-        ck_assert(!replan_decide(r, 102, &p));
-        report_all(r, 2, 7, batch, moved);
-        ck_assert_int_eq(replan_decide(r, 102, &p), kept);
-        report_all(r, 2, 12, batch, moved);
-        ck_assert(replan_decide(r, 103, &p));
-        replan_free(r);
+        replanned(batch);
+        report_all(2, 6, batch, kept ? uneven : moved);
+        ck_assert(!decides(102));
+        report_all(2, 7, batch, moved);
+        ck_assert_int_eq(decides(102), kept);
+        report_all(2, 12, batch, moved);
+        ck_assert(decides(103));
     }
 }
 END_TEST
@@ -606,32 +504,31 @@ START_TEST(goes_back)
     static const double throttled[] = { 1e-3, 1e-3, 4e-3, 3e-3 };
 
     for (int later = 0; later < 2; later++) {
-        struct replan_proposal p;
         int64_t batch[N];
-        struct replan *r = replanned(batch);
 
-        report_all(r, 2, 6, batch, later ? uneven : throttled);
+        replanned(batch);
+        report_all(2, 6, batch, later ? uneven : throttled);
         if (later) {
-            ck_assert(!replan_decide(r, 102, &p));
-            report_all(r, 2, 40, batch, throttled);
+            ck_assert(!decides(102));
+            report_all(2, 40, batch, throttled);
         }
-        ck_assert(replan_decide(r, 102, &p));
+        ck_assert(decides(102));
         ck_assert_int_eq(memcmp(p.batch, equal, sizeof equal) == 0, !later);
         ck_assert_int_eq(strstr(p.reason, "back to that plan") != NULL, !later);
         if (!later) {
             replan_published(r, 3, p.batch, 0);
             replan_agreed(r, 3, 102);
-            report_all(r, 3, 20, equal, uneven);
-            ck_assert(!replan_decide(r, 103.5, &p));
-            ck_assert(replan_decide(r, 104.1, &p));
+            report_all(3, 20, equal, uneven);
+            ck_assert(!decides(103.5));
+            ck_assert(decides(104.1));
         }
-        replan_free(r);
     }
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, goes_back);
     tcase_add_test(tc, proposes);
     tcase_add_test(tc, says_seconds);
@@ -642,7 +539,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, noise_of_a_new_window);
     tcase_add_test(tc, bounds_force);
     tcase_add_test(tc, back_and_forth);
-    tcase_add_test(tc, period);
+    tcase_add_test(tc, period_of_the_network);
     tcase_add_test(tc, network_contradicted);
     tcase_add_test(tc, network_believed);
     tcase_add_test(tc, only_exchanges_tell);

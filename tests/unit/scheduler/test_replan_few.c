@@ -21,22 +21,18 @@ START_TEST(many)
 {
     enum { MANY = 1000, FEW = 5 };
     static struct replan_worker w[MANY];
-    struct replan_setup s = setup();
-    struct replan_proposal p;
-    struct replan *r;
 
     for (int i = 0; i < MANY; i++)
         w[i] = worker[0];
     s.worker = w;
     s.n = MANY;
-    r = begun(&s);
+    begin();
     for (int i = 0; i < MANY; i++)
-        report(r, i, 1, 100, 64, 0.064);
+        report(i, 1, 100, 64, 0.064);
     learners_asked = 0;
-    ck_assert(!replan_decide(r, 100, &p));
+    ck_assert(!decides(100));
     ck_assert_int_ge(learners_asked, MANY);
     ck_assert_int_le(learners_asked, FEW * MANY);
-    replan_free(r);
 }
 END_TEST
 
@@ -46,40 +42,31 @@ END_TEST
 START_TEST(too_few)
 {
     static const int64_t few[] = { 84, 84, 84, 4 };
-    struct replan_setup s = setup();
-    struct replan *r;
-    struct replan_proposal p;
 
     for (int i = 0; i < N; i++)
         worker[i].batch = few[i];
-    r = begun(&s);
+    begin();
     for (int i = 0; i < N - 1; i++)
-        report(r, i, 1, 10, 84, 0.084);
-    ck_assert(!replan_decide(r, 100, &p)); /* it may have 4, and is awaited */
+        report(i, 1, 10, 84, 0.084);
+    ck_assert(!decides(100)); /* it may have 4, and is awaited */
     for (int i = 0; i < N; i++)
         replan_bounds(r, i, 8, INT64_MAX);
-    ck_assert(replan_decide(r, 101, &p));
+    ck_assert(decides(101));
     ck_assert_int_ge(p.batch[N - 1], 8);
     ck_assert_int_eq(p.rank, N - 1);
-    replan_free(r);
 }
 END_TEST
 
 /* Nor is one awaited that is to get none: it has no samples by now. */
 START_TEST(left_out)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
-
     for (int i = 0; i < N - 1; i++)
-        report(r, i, 1, 10, 84, 0.084);
-    ck_assert(!replan_decide(r, 100, &p));
+        report(i, 1, 10, 84, 0.084);
+    ck_assert(!decides(100));
     replan_bounds(r, N - 1, 0, 0);
-    ck_assert(replan_decide(r, 101, &p));
+    ck_assert(decides(101));
     ck_assert_int_eq(p.batch[N - 1], 0);
     ck_assert_str_eq(p.reason, "rank 3 may take no samples, not 64");
-    replan_free(r);
 }
 END_TEST
 
@@ -89,59 +76,46 @@ END_TEST
 START_TEST(too_few_of_a_group)
 {
     static const int64_t few[] = { 84, 4, 84, 84 };
-    struct replan_setup s = setup();
-    struct replan *r;
-    struct replan_proposal p;
 
     for (int i = 0; i < N; i++) {
         worker[i].batch = few[i];
         worker[i].group = i / 2;
     }
     s.algorithm = "hsgd";
-    r = begun(&s);
+    begin();
     for (int i = 0; i < N; i++)
         if (i != 1)
-            report(r, i, 1, 10, 84, i == 3 ? 0.252 : 0.084);
-    ck_assert(!replan_decide(r, 100, &p));
+            report(i, 1, 10, 84, i == 3 ? 0.252 : 0.084);
+    ck_assert(!decides(100));
     s.network.program.min_count = 8;
     replan_network(r, &s.network);
-    report(r, 1, 1, 3, 4, 0.004);
-    report(r, 0, 1, 11, 84, 0.084);
-    ck_assert(!replan_decide(r, 101, &p)); /* so few steps */
-    replan_free(r);
-    r = begun(&s);
+    report(1, 1, 3, 4, 0.004);
+    report(0, 1, 11, 84, 0.084);
+    ck_assert(!decides(101)); /* so few steps */
+    begin();
     for (int i = 0; i < N; i++)
         if (i != 1)
-            report(r, i, 1, 10, 84, i == 3 ? 0.252 : 0.084);
-    ck_assert(replan_decide(r, 100, &p));
+            report(i, 1, 10, 84, i == 3 ? 0.252 : 0.084);
+    ck_assert(decides(100));
     ck_assert_int_lt(p.batch[3], 84);
-    replan_free(r);
 }
 END_TEST
 
 /* As report, and each step waits so long, for communication and for others. */
-static void report_waiting(struct replan *r, int rank, int64_t steps, double own_s,
-                           double exposed_s, double wait_s)
+static void report_waiting(int rank, int64_t steps, double own_s, double exposed_s, double wait_s)
 {
-    struct step_metrics f = { .plan = 1,
-                              .since = 100,
-                              .steps = steps,
-                              .points = steps,
-                              .count = 64,
-                              .work = 64,
-                              .own = spread(own_s),
-                              .compute = spread(own_s),
-                              .exposed = spread(exposed_s),
-                              .total = spread(own_s + exposed_s + wait_s) };
+    struct step_metrics f = steps_of(1, 100, steps, 64, own_s);
 
+    f.exposed = spread(exposed_s);
+    f.total = spread(own_s + exposed_s + wait_s);
     replan_metrics(r, rank, &f, 0);
 }
 
-static void report_waits(struct replan *r, int64_t steps, double longest_s)
+static void report_waits(int64_t steps, double longest_s)
 {
     for (int i = 0; i < N - 1; i++)
-        report_waiting(r, i, steps, 0.0639, 0.004, longest_s + 0.002 - 0.0639);
-    report_waiting(r, N - 1, steps, longest_s, 0.004, 0.002);
+        report_waiting(i, steps, 0.0639, 0.004, longest_s + 0.002 - 0.0639);
+    report_waiting(N - 1, steps, longest_s, 0.004, 0.002);
 }
 
 /* 64 ms, 4 ms of communication and 2 for others: what was predicted without the latter follows
@@ -149,26 +123,22 @@ static void report_waits(struct replan *r, int64_t steps, double longest_s)
  */
 START_TEST(prediction_follows)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
-    struct replan_proposal p;
     double step_s = 0;
 
     ck_assert(!replan_predicts(r, 0.064, &step_s));
-    report_waits(r, 19, 0.064);
+    report_waits(19, 0.064);
     ck_assert(!replan_predicts(r, 0.064, &step_s));
-    report_waits(r, 20, 0.064);
+    report_waits(20, 0.064);
     ck_assert(!replan_predicts(r, 0.0685, &step_s));
     ck_assert(replan_predicts(r, 0.064, &step_s));
     ck_assert_double_eq_tol(step_s, 0.070, 1e-4);
     ck_assert(!replan_predicts(r, 0.064, &step_s)); /* of the same steps */
-    ck_assert(!replan_decide(r, 100, &p));          /* and no plan follows from it */
-    report_waits(r, 40, 0.064);
+    ck_assert(!decides(100));                       /* and no plan follows from it */
+    report_waits(40, 0.064);
     ck_assert(!replan_predicts(r, step_s, &step_s));
     ck_assert(replan_predicts(r, 0.1, &step_s));
     replan_published(r, 2, (const int64_t[]){ 60, 64, 64, 68 }, 0);
     ck_assert(!replan_predicts(r, 0.1, &step_s)); /* no step of it is known */
-    replan_free(r);
 }
 END_TEST
 
@@ -176,68 +146,62 @@ END_TEST
  */
 START_TEST(prediction_stays)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
     double step_s;
 
     for (int i = 0; i < N; i++)
-        report_waiting(r, i, 60, 0.064 * (1 + 0.003 * i), 0.006, 0);
+        report_waiting(i, 60, 0.064 * (1 + 0.003 * i), 0.006, 0);
     ck_assert(!replan_predicts(r, 0.070, &step_s));
-    replan_free(r);
 
     s.algorithm = "easgd";
-    r = begun(&s);
-    report_waits(r, 40, 0.064);
+    begin();
+    report_waits(40, 0.064);
     ck_assert(!replan_predicts(r, 0.010, &step_s));
-    replan_free(r);
 }
 END_TEST
 
 /* Workers 0 to 2 take 1 ms for a sample, the last one `slow` times as long; each step exchanges for
  * so long beside.  Reports of so many steps.
  */
-static void report_exchanging(struct replan *r, int64_t steps, double slow, double exposed_s)
+static void report_exchanging(int64_t steps, double slow, double exposed_s)
 {
     for (int i = 0; i < N; i++)
-        report_waiting(r, i, steps, i < N - 1 ? 0.064 : slow * 0.064, exposed_s,
+        report_waiting(i, steps, i < N - 1 ? 0.064 : slow * 0.064, exposed_s,
                        i < N - 1 ? (slow - 1) * 0.064 : 0);
 }
 
 /* Whether a worker is faster alone, with all 256 samples, over 40 steps. */
-static bool is_alone(const struct replan_setup *s, double slow, double exposed_s, double *ret_times)
+static bool is_alone(double slow, double exposed_s, double *ret_times)
 {
-    struct replan *r = begun(s);
     int rank = -1;
     bool is;
 
-    report_exchanging(r, 20, slow, exposed_s);
+    begin();
+    report_exchanging(20, slow, exposed_s);
     ck_assert(!replan_alone(r, &rank, ret_times)); /* it may be a moment */
-    report_exchanging(r, 39, slow, exposed_s);
+    report_exchanging(39, slow, exposed_s);
     ck_assert(!replan_alone(r, &rank, ret_times));
-    report_exchanging(r, 40, slow, exposed_s);
+    report_exchanging(40, slow, exposed_s);
     is = replan_alone(r, &rank, ret_times);
     ck_assert(is ? rank == 0 : rank == -1);
     replan_published(r, 2, (const int64_t[]){ 73, 73, 73, 37 }, 0);
     ck_assert(!replan_alone(r, &rank, ret_times)); /* no step of it is known */
-    replan_free(r);
     return is;
 }
 
 /* One worker alone takes 0.256 s, all together at best 73 ms and what they exchange. */
 START_TEST(faster_alone)
 {
-    struct replan_setup s = setup();
     double times = 0;
 
-    ck_assert(is_alone(&s, 2, 0.3, &times));
+    ck_assert(is_alone(2, 0.3, &times));
     ck_assert_double_eq_tol(times, 0.428 / 0.256, 0.01);
-    ck_assert(!is_alone(&s, 2, 0.22, &times)); /* 1.15 times, by the best split */
-    ck_assert(!is_alone(&s, 10, 0, &times));   /* a split would help, and no exchange takes time */
+    ck_assert(!is_alone(2, 0.22, &times)); /* 1.15 times, by the best split */
+    ck_assert(!is_alone(10, 0, &times));   /* a split would help, and no exchange takes time */
     worker[0].max = worker[1].max = worker[2].max = 255;
-    ck_assert(!is_alone(&s, 2, 0.3, &times)); /* the last one alone takes 0.512 s */
-    s = setup();
+    ck_assert(!is_alone(2, 0.3, &times)); /* the last one alone takes 0.512 s */
+    set_up();
     s.algorithm = "easgd";
-    ck_assert(!is_alone(&s, 2, 0.3, &times)); /* nobody's time is the step's */
+    ck_assert(!is_alone(2, 0.3, &times)); /* nobody's time is the step's */
 }
 END_TEST
 
@@ -246,44 +210,39 @@ END_TEST
  */
 START_TEST(faster_alone_beside_an_idle_one)
 {
-    struct replan_setup s = setup();
-    struct replan *r;
     double times;
     int rank;
 
     worker[N - 1].batch = worker[N - 1].min = 0;
-    r = begun(&s);
+    begin();
     for (int64_t steps = 20; steps <= 40; steps += 20) {
         for (int i = 0; i < N - 1; i++)
-            report_waiting(r, i, steps, 0.064, 0.174, 0);
+            report_waiting(i, steps, 0.064, 0.174, 0);
         ck_assert(!replan_alone(r, &rank, &times));
     }
-    replan_free(r);
 }
 END_TEST
 
 /* It begins anew where it was not so for a while. */
 START_TEST(faster_alone_for_a_moment)
 {
-    struct replan_setup s = setup();
-    struct replan *r = begun(&s);
     double times;
     int rank;
 
-    report_exchanging(r, 20, 2, 0.3);
+    report_exchanging(20, 2, 0.3);
     ck_assert(!replan_alone(r, &rank, &times));
-    report_exchanging(r, 30, 2, 0.01);
+    report_exchanging(30, 2, 0.01);
     ck_assert(!replan_alone(r, &rank, &times));
-    report_exchanging(r, 45, 2, 0.3);
+    report_exchanging(45, 2, 0.3);
     ck_assert(!replan_alone(r, &rank, &times));
-    report_exchanging(r, 65, 2, 0.3);
+    report_exchanging(65, 2, 0.3);
     ck_assert(replan_alone(r, &rank, &times));
-    replan_free(r);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, faster_alone);
     tcase_add_test(tc, faster_alone_for_a_moment);
     tcase_add_test(tc, faster_alone_beside_an_idle_one);

@@ -10,13 +10,21 @@
 enum { N = 4, USUALLY = 20 };
 
 static struct slow_links *links;
+static struct slow_link l; /* the newest that was named */
 static double now_s;
 static int64_t step;
+
+static void tear_down(void)
+{
+    slow_links_free(links);
+    links = NULL;
+}
 
 static void open_ring(int n)
 {
     static const int node[N] = { 0, 1, 2, 3 };
 
+    tear_down();
     ck_assert_int_eq(slow_links_new(node, n, n, &links, NULL), 0);
     now_s = 0;
     step = 0;
@@ -25,7 +33,7 @@ static void open_ring(int n)
 /* Steps of so many seconds, in which these ranks' connections are busy for most of it, until one is
  * named or no more; at most 20 s.
  */
-static bool pass(int n, double step_s, const bool *slow, struct slow_link *ret)
+static bool pass(int n, double step_s, const bool *slow)
 {
     bool found = false;
 
@@ -33,12 +41,12 @@ static bool pass(int n, double step_s, const bool *slow, struct slow_link *ret)
         now_s++;
         step += 10;
         for (int i = 0; i < n; i++) {
-            const struct link_load l = { .busy = slow[i] ? 0.8 : 0.02,
-                                         .bytes_per_s = slow[i] ? 1e6 : 1e8 };
+            const struct link_load load = { .busy = slow[i] ? 0.8 : 0.02,
+                                            .bytes_per_s = slow[i] ? 1e6 : 1e8 };
 
-            slow_links_take(links, i, &l, (i + 1) % n, step_s, step);
+            slow_links_take(links, i, &load, (i + 1) % n, step_s, step);
         }
-        found = slow_links_next(links, now_s, ret);
+        found = slow_links_next(links, now_s, &l);
     }
     return found;
 }
@@ -48,11 +56,9 @@ static const bool none[N] = { false };
 /* Its own connection is slow and the one to it: nobody else has two. */
 START_TEST(machine_is_named)
 {
-    struct slow_link l;
-
     open_ring(N);
-    ck_assert(!pass(N, 0.1, none, &l));
-    ck_assert(pass(N, 0.5, (bool[N]){ false, true, true, false }, &l));
+    ck_assert(!pass(N, 0.1, none));
+    ck_assert(pass(N, 0.5, (bool[N]){ false, true, true, false }));
     ck_assert(l.rank == 2 && l.from == 2 && l.to == 3 && !l.over);
     ck_assert_double_eq_tol(l.times, 5, 0.3);
     ck_assert_double_ge(l.confidence, 0.9);
@@ -60,23 +66,19 @@ START_TEST(machine_is_named)
     ck_assert_int_le(l.since, 210);
     ck_assert_double_eq_tol(l.bytes_per_s, 1e6, 1);
     ck_assert_double_eq_tol(l.usual_bytes_per_s, 1e8, 1e7);
-    ck_assert(!pass(N, 0.5, (bool[N]){ false, true, true, false }, &l)); /* once */
-    ck_assert(pass(N, 0.1, none, &l));
+    ck_assert(!pass(N, 0.5, (bool[N]){ false, true, true, false })); /* once */
+    ck_assert(pass(N, 0.1, none));
     ck_assert(l.rank == 2 && l.over);
-    ck_assert(!pass(N, 0.1, none, &l));
-    slow_links_free(links);
+    ck_assert(!pass(N, 0.1, none));
 }
 END_TEST
 
 START_TEST(one_connection)
 {
-    struct slow_link l;
-
     open_ring(N);
-    ck_assert(!pass(N, 0.1, none, &l));
-    ck_assert(pass(N, 0.5, (bool[N]){ true, false, false, false }, &l));
+    ck_assert(!pass(N, 0.1, none));
+    ck_assert(pass(N, 0.5, (bool[N]){ true, false, false, false }));
     ck_assert(l.rank == 0 && l.from == 0 && l.to == 1);
-    slow_links_free(links);
 }
 END_TEST
 
@@ -87,7 +89,6 @@ START_TEST(second_worker_sends)
     const struct link_load usual = { .busy = 0.02, .bytes_per_s = 1e8 };
     const struct link_load slow = { .busy = 0.8, .bytes_per_s = 1e6 };
     const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
-    struct slow_link l = { 0 };
     bool found = false;
 
     ck_assert_int_eq(slow_links_new(node, 6, 3, &links, NULL), 0);
@@ -101,7 +102,6 @@ START_TEST(second_worker_sends)
     }
     ck_assert(found && l.rank == 2 && l.from == 1 && l.to == 2);
     ck_assert_int_eq(l.since, 10 * (USUALLY + 1));
-    slow_links_free(links);
 }
 END_TEST
 
@@ -109,16 +109,13 @@ END_TEST
 START_TEST(elsewhere)
 {
     for (int peer = -1; peer < 1; peer++) {
-        struct slow_link l;
-
         open_ring(N);
-        ck_assert(!pass(N, 0.1, none, &l));
+        ck_assert(!pass(N, 0.1, none));
         for (int k = 0; k < USUALLY; k++) {
             slow_links_take(links, 0, &(struct link_load){ .busy = 0.9, .bytes_per_s = 1e6 }, peer,
                             0.5, ++step);
             ck_assert(!slow_links_next(links, ++now_s, &l));
         }
-        slow_links_free(links);
     }
 }
 END_TEST
@@ -126,24 +123,18 @@ END_TEST
 /* The network, then, or another reason for longer steps. */
 START_TEST(nobody)
 {
-    struct slow_link l;
-
     open_ring(N);
-    ck_assert(!pass(N, 0.1, none, &l));
-    ck_assert(!pass(N, 0.5, (bool[N]){ true, true, true, true }, &l));
-    slow_links_free(links);
+    ck_assert(!pass(N, 0.1, none));
+    ck_assert(!pass(N, 0.5, (bool[N]){ true, true, true, true }));
     open_ring(2);
-    ck_assert(!pass(2, 0.1, none, &l));
-    ck_assert(!pass(2, 0.5, (bool[N]){ true, true }, &l));
-    ck_assert(!pass(2, 0.5, (bool[N]){ true, false }, &l));
-    slow_links_free(links);
+    ck_assert(!pass(2, 0.1, none));
+    ck_assert(!pass(2, 0.5, (bool[N]){ true, true }));
+    ck_assert(!pass(2, 0.5, (bool[N]){ true, false }));
     open_ring(N);
-    ck_assert(!pass(N, 0.1, none, &l));
-    ck_assert(!pass(N, 0.5, none, &l)); /* they wait for something else */
-    slow_links_free(links);
+    ck_assert(!pass(N, 0.1, none));
+    ck_assert(!pass(N, 0.5, none)); /* they wait for something else */
     open_ring(N);
-    ck_assert(!pass(N, 0.5, (bool[N]){ false, true, true, false }, &l)); /* as ever */
-    slow_links_free(links);
+    ck_assert(!pass(N, 0.5, (bool[N]){ false, true, true, false })); /* as ever */
 }
 END_TEST
 
@@ -151,7 +142,6 @@ START_TEST(refuses)
 {
     const struct link_load unknown = { .busy = NAN, .bytes_per_s = NAN };
     struct eddis_error err = { 0 };
-    struct slow_link l;
 
     ck_assert_int_lt(slow_links_new(NULL, 0, 1, &links, &err), 0);
     ck_assert_str_ne(err.text, "");
@@ -160,12 +150,12 @@ START_TEST(refuses)
     slow_links_take(links, N, &unknown, 1, 0.1, 1);
     slow_links_take(links, 1, &(struct link_load){ .busy = 1, .bytes_per_s = 1 }, 99, 0.1, 1);
     ck_assert(!slow_links_next(links, 100, &l));
-    slow_links_free(links);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_test(tc, machine_is_named);
     tcase_add_test(tc, one_connection);
     tcase_add_test(tc, second_worker_sends);

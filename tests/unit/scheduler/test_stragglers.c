@@ -3,6 +3,7 @@
  */
 #include "bench/sim.h"
 #include "scheduler/stragglers.h"
+#include "steps.h"
 #include "suite.h"
 
 #include <math.h>
@@ -268,73 +269,85 @@ END_TEST
 /* ---- by hand ---- */
 
 static const struct time_model proportional = { .sample_s = 1 };
+static struct stragglers *s;
+static struct straggler one; /* the newest that was named */
 
-static struct step_spread spread(double s)
+static void tear_down(void)
 {
-    return (struct step_spread){ .low_s = 0.99 * s, .median_s = s, .high_s = 1.01 * s, .max_s = s };
+    stragglers_free(s);
+    s = NULL;
+}
+
+/* Begin with n workers of which nothing is known, but of the last one what is learnt. */
+static void begin(int n, const struct time_model *learnt)
+{
+    struct time_model l[3] = { { .sample_s = 0 } };
+
+    if (learnt)
+        l[n - 1] = *learnt;
+    stragglers_free(s);
+    ck_assert_int_eq(stragglers_new(l, n, &s, NULL), 0);
+}
+
+static void take(int rank, const struct step_metrics *f, double queued_s)
+{
+    stragglers_take(s, rank, f, queued_s, &proportional);
+}
+
+static bool is_named(double now_s)
+{
+    return stragglers_next(s, now_s, &one);
 }
 
 static struct step_metrics metrics(int64_t plan, int64_t since, int64_t steps, int64_t count,
                                    double own_s, double input_s)
 {
-    struct step_spread own = spread(own_s), input = spread(input_s);
+    struct step_metrics f = steps_of(plan, since, steps, count, own_s);
 
-    own.max_s = own.high_s;
-    input.max_s = input.high_s;
-    return (struct step_metrics){ .plan = plan,
-                                  .since = since,
-                                  .steps = steps,
-                                  .points = steps,
-                                  .count = count,
-                                  .work = (double)count,
-                                  .own = own,
-                                  .compute = spread(0),
-                                  .input = input,
-                                  .exposed = spread(0),
-                                  .total = own };
+    f.own.max_s = f.own.high_s;
+    f.input = spread(input_s);
+    f.input.max_s = f.input.high_s;
+    f.compute = spread(0);
+    f.total = f.own;
+    return f;
 }
 
 /* Two workers, of which the second had such a window and has another now.  Returns whether it is
  * named.
  */
 static bool second(const struct time_model *learnt, struct step_metrics before,
-                   struct step_metrics now, double queued_before_s, double queued_s,
-                   struct straggler *ret)
+                   struct step_metrics now, double queued_before_s, double queued_s)
 {
-    const struct time_model l[2] = { { .sample_s = 0 }, learnt ? *learnt : l[0] };
     struct step_metrics same = metrics(1, 1, 40, 50, 0.1, 0);
-    struct stragglers *s;
     bool found;
 
-    ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
-    stragglers_take(s, 0, &same, NAN, &proportional);
+    begin(2, learnt);
+    take(0, &same, NAN);
     if (before.plan)
-        stragglers_take(s, 1, &before, queued_before_s, &proportional);
-    stragglers_take(s, 1, &now, queued_s, &proportional);
-    ck_assert(!stragglers_next(s, 10, ret)); /* it may be short */
-    found = stragglers_next(s, 11.5, ret);
+        take(1, &before, queued_before_s);
+    take(1, &now, queued_s);
+    ck_assert(!is_named(10)); /* it may be short */
+    found = is_named(11.5);
     ck_assert(!stragglers_next(s, 20, &(struct straggler){ 0 }));
-    stragglers_free(s);
     return found;
 }
 
 START_TEST(causes)
 {
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0.01);
-    struct straggler one;
 
-    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.2), 0, 0.001, &one));
+    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.2), 0, 0.001));
     ck_assert_int_eq(one.rank, 1);
     ck_assert_int_eq(one.since, 41);
     ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
     ck_assert_double_eq_tol(one.times, 3, 1e-9);
     ck_assert_double_eq_tol(one.confidence, 0.95, 1e-9);
     ck_assert_double_eq_tol(one.data_per_s, 50 / 0.3, 1e-9);
-    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.01), 0, 0.15, &one));
+    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.01), 0, 0.15));
     ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
     ck_assert_double_eq_tol(one.queued_part, 0.5, 1e-9);
     ck_assert_double_eq_tol(one.confidence, 0.75, 1e-9);
-    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.01), NAN, NAN, &one));
+    ck_assert(second(NULL, before, metrics(1, 41, 6, 50, 0.3, 0.01), NAN, NAN));
     ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
     ck_assert(isnan(one.queued_part));
     ck_assert_double_eq_tol(one.confidence, 1, 1e-9);
@@ -344,25 +357,22 @@ END_TEST
 /* Two workers, of which the second loses so much before, and so much once its steps take that long,
  * of which these are windows.  Returns whether it is named.
  */
-static bool loses(double before, double now, struct step_metrics then, struct straggler *ret)
+static bool loses(double before, double now, struct step_metrics then)
 {
     const struct core_loss was = { { before, 0, NAN, NAN } }, is = { { now, 0.05, 0.5, NAN } };
-    const struct time_model l[2] = { { .sample_s = 0 }, { .sample_s = 0 } };
     struct step_metrics first = metrics(1, 1, 40, 50, 0.1, 0.01);
-    struct stragglers *s;
     bool found;
 
-    ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
-    stragglers_take(s, 0, &first, 0, &proportional);
-    stragglers_take(s, 1, &first, 0, &proportional);
+    begin(2, NULL);
+    take(0, &first, 0);
+    take(1, &first, 0);
     for (int i = 0; i < 100; i++)
         stragglers_take_loss(s, 1, DEVICE_CPU, &was);
     stragglers_take_loss(s, 1, DEVICE_CPU, &is); /* its steps do not show it yet */
-    stragglers_take(s, 1, &then, 0, &proportional);
+    take(1, &then, 0);
     stragglers_take_loss(s, 1, DEVICE_CPU, &is);
-    ck_assert(!stragglers_next(s, 10, ret));
-    found = stragglers_next(s, 15.5, ret); /* nothing else is read */
-    stragglers_free(s);
+    ck_assert(!is_named(10));
+    found = is_named(15.5); /* nothing else is read */
     return found;
 }
 
@@ -371,20 +381,19 @@ START_TEST(machine_explains)
 {
     struct step_metrics same = metrics(1, 41, 40, 50, 0.1, 0.01);
     struct step_metrics slow = metrics(1, 41, 6, 50, 0.3, 0.01);
-    struct straggler one;
 
-    ck_assert(!loses(0, 1, same, &one));
-    ck_assert(loses(0, 0.6, slow, &one));
+    ck_assert(!loses(0, 1, same));
+    ck_assert(loses(0, 0.6, slow));
     ck_assert_int_eq(one.rank, 1);
     ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
     ck_assert_double_eq_tol(one.confidence, 0.81, 1e-9); /* a tenth of it was usual by then */
     ck_assert_double_eq_tol(one.lost.part[CORE_LOSS_STOLEN], 0.6, 1e-9);
     ck_assert_double_eq(one.lost.part[CORE_LOSS_THROTTLED], 0); /* too little */
     ck_assert_double_eq(one.lost.part[CORE_LOSS_CLOCK], 0);     /* unknown */
-    ck_assert(loses(0.55, 0.6, slow, &one));
+    ck_assert(loses(0.55, 0.6, slow));
     ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0); /* as before */
     ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
-    ck_assert(loses(0, 0.6, metrics(1, 41, 6, 50, 0.3, 0.21), &one));
+    ck_assert(loses(0, 0.6, metrics(1, 41, 6, 50, 0.3, 0.21)));
     ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0); /* it waits for data */
 }
 END_TEST
@@ -392,29 +401,25 @@ END_TEST
 /* Those that only wait are not slow: it is said for whom they do, as long as that may be for it. */
 START_TEST(waited_for)
 {
-    const struct time_model l[3] = { { .sample_s = 0 } };
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.4, 0);
-    struct straggler one;
-    struct stragglers *s;
 
     for (int k = 0; k < 3; k++) {
         static const double waits_s[3] = { 0.25, 0.9, 0.001 }, reported_s[3] = { 0.25, 0.3, 0 };
 
-        ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+        begin(3, NULL);
         for (int i = 0; i < 3; i++) {
             struct straggler_step step = { .number = 47,
                                            .step_s = 0.5,
                                            .waits_s = i ? waits_s[k] : 0 };
 
-            stragglers_take(s, i, &before, 0, &proportional);
+            take(i, &before, 0);
             stragglers_take_step(s, i, &step);
         }
-        stragglers_take(s, 0, &now, 0, &proportional);
-        ck_assert(!stragglers_next(s, 10, &one));
-        ck_assert(stragglers_next(s, 11.5, &one));
+        take(0, &now, 0);
+        ck_assert(!is_named(10));
+        ck_assert(is_named(11.5));
         ck_assert_int_eq(one.rank, 0);
         ck_assert_double_eq_tol(one.waited_s, reported_s[k], 1e-9);
-        stragglers_free(s);
     }
 }
 END_TEST
@@ -422,13 +427,10 @@ END_TEST
 /* Slow links are told of in the same way. */
 START_TEST(link_is_named)
 {
-    const struct time_model l[3] = { { .sample_s = 0 } };
     const int node[3] = { 0, 1, 2 };
-    struct straggler one = { .rank = -1 };
-    struct stragglers *s;
     int found = 0;
 
-    ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+    begin(3, NULL);
     ck_assert_int_eq(stragglers_watch_links(s, node, 3, NULL), 0);
     for (int k = 0; k < 40; k++) {
         bool slow = k >= 20;
@@ -438,23 +440,19 @@ START_TEST(link_is_named)
                                        .peer = 2 };
 
         stragglers_take_step(s, 1, &step);
-        found += stragglers_next(s, k, &one);
+        found += is_named(k);
     }
     ck_assert_int_eq(found, 1);
     ck_assert(one.rank == 1 && one.cause == STRAGGLER_NETWORK && one.link.to == 2);
-    stragglers_free(s);
 }
 END_TEST
 
 /* On a busy machine all are slow, and what is sent is as well: that is nobody's link. */
 START_TEST(links_of_a_busy_machine)
 {
-    const struct time_model l[3] = { { .sample_s = 0 } };
     const int node[3] = { 0, 1, 2 };
-    struct straggler one = { .rank = -1 };
-    struct stragglers *s;
 
-    ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+    begin(3, NULL);
     ck_assert_int_eq(stragglers_watch_links(s, node, 3, NULL), 0);
     for (int k = 1; k <= 60; k++) {
         bool slow = k > 30;
@@ -466,12 +464,11 @@ START_TEST(links_of_a_busy_machine)
                                        .peer = 2 };
 
         for (int i = 0; i < 3 && f.steps >= STEP_WINDOW_CHANGE; i++)
-            stragglers_take(s, i, &f, 0, &proportional);
+            take(i, &f, 0);
         stragglers_take_step(s, 1, &step);
-        if (stragglers_next(s, k, &one))
+        if (is_named(k))
             ck_assert_int_eq(one.rank, -1);
     }
-    stragglers_free(s);
 }
 END_TEST
 
@@ -479,25 +476,21 @@ END_TEST
 START_TEST(reading_is_waited_for)
 {
     const struct core_loss was = { { 0, 0, 0, NAN } };
-    const struct time_model l[2] = { { .sample_s = 0 } };
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.4, 0);
-    struct straggler one;
-    struct stragglers *s;
 
-    ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
+    begin(2, NULL);
     for (int i = 0; i < 2; i++) {
-        stragglers_take(s, i, &before, 0, &proportional);
+        take(i, &before, 0);
         stragglers_take_loss(s, i, DEVICE_CPU, &was);
     }
-    stragglers_take(s, 1, &now, 0, &proportional);
-    ck_assert(!stragglers_next(s, 10, &one));
+    take(1, &now, 0);
+    ck_assert(!is_named(10));
     stragglers_take_loss(s, 1, DEVICE_CPU, &(struct core_loss){ { 0, 0, 0.2, NAN } });
-    ck_assert(!stragglers_next(s, 12, &one));
+    ck_assert(!is_named(12));
     stragglers_take_loss(s, 1, DEVICE_CPU, &(struct core_loss){ { 0, 0, 0.7, NAN } });
-    ck_assert(stragglers_next(s, 12.1, &one));
+    ck_assert(is_named(12.1));
     ck_assert_int_eq(one.cause, STRAGGLER_PROCESSOR);
     ck_assert_double_eq_tol(one.lost.part[CORE_LOSS_OTHERS], 0.7, 1e-9);
-    stragglers_free(s);
 }
 END_TEST
 
@@ -505,25 +498,20 @@ END_TEST
 START_TEST(cores_beside_a_gpu)
 {
     const struct core_loss was = { { 0, 0, 0, NAN } }, is = { { 0, 0, 0.7, NAN } };
-    const struct time_model l[2] = { { .sample_s = 0 } };
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.4, 0);
 
     for (int waits = 0; waits < 2; waits++) {
-        struct straggler one;
-        struct stragglers *s;
-
-        ck_assert_int_eq(stragglers_new(l, 2, &s, NULL), 0);
+        begin(2, NULL);
         for (int i = 0; i < 2; i++) {
-            stragglers_take(s, i, &before, 0, &proportional);
+            take(i, &before, 0);
             stragglers_take_loss(s, i, DEVICE_CUDA, &was);
         }
-        stragglers_take(s, 1, &now, waits ? 0.25 : 0, &proportional);
+        take(1, &now, waits ? 0.25 : 0);
         stragglers_take_loss(s, 1, DEVICE_CUDA, &is);
-        ck_assert(!stragglers_next(s, 10, &one));
-        ck_assert(stragglers_next(s, 11.5, &one)); /* no reading is waited for */
+        ck_assert(!is_named(10));
+        ck_assert(is_named(11.5)); /* no reading is waited for */
         ck_assert_int_eq(one.cause, waits ? STRAGGLER_PROCESSOR : STRAGGLER_COMPUTE);
         ck_assert_double_eq(one.lost.part[CORE_LOSS_OTHERS], 0);
-        stragglers_free(s);
     }
 }
 END_TEST
@@ -532,24 +520,20 @@ END_TEST
 START_TEST(machine_explains_all)
 {
     const struct core_loss was = { { 0, 0, 0, NAN } }, is = { { 0, 0, 0.5, NAN } };
-    const struct time_model l[3] = { { .sample_s = 0 } };
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.2, 0);
-    struct straggler one;
-    struct stragglers *s;
 
-    ck_assert_int_eq(stragglers_new(l, 3, &s, NULL), 0);
+    begin(3, NULL);
     for (int i = 0; i < 3; i++) {
-        stragglers_take(s, i, &before, 0, &proportional);
+        take(i, &before, 0);
         stragglers_take_loss(s, i, DEVICE_CPU, &was);
-        stragglers_take(s, i, &now, 0, &proportional);
+        take(i, &now, 0);
         stragglers_take_loss(s, i, DEVICE_CPU, i ? &is : &was);
     }
-    ck_assert(!stragglers_next(s, 10, &one));
-    ck_assert(stragglers_next(s, 11.5, &one));
+    ck_assert(!is_named(10));
+    ck_assert(is_named(11.5));
     ck_assert_int_eq(one.rank, -1);
     ck_assert_double_eq_tol(one.lost.part[CORE_LOSS_OTHERS], 0.5, 1e-9);
     ck_assert_double_eq(one.lost.part[CORE_LOSS_STOLEN], 0);
-    stragglers_free(s);
 }
 END_TEST
 
@@ -557,13 +541,12 @@ END_TEST
 START_TEST(batches_explain)
 {
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0);
-    struct straggler one;
 
-    ck_assert(!second(NULL, before, metrics(2, 42, 20, 10, 0.1, 0), 0, 0, &one));
-    ck_assert(!second(NULL, before, metrics(2, 42, 20, 10, 0.02, 0), 0, 0, &one));
-    ck_assert(!second(NULL, before, metrics(2, 42, 20, 100, 0.2, 0), 0, 0, &one));
-    ck_assert(second(NULL, before, metrics(2, 42, 20, 10, 0.2, 0), 0, 0, &one));
-    ck_assert(second(NULL, before, metrics(2, 42, 20, 100, 0.4, 0), 0, 0, &one));
+    ck_assert(!second(NULL, before, metrics(2, 42, 20, 10, 0.1, 0), 0, 0));
+    ck_assert(!second(NULL, before, metrics(2, 42, 20, 10, 0.02, 0), 0, 0));
+    ck_assert(!second(NULL, before, metrics(2, 42, 20, 100, 0.2, 0), 0, 0));
+    ck_assert(second(NULL, before, metrics(2, 42, 20, 10, 0.2, 0), 0, 0));
+    ck_assert(second(NULL, before, metrics(2, 42, 20, 100, 0.4, 0), 0, 0));
 }
 END_TEST
 
@@ -571,15 +554,14 @@ START_TEST(earlier_jobs_tell)
 {
     const struct time_model learnt = { .sample_s = 0.002 };
     struct step_metrics none = { .plan = 0 };
-    struct straggler one;
 
-    ck_assert(!second(&learnt, none, metrics(1, 1, 10, 50, 0.12, 0), 0, 0, &one));
-    ck_assert(!second(&learnt, none, metrics(1, 1, 9, 50, 0.2, 0), 0, 0, &one));
-    ck_assert(second(&learnt, none, metrics(1, 1, 10, 50, 0.2, 0.15), 0, 0, &one));
+    ck_assert(!second(&learnt, none, metrics(1, 1, 10, 50, 0.12, 0), 0, 0));
+    ck_assert(!second(&learnt, none, metrics(1, 1, 9, 50, 0.2, 0), 0, 0));
+    ck_assert(second(&learnt, none, metrics(1, 1, 10, 50, 0.2, 0.15), 0, 0));
     ck_assert(one.learnt);
     ck_assert_double_eq_tol(one.times, 2, 1e-9);
     ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
-    ck_assert(!second(NULL, none, metrics(1, 1, 10, 50, 0.2, 0), 0, 0, &one));
+    ck_assert(!second(NULL, none, metrics(1, 1, 10, 50, 0.2, 0), 0, 0));
 }
 END_TEST
 
@@ -587,55 +569,47 @@ END_TEST
 START_TEST(noise_is_no_slowness)
 {
     struct step_metrics noisy = metrics(1, 41, 5, 50, 0.15, 0);
-    struct straggler one;
 
     noisy.own.low_s = 0.1;
     noisy.own.high_s = noisy.own.max_s = 0.2;
-    ck_assert(!second(NULL, metrics(1, 1, 40, 50, 0.1, 0), noisy, 0, 0, &one));
+    ck_assert(!second(NULL, metrics(1, 1, 40, 50, 0.1, 0), noisy, 0, 0));
 }
 END_TEST
 
 /* There is nobody beside whom it could be the machines' doing. */
 START_TEST(single_worker_is_named)
 {
-    const struct time_model unknown = { .sample_s = 0 };
     struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.3, 0);
-    struct straggler one;
-    struct stragglers *s;
 
-    ck_assert_int_eq(stragglers_new(&unknown, 1, &s, NULL), 0);
-    stragglers_take(s, 0, &before, 0, &proportional);
-    ck_assert(!stragglers_next(s, 5, &one));
-    stragglers_take(s, 0, &now, 0, &proportional);
-    ck_assert(!stragglers_next(s, 10, &one));
-    ck_assert(stragglers_next(s, 11.5, &one));
+    begin(1, NULL);
+    take(0, &before, 0);
+    ck_assert(!is_named(5));
+    take(0, &now, 0);
+    ck_assert(!is_named(10));
+    ck_assert(is_named(11.5));
     ck_assert_int_eq(one.rank, 0);
     ck_assert_double_eq_tol(one.times, 3, 1e-9);
-    ck_assert(!stragglers_next(s, 20, &one));
-    stragglers_free(s);
+    ck_assert(!is_named(20));
 }
 END_TEST
 
 START_TEST(refuses)
 {
     struct step_metrics nonsense = { .plan = 1, .steps = 10, .points = 10 };
-    const struct time_model learnt = { .sample_s = 0 };
     struct eddis_error err = { 0 };
-    struct straggler one;
-    struct stragglers *s = NULL;
 
     ck_assert_int_lt(stragglers_new(NULL, 0, &s, &err), 0);
     ck_assert_str_ne(err.text, "");
-    ck_assert_int_eq(stragglers_new(&learnt, 1, &s, NULL), 0);
-    stragglers_take(s, 0, &nonsense, 0, &proportional);
-    stragglers_take(s, 1, &nonsense, 0, &proportional);
-    ck_assert(!stragglers_next(s, 100, &one));
-    stragglers_free(s);
+    begin(1, NULL);
+    take(0, &nonsense, 0);
+    take(1, &nonsense, 0);
+    ck_assert(!is_named(100));
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, jitter_names_nobody, 0, 2);
     tcase_add_loop_test(tc, slowed_is_named, 0, 2);
     tcase_add_loop_test(tc, slow_path_from_the_start, 0, 2);

@@ -1,55 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_wire.c - as what numbers a plan has gradients travel between nodes. */
-#include "scheduler/planner.h"
-
-#include "lib/base/cleanup.h"
 #include "suite.h"
 
+#include "tests/unit/planning.h"
+
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
-static char word_auto[] = "auto";
-
-static struct job job_of(int64_t global)
+/* Plan a job of four nodes with an emulated device of each of four speeds. */
+static void plan_mix(const char *mode, const char *wire, const struct planner_history *known)
 {
-    struct job job = { .batch = { .global = global, .min = 1, .grain = 1 } };
-
-    job.sync.mode = job.sync.algorithm = job.communication.wire = word_auto;
-    return job;
-}
-
-/* Four nodes with an emulated device of each of four speeds. */
-static struct node_profile *mix_nodes(void)
-{
-    static const double rate[] = { 1, 0.6, 0.35, 0.15 };
-    struct node_profile *node = calloc(4, sizeof *node);
-
-    for (int i = 0; i < 16; i++) {
-        struct node_profile *at = &node[i / 4];
-        struct device *d = &at->device[at->n_devices];
-
-        snprintf(at->host, sizeof at->host, "c%02d", i / 4);
-        *d = (struct device){
-            .kind = DEVICE_EMULATED, .rate = rate[i % 4], .fixed_s = 0.010, .sample_s = 0.004
-        };
-        snprintf(d->id, sizeof d->id, "emulated:%d", at->n_devices++);
-    }
-    return node;
-}
-
-static struct plan *wired(const char *wanted, const struct planner_history *known)
-{
-    cleanup_free struct node_profile *node = mix_nodes();
-    struct job job = job_of(512);
-    char word[16], sync[] = "sync";
-    struct plan *p;
-
-    snprintf(word, sizeof word, "%s", wanted);
-    job.communication.wire = word;
-    job.sync.mode = sync;
-    ck_assert_int_eq(planner_plan(&job, node, 4, known, &p, NULL), 0);
-    return p;
+    if (!node)
+        make_mix(4);
+    job.batch.global = 512;
+    job.sync.mode = word_of(mode);
+    job.communication.wire = word_of(wire);
+    ck_assert_int_eq(plan_nodes(4, known), 0);
 }
 
 /* bfloat16 is taken unasked where model and network are known and it is worth it, and said; what a
@@ -85,14 +50,14 @@ START_TEST(wire_by_what_is_known)
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct plan *p = wired(rows[i].wanted, &rows[i].known);
-        bool said = strstr(p->reason, "; gradients as bfloat16 between nodes: predicted ");
+        bool said;
 
+        plan_mix("sync", rows[i].wanted, &rows[i].known);
+        said = strstr(p->reason, "; gradients as bfloat16 between nodes: predicted ");
         ck_assert_int_eq(p->options.wire, rows[i].want);
         ck_assert_int_eq(p->candidate[0].options.wire, rows[i].want);
         ck_assert_msg(said == (rows[i].want == SYNC_WIRE_BFLOAT16 && !rows[i].known.algorithm),
                       "row %zu: %s", i, p->reason);
-        plan_free(p);
     }
 }
 END_TEST
@@ -101,24 +66,17 @@ END_TEST
 START_TEST(float16_is_never_taken_unasked)
 {
     static const char *const modes[] = { "sync", "hybrid", "async", "auto" };
-    cleanup_free struct node_profile *node = mix_nodes();
     int narrow = 0;
 
     for (int64_t bytes = 10000; bytes <= INT64_C(10000000000); bytes *= 10)
         for (double link = 1e5; link < 1e12; link *= 10) {
             const struct planner_history known = { bytes, 1e-4, link };
-            struct job job = job_of(512);
-            char word[16];
-            struct plan *p;
 
-            snprintf(word, sizeof word, "%s", modes[_i]);
-            job.sync.mode = word;
-            ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
+            plan_mix(modes[_i], "auto", &known);
             ck_assert_int_ne(p->options.wire, SYNC_WIRE_FLOAT16);
             for (int i = 0; i < p->n_candidates; i++)
                 ck_assert_int_ne(p->candidate[i].options.wire, SYNC_WIRE_FLOAT16);
             narrow += p->options.wire == SYNC_WIRE_BFLOAT16;
-            plan_free(p);
         }
     ck_assert(narrow > 0 || _i > 0);
 }
@@ -130,14 +88,10 @@ END_TEST
 START_TEST(wire_is_kept)
 {
     struct planner_history known = { 4000000, 1e-4, 5e6 };
-    cleanup_free struct node_profile *node = mix_nodes();
     struct planner_worker w[16];
-    struct job job = job_of(512);
-    char float32[] = "float32", bfloat16[] = "bfloat16", sync[] = "sync";
-    struct eddis_error err = { 0 };
-    struct plan *p = wired("auto", &known), *again;
+    struct plan *again;
 
-    job.sync.mode = sync;
+    plan_mix("sync", "auto", &known);
     for (int i = 0; i < p->n_workers; i++)
         w[i] = (struct planner_worker){ p->worker[i].batch, p->worker[i].fixed_s,
                                         p->worker[i].sample_s, TIME_MEASURED, 0 };
@@ -147,13 +101,12 @@ START_TEST(wire_is_kept)
     ck_assert_str_eq(again->reason, p->reason);
     plan_free(again);
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
-    job.communication.wire = bfloat16;
+    job.communication.wire = word_of("bfloat16");
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
-    job.communication.wire = float32;
+    job.communication.wire = word_of("float32");
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "nodes as bfloat16, but communication.wire is float32; "
                                            "remove it, or set it to the plan's value"));
-    plan_free(p);
 }
 END_TEST
 
@@ -166,26 +119,19 @@ START_TEST(rounded_is_not_exact)
                  { "bfloat16", "sync because its workers train one model",
                    ", whose workers train one model" } };
     const struct planner_history known = { 4000000, 1e-6, 1e12 };
-    cleanup_free struct node_profile *node = mix_nodes();
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct job job = job_of(512);
-        char word[16];
-        struct plan *p;
-
-        snprintf(word, sizeof word, "%s", rows[i].wanted);
-        job.communication.wire = word;
-        ck_assert_int_eq(planner_plan(&job, node, 4, &known, &p, NULL), 0);
+        plan_mix("auto", rows[i].wanted, &known);
         ck_assert_msg(!strncmp(p->reason, rows[i].merit, strlen(rows[i].merit)), "%s", p->reason);
         ck_assert_msg(strstr(p->candidate[1].lost, rows[i].lost) != NULL, "%s",
                       p->candidate[1].lost);
-        plan_free(p);
     }
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    planning_add(tc);
     tcase_add_test(tc, wire_by_what_is_known);
     tcase_add_loop_test(tc, float16_is_never_taken_unasked, 0, 4);
     tcase_add_test(tc, wire_is_kept);

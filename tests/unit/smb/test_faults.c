@@ -5,6 +5,7 @@
  * let the one that a test asks for fail.
  */
 #include "suite.h"
+#include "tests/unit/wrapped.h"
 
 #include "bench/loop.h"
 #include "lib/base/clock.h"
@@ -25,14 +26,6 @@ static bool fault(void)
     errno = ENOMEM;
     return true;
 }
-
-#define WRAP(type, name, params, args, failed)                                                     \
-    type __real_##name params;                                                                     \
-    type __wrap_##name params;                                                                     \
-    type __wrap_##name params                                                                      \
-    {                                                                                              \
-        return fault() ? (failed) : __real_##name args;                                            \
-    }
 
 WRAP(void *, malloc, (size_t n), (n), NULL)
 WRAP(void *, calloc, (size_t n, size_t size), (n, size), NULL)

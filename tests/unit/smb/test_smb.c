@@ -22,59 +22,73 @@ static const struct {
 
 enum { LAYOUTS = sizeof layouts / sizeof *layouts };
 
-static void open_layout(struct boxes *w, int i, uint64_t seed)
+static struct boxes w;
+
+static void tear_down(void)
 {
-    boxes_open(w, layouts[i].n, layouts[i].per_node, layouts[i].servers, seed);
+    if (w.loop)
+        boxes_close(&w);
+    w = (struct boxes){ 0 };
 }
 
-static smb_key create(struct boxes *w, int rank, enum comm_type type, size_t n)
+/* As boxes_open, in the place of those before. */
+static void open_boxes(int n, int per_node, int servers, uint64_t seed)
+{
+    tear_down();
+    boxes_open(&w, n, per_node, servers, seed);
+}
+
+static void open_layout(int i, uint64_t seed)
+{
+    open_boxes(layouts[i].n, layouts[i].per_node, layouts[i].servers, seed);
+}
+
+static smb_key create(int rank, enum comm_type type, size_t n)
 {
     struct smb_request r = { .kind = SMB_CREATE, .type = type, .n = n };
 
-    ck_assert_msg(boxes_do(w, rank, &r) == 0, "%s", r.error.text);
+    ck_assert_msg(boxes_do(&w, rank, &r) == 0, "%s", r.error.text);
     ck_assert_uint_ne(r.key.id, 0);
     return r.key;
 }
 
-static void attach(struct boxes *w, int rank, smb_key key)
+static void attach(int rank, smb_key key)
 {
     struct smb_request r = { .kind = SMB_ATTACH, .key = key };
 
-    ck_assert_msg(boxes_do(w, rank, &r) == 0, "%s", r.error.text);
+    ck_assert_msg(boxes_do(&w, rank, &r) == 0, "%s", r.error.text);
 }
 
-static void attach_others(struct boxes *w, int but, smb_key key)
+static void attach_others(int but, smb_key key)
 {
-    for (int i = 0; i < w->n; i++)
+    for (int i = 0; i < w.n; i++)
         if (i != but)
-            attach(w, i, key);
+            attach(i, key);
 }
 
-static int detach(struct boxes *w, int rank, smb_key key)
+static int detach(int rank, smb_key key)
 {
     struct smb_request r = { .kind = SMB_DETACH, .key = key };
 
-    return boxes_do(w, rank, &r);
+    return boxes_do(&w, rank, &r);
 }
 
-static void move(struct boxes *w, int rank, enum smb_kind kind, smb_key key, void *data,
-                 size_t first, size_t count)
+static void move(int rank, enum smb_kind kind, smb_key key, void *data, size_t first, size_t count)
 {
     struct smb_request r = {
         .kind = kind, .key = key, .data = data, .first = first, .count = count
     };
 
-    ck_assert_msg(boxes_do(w, rank, &r) == 0, "%s", r.error.text);
+    ck_assert_msg(boxes_do(&w, rank, &r) == 0, "%s", r.error.text);
 }
 
 START_TEST(smb_1_create_gives_a_key_and_others_attach_by_it)
 {
-    struct boxes w;
     smb_key a, b;
 
-    open_layout(&w, _i, 3);
-    a = create(&w, 0, COMM_FLOAT32, 5000);
-    b = create(&w, w.n - 1, COMM_FLOAT64, 3);
+    open_layout(_i, 3);
+    a = create(0, COMM_FLOAT32, 5000);
+    b = create(w.n - 1, COMM_FLOAT64, 3);
     ck_assert_uint_ne(a.id, b.id);
     for (int i = 1; i < w.n; i++) {
         struct smb_request r = { .kind = SMB_ATTACH, .key = a };
@@ -83,7 +97,6 @@ START_TEST(smb_1_create_gives_a_key_and_others_attach_by_it)
         ck_assert_int_eq(r.type, COMM_FLOAT32);
         ck_assert_uint_eq(r.n, 5000);
     }
-    boxes_close(&w);
 }
 END_TEST
 
@@ -92,13 +105,12 @@ START_TEST(smb_2_read_and_write_by_offset)
     enum { N = 200000 }; /* several pieces */
     static double x[N], y[N];
     uint64_t random = 5;
-    struct boxes w;
     smb_key key;
 
-    open_layout(&w, _i, 11);
-    key = create(&w, 0, COMM_FLOAT64, N);
-    attach_others(&w, 0, key);
-    move(&w, w.n - 1, SMB_READ, key, y, 0, N);
+    open_layout(_i, 11);
+    key = create(0, COMM_FLOAT64, N);
+    attach_others(0, key);
+    move(w.n - 1, SMB_READ, key, y, 0, N);
     memset(x, 0, sizeof x);
     ck_assert_mem_eq(x, y, sizeof x); /* zeros at first */
     for (int i = 0; i < 12; i++) {
@@ -106,13 +118,12 @@ START_TEST(smb_2_read_and_write_by_offset)
 
         for (size_t j = first; j < first + count; j++)
             x[j] = random_unit(&random);
-        move(&w, i % w.n, SMB_WRITE, key, x + first, first, count);
+        move(i % w.n, SMB_WRITE, key, x + first, first, count);
         first = random_below(&random, N);
         count = random_below(&random, N - first + 1);
-        move(&w, (i + 1) % w.n, SMB_READ, key, y, first, count);
+        move((i + 1) % w.n, SMB_READ, key, y, first, count);
         ck_assert_mem_eq(y, x + first, count * sizeof *x);
     }
-    boxes_close(&w);
 }
 END_TEST
 
@@ -123,16 +134,15 @@ START_TEST(smb_3_accumulate_adds_one_buffer_to_another)
     static int64_t x[BOXES_MAX][N], sum[N];
     struct smb_request r[BOXES_MAX];
     smb_key key, own[BOXES_MAX];
-    struct boxes w;
 
-    open_layout(&w, _i, 13);
-    key = create(&w, 0, COMM_INT64, N);
-    attach_others(&w, 0, key);
+    open_layout(_i, 13);
+    key = create(0, COMM_INT64, N);
+    attach_others(0, key);
     for (int i = 0; i < w.n; i++) {
         for (int j = 0; j < N; j++)
             x[i][j] = (i + 1) * 1000003 + j;
-        own[i] = create(&w, i, COMM_INT64, N);
-        move(&w, i, SMB_WRITE, own[i], x[i], 0, N);
+        own[i] = create(i, COMM_INT64, N);
+        move(i, SMB_WRITE, own[i], x[i], 0, N);
         r[i] = (struct smb_request){ .kind = SMB_ACCUMULATE, .key = key, .source = own[i] };
     }
     for (int i = 0; i < w.n; i++)
@@ -141,7 +151,7 @@ START_TEST(smb_3_accumulate_adds_one_buffer_to_another)
         boxes_finish(&w, &r[i]);
         ck_assert_int_eq(r[i].rc, 0);
     }
-    move(&w, w.n / 2, SMB_READ, key, sum, 0, N);
+    move(w.n / 2, SMB_READ, key, sum, 0, N);
     for (int j = 0; j < N; j++) {
         int64_t want = 0;
 
@@ -150,7 +160,6 @@ START_TEST(smb_3_accumulate_adds_one_buffer_to_another)
         if (sum[j] != want)
             ck_abort_msg("element %d is %lld", j, (long long)sum[j]);
     }
-    boxes_close(&w);
 }
 END_TEST
 
@@ -159,13 +168,12 @@ START_TEST(smb_4_notices)
 {
     enum { N = 9000 };
     static float x[N], y[N];
-    struct boxes w;
     smb_key key;
     uint64_t version = 0;
 
-    open_layout(&w, _i, 17);
-    key = create(&w, 0, COMM_FLOAT32, N);
-    attach_others(&w, 0, key);
+    open_layout(_i, 17);
+    key = create(0, COMM_FLOAT32, N);
+    attach_others(0, key);
     for (int round = 1; round <= 4; round++) {
         struct smb_request wait = { .kind = SMB_WAIT, .key = key, .version = version };
         struct smb_request write = { .kind = SMB_WRITE, .key = key, .data = x, .count = N };
@@ -183,36 +191,33 @@ START_TEST(smb_4_notices)
         ck_assert_uint_eq(wait.version, (uint64_t)round);
         version = wait.version;
         if (round < 4) {
-            move(&w, w.n - 1, SMB_READ, key, y, 0, N);
+            move(w.n - 1, SMB_READ, key, y, 0, N);
             ck_assert_mem_eq(x, y, sizeof x);
         }
         boxes_finish(&w, round < 4 ? &write : &plain);
     }
-    boxes_close(&w);
 }
 END_TEST
 
 START_TEST(smb_5_freed_with_the_last_user)
 {
     struct smb_request late = { .kind = SMB_ATTACH };
-    struct boxes w;
     smb_key key;
     float x = 1;
 
-    open_layout(&w, _i, 19);
-    key = create(&w, 0, COMM_FLOAT32, 100000);
-    attach_others(&w, 0, key);
-    ck_assert_int_eq(detach(&w, 0, key), 0); /* its maker is a user like others */
+    open_layout(_i, 19);
+    key = create(0, COMM_FLOAT32, 100000);
+    attach_others(0, key);
+    ck_assert_int_eq(detach(0, key), 0); /* its maker is a user like others */
     for (int i = 1; i < w.n; i++) {
-        move(&w, i, SMB_READ, key, &x, 99999, 1);
-        ck_assert_int_eq(detach(&w, i, key), 0);
+        move(i, SMB_READ, key, &x, 99999, 1);
+        ck_assert_int_eq(detach(i, key), 0);
     }
     late.key = key;
     ck_assert_int_eq(boxes_do(&w, 0, &late), -ENOENT);
     ck_assert_msg(strstr(late.error.text, "last user has left"), "%s", late.error.text);
     for (int i = 0; i < 3000; i++) /* more than the box holds at a time */
-        ck_assert_int_eq(detach(&w, i % w.n, create(&w, i % w.n, COMM_INT64, 1)), 0);
-    boxes_close(&w);
+        ck_assert_int_eq(detach(i % w.n, create(i % w.n, COMM_INT64, 1)), 0);
 }
 END_TEST
 
@@ -227,14 +232,13 @@ START_TEST(smb_6_n_writers_k_accumulates)
     for (uint64_t seed = 1; seed <= 10; seed++) {
         struct smb_request r[BOXES_MAX][K];
         smb_key key, own[BOXES_MAX];
-        struct boxes w;
 
-        open_layout(&w, _i, seed);
-        key = create(&w, 0, COMM_FLOAT32, N);
-        attach_others(&w, 0, key);
+        open_layout(_i, seed);
+        key = create(0, COMM_FLOAT32, N);
+        attach_others(0, key);
         for (int i = 0; i < w.n; i++) {
-            own[i] = create(&w, i, COMM_FLOAT32, N);
-            move(&w, i, SMB_WRITE, own[i], ones, 0, N);
+            own[i] = create(i, COMM_FLOAT32, N);
+            move(i, SMB_WRITE, own[i], ones, 0, N);
         }
         for (int k = 0; k < K; k++)
             for (int i = 0; i < w.n; i++) {
@@ -247,11 +251,10 @@ START_TEST(smb_6_n_writers_k_accumulates)
                 boxes_finish(&w, &r[i][k]);
                 ck_assert_int_eq(r[i][k].rc, 0);
             }
-        move(&w, 0, SMB_READ, key, sum, 0, N);
+        move(0, SMB_READ, key, sum, 0, N);
         for (int j = 0; j < N; j++)
             if (sum[j] != (float)(w.n * K)) /* an assertion is a system call */
                 ck_abort_msg("element %d is %g", j, (double)sum[j]);
-        boxes_close(&w);
     }
 }
 END_TEST
@@ -261,13 +264,12 @@ START_TEST(order_of_a_rank_is_kept)
 {
     enum { N = 4000, K = 6 };
     static float x[K][N], y[K][N];
-    struct smb_request write[K], read[K];
-    struct boxes w;
+    static struct smb_request write[K], read[K]; /* the box may know them until it is closed */
     smb_key key;
 
-    open_layout(&w, _i, 23);
-    key = create(&w, 0, COMM_FLOAT32, N);
-    attach_others(&w, 0, key);
+    open_layout(_i, 23);
+    key = create(0, COMM_FLOAT32, N);
+    attach_others(0, key);
     for (int k = 0; k < K; k++) {
         for (int j = 0; j < N; j++)
             x[k][j] = (float)(k + 1);
@@ -279,7 +281,6 @@ START_TEST(order_of_a_rank_is_kept)
     for (int k = 0; k < K; k++)
         boxes_finish(&w, &read[k]);
     ck_assert_mem_eq(x, y, sizeof x);
-    boxes_close(&w);
 }
 END_TEST
 
@@ -289,13 +290,12 @@ START_TEST(shared_counter_1_and_2_fetch_and_add_of_shares)
     enum { TARGET = 400 };
     bool seen[TARGET + 16 * BOXES_MAX] = { false };
     struct smb_request r[BOXES_MAX];
-    struct boxes w;
     smb_key key;
     int taken = 0, running;
 
-    open_layout(&w, _i, 29);
-    key = create(&w, 0, COMM_INT64, 4);
-    attach_others(&w, 0, key);
+    open_layout(_i, 29);
+    key = create(0, COMM_INT64, 4);
+    attach_others(0, key);
     for (int i = 0; i < w.n; i++) {
         r[i] = (struct smb_request){ .kind = SMB_FETCH_ADD, .key = key, .first = 2, .add = i + 1 };
         boxes_start(&w, i, &r[i]);
@@ -326,7 +326,6 @@ START_TEST(shared_counter_1_and_2_fetch_and_add_of_shares)
     ck_assert_int_ge(taken, TARGET);
     for (int j = 0; j < taken; j++)
         ck_assert(seen[j]); /* without a gap */
-    boxes_close(&w);
 }
 END_TEST
 
@@ -336,18 +335,16 @@ START_TEST(smb2_1_one_buffer_on_several_servers)
     static float x[N], y[N];
 
     for (int servers = 1; servers <= 4; servers++) {
-        struct boxes w;
         smb_key key;
 
-        boxes_open(&w, 8, 2, servers, 31);
-        key = create(&w, 3, COMM_FLOAT32, N);
-        attach_others(&w, 3, key);
+        open_boxes(8, 2, servers, 31);
+        key = create(3, COMM_FLOAT32, N);
+        attach_others(3, key);
         for (int j = 0; j < N; j++)
             x[j] = (float)j;
-        move(&w, 5, SMB_WRITE, key, x + 1000, 1000, 8000); /* across all borders */
-        move(&w, 0, SMB_READ, key, y, 1000, 8000);
+        move(5, SMB_WRITE, key, x + 1000, 1000, 8000); /* across all borders */
+        move(0, SMB_READ, key, y, 1000, 8000);
         ck_assert_mem_eq(x + 1000, y, 8000 * sizeof *x);
-        boxes_close(&w);
     }
 }
 END_TEST
@@ -360,19 +357,18 @@ START_TEST(smb2_2_a_synchronisation_call_on_the_buffer)
     struct smb_request notice[BOXES_MAX], wait[BOXES_MAX];
     double x[BOXES_MAX];
     smb_key data, gate;
-    struct boxes w;
 
-    open_layout(&w, _i, 47);
-    data = create(&w, 0, COMM_FLOAT64, (size_t)w.n);
-    gate = create(&w, w.n - 1, COMM_INT64, 1);
-    attach_others(&w, 0, data);
-    attach_others(&w, w.n - 1, gate);
+    open_layout(_i, 47);
+    data = create(0, COMM_FLOAT64, (size_t)w.n);
+    gate = create(w.n - 1, COMM_INT64, 1);
+    attach_others(0, data);
+    attach_others(w.n - 1, gate);
     for (int round = 1; round <= 6; round++) {
         for (int k = 1; k <= w.n; k++) {
             int i = (round + k) % w.n;
             double value = 100 * round + i;
 
-            move(&w, i, SMB_WRITE, data, &value, (size_t)i, 1);
+            move(i, SMB_WRITE, data, &value, (size_t)i, 1);
             notice[i] = (struct smb_request){ .kind = SMB_NOTIFY, .key = gate };
             wait[i] = (struct smb_request){ .kind = SMB_WAIT,
                                             .key = gate,
@@ -388,20 +384,19 @@ START_TEST(smb2_2_a_synchronisation_call_on_the_buffer)
             boxes_finish(&w, &notice[i]);
             boxes_finish(&w, &wait[i]);
             ck_assert_int_eq(wait[i].rc, 0);
-            move(&w, i, SMB_READ, data, x, 0, (size_t)w.n);
+            move(i, SMB_READ, data, x, 0, (size_t)w.n);
             for (int j = 0; j < w.n; j++)
                 ck_assert(x[j] == 100 * round + j);
         }
     }
-    boxes_close(&w);
 }
 END_TEST
 
 /* ---- bad use: one sentence, and nobody hangs ---- */
 
-static void expect(struct boxes *w, int rank, struct smb_request *r, int rc, const char *words)
+static void expect(int rank, struct smb_request *r, int rc, const char *words)
 {
-    ck_assert_int_eq(boxes_do(w, rank, r), rc);
+    ck_assert_int_eq(boxes_do(&w, rank, r), rc);
     ck_assert_msg(strstr(r->error.text, words), "%s", r->error.text);
     ck_assert_int_eq(r->error.code, rc);
 }
@@ -409,47 +404,43 @@ static void expect(struct boxes *w, int rank, struct smb_request *r, int rc, con
 START_TEST(bad_use_is_one_sentence)
 {
     smb_key a, b, c;
-    struct boxes w;
     float x[8] = { 0 };
     int last;
 
-    open_layout(&w, _i, 37);
+    open_layout(_i, 37);
     last = w.n - 1;
-    a = create(&w, last, COMM_FLOAT32, 8);
-    b = create(&w, last, COMM_FLOAT32, 9);
-    c = create(&w, last, COMM_FLOAT64, 8);
-    expect(&w, last, &(struct smb_request){ .kind = SMB_ATTACH, .key.id = 12345 }, -ENOENT,
+    a = create(last, COMM_FLOAT32, 8);
+    b = create(last, COMM_FLOAT32, 9);
+    c = create(last, COMM_FLOAT64, 8);
+    expect(last, &(struct smb_request){ .kind = SMB_ATTACH, .key.id = 12345 }, -ENOENT,
            "no buffer has the key 3039");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_ATTACH }, -ENOENT, "never made");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_READ, .key.id = 5, .data = x, .count = 1 },
+    expect(last, &(struct smb_request){ .kind = SMB_ATTACH }, -ENOENT, "never made");
+    expect(last, &(struct smb_request){ .kind = SMB_READ, .key.id = 5, .data = x, .count = 1 },
            -EINVAL, "is not attached to");
-    expect(&w, last,
+    expect(last,
            &(struct smb_request){ .kind = SMB_READ, .key = a, .data = x, .first = 7, .count = 2 },
            -EINVAL, "2 elements from element 7 on");
-    expect(&w, last,
+    expect(last,
            &(struct smb_request){
                .kind = SMB_WRITE, .key = a, .data = x, .first = 1, .count = SIZE_MAX },
            -EINVAL, "has 8");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_READ, .key = a, .count = 1 }, -EINVAL,
-           "NULL");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = b },
-           -EINVAL, "9 float32");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = c },
-           -EINVAL, "8 float64");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = a },
-           -EINVAL, "to itself");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source.id = 9 },
-           -EINVAL, "not attached");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_FETCH_ADD, .key = a, .add = 1 }, -EINVAL,
-           "only int64");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_CREATE, .type = COMM_UINT8, .n = 4 },
-           -EINVAL, "only float32");
-    expect(&w, last, &(struct smb_request){ .kind = SMB_CREATE, .type = COMM_FLOAT32 }, -EINVAL,
-           "0 elements");
-    ck_assert_int_eq(detach(&w, last, a), 0);
-    expect(&w, last, &(struct smb_request){ .kind = SMB_DETACH, .key = a }, -EINVAL,
+    expect(last, &(struct smb_request){ .kind = SMB_READ, .key = a, .count = 1 }, -EINVAL, "NULL");
+    expect(last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = b }, -EINVAL,
+           "9 float32");
+    expect(last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = c }, -EINVAL,
+           "8 float64");
+    expect(last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source = a }, -EINVAL,
+           "to itself");
+    expect(last, &(struct smb_request){ .kind = SMB_ACCUMULATE, .key = a, .source.id = 9 }, -EINVAL,
            "not attached");
-    boxes_close(&w);
+    expect(last, &(struct smb_request){ .kind = SMB_FETCH_ADD, .key = a, .add = 1 }, -EINVAL,
+           "only int64");
+    expect(last, &(struct smb_request){ .kind = SMB_CREATE, .type = COMM_UINT8, .n = 4 }, -EINVAL,
+           "only float32");
+    expect(last, &(struct smb_request){ .kind = SMB_CREATE, .type = COMM_FLOAT32 }, -EINVAL,
+           "0 elements");
+    ck_assert_int_eq(detach(last, a), 0);
+    expect(last, &(struct smb_request){ .kind = SMB_DETACH, .key = a }, -EINVAL, "not attached");
 }
 END_TEST
 
@@ -457,11 +448,10 @@ END_TEST
 START_TEST(deadlines_end_requests)
 {
     struct smb_request wait = { .kind = SMB_WAIT }, add = { .kind = SMB_FETCH_ADD, .add = 1 };
-    struct boxes w;
 
-    open_layout(&w, _i, 41);
-    wait.key = add.key = create(&w, 0, COMM_INT64, 1);
-    attach_others(&w, 0, wait.key);
+    open_layout(_i, 41);
+    wait.key = add.key = create(0, COMM_INT64, 1);
+    attach_others(0, wait.key);
     for (int i = 0; i < 3; i++) {
         wait.deadline_ns = boxes_now_ns(&w) + CLOCK_S;
         ck_assert_int_eq(boxes_do(&w, w.n - 1, &wait), -ETIMEDOUT);
@@ -469,7 +459,6 @@ START_TEST(deadlines_end_requests)
         ck_assert_int_eq(boxes_do(&w, w.n - 1, &add), 0);
         ck_assert_int_eq(add.value, i);
     }
-    boxes_close(&w);
 }
 END_TEST
 
@@ -478,13 +467,12 @@ START_TEST(requests_given_up_are_harmless)
 {
     enum { N = 150000 };
     uint64_t random = 43;
-    struct boxes w;
     smb_key key, own;
 
-    open_layout(&w, _i, 43);
-    key = create(&w, 0, COMM_FLOAT32, N);
-    attach_others(&w, 0, key);
-    own = create(&w, w.n - 1, COMM_FLOAT32, N);
+    open_layout(_i, 43);
+    key = create(0, COMM_FLOAT32, N);
+    attach_others(0, key);
+    own = create(w.n - 1, COMM_FLOAT32, N);
     for (int i = 0; i < 60; i++) {
         static const enum smb_kind kinds[] = { SMB_READ, SMB_WRITE, SMB_ACCUMULATE };
         struct smb_request r = { .kind = kinds[i % 3], .key = key, .source = own, .count = N };
@@ -502,9 +490,8 @@ START_TEST(requests_given_up_are_harmless)
             r = (struct smb_request){ .kind = SMB_ATTACH, .key = own };
         r.deadline_ns = boxes_now_ns(&w) + 1 + (int64_t)random_below(&random, 2 * CLOCK_MS);
         if (boxes_do(&w, 0, &r) == 0)
-            ck_assert_int_eq(detach(&w, 0, r.key), 0);
+            ck_assert_int_eq(detach(0, r.key), 0);
     }
-    boxes_close(&w);
 }
 END_TEST
 
@@ -514,11 +501,10 @@ START_TEST(a_write_given_up_gives_no_notice)
     enum { N = 4000000 };
     struct smb_request before = { .kind = SMB_NOTIFY }, after = { .kind = SMB_NOTIFY };
     struct smb_request write = { .kind = SMB_WRITE, .count = N };
-    struct boxes w;
 
-    open_layout(&w, _i, 59);
-    before.key = after.key = write.key = create(&w, 0, COMM_FLOAT32, N);
-    attach_others(&w, 0, write.key);
+    open_layout(_i, 59);
+    before.key = after.key = write.key = create(0, COMM_FLOAT32, N);
+    attach_others(0, write.key);
     ck_assert_int_eq(boxes_do(&w, w.n - 1, &before), 0);
     write.data = calloc(N, sizeof(float));
     write.deadline_ns = boxes_now_ns(&w) + 1;
@@ -527,24 +513,23 @@ START_TEST(a_write_given_up_gives_no_notice)
     free(write.data);
     ck_assert_int_eq(boxes_do(&w, w.n - 1, &after), 0);
     ck_assert_uint_eq(after.version, before.version + 1 + (write.rc == 0));
-    boxes_close(&w);
 }
 END_TEST
 
-static void move_by_few(struct boxes *w, enum smb_kind kind, smb_key key, float *data, size_t n)
+static void move_by_few(enum smb_kind kind, smb_key key, float *data, size_t n)
 {
     const int few = 4 * 4; /* an order, its answer and two pieces */
     struct smb_request r = { .kind = kind, .key = key, .data = data, .count = n };
-    int before = w->end[0]->under_way;
+    int before = w.end[0]->under_way;
 
-    boxes_start(w, 0, &r);
-    ck_assert_int_eq(w->end[0]->under_way - before, few);
+    boxes_start(&w, 0, &r);
+    ck_assert_int_eq(w.end[0]->under_way - before, few);
     while (!r.done) {
-        ck_assert_int_le(w->end[0]->under_way - before, few);
-        boxes_step(w);
+        ck_assert_int_le(w.end[0]->under_way - before, few);
+        boxes_step(&w);
     }
     ck_assert_int_eq(r.rc, 0);
-    boxes_finish(w, &r);
+    boxes_finish(&w, &r);
 }
 
 /* Who asks all servers at once gets more at once than the link, and what is before it, can take. */
@@ -552,17 +537,15 @@ START_TEST(moves_ask_few_servers_at_a_time)
 {
     enum { NODES = 12, N = NODES * 500000 };
     float *data = calloc(N, sizeof *data), *got = calloc(N, sizeof *got);
-    struct boxes w;
     smb_key key;
 
     for (int i = 0; i < N; i++)
         data[i] = (float)(i % 8191);
-    boxes_open(&w, NODES, 1, 0, 51);
-    key = create(&w, 0, COMM_FLOAT32, N);
-    move_by_few(&w, SMB_WRITE, key, data, N);
-    move_by_few(&w, SMB_READ, key, got, N);
+    open_boxes(NODES, 1, 0, 51);
+    key = create(0, COMM_FLOAT32, N);
+    move_by_few(SMB_WRITE, key, data, N);
+    move_by_few(SMB_READ, key, got, N);
     ck_assert_mem_eq(got, data, N * sizeof *data);
-    boxes_close(&w);
     free(data);
     free(got);
 }
@@ -576,12 +559,11 @@ START_TEST(memory_is_awaited_only_where_it_changes)
     struct smb_request write = { .kind = SMB_WRITE, .data = data, .count = N };
     struct smb_request notice = { .kind = SMB_WAIT }, given = { .kind = SMB_NOTIFY };
     bool slept = false, looked = false;
-    struct boxes w;
     smb_key key;
 
-    boxes_open(&w, 3, 2, 1, 53);
-    key = write.key = notice.key = given.key = create(&w, 0, COMM_FLOAT32, N);
-    attach_others(&w, 0, key);
+    open_boxes(3, 2, 1, 53);
+    key = write.key = notice.key = given.key = create(0, COMM_FLOAT32, N);
+    attach_others(0, key);
     boxes_start(&w, 2, &write);
     while (!write.done) {
         ck_assert(!smb_awaits_memory(w.box[2]));
@@ -601,7 +583,6 @@ START_TEST(memory_is_awaited_only_where_it_changes)
     boxes_do(&w, 1, &given);
     boxes_finish(&w, &notice);
     ck_assert_int_eq(notice.rc, 0);
-    boxes_close(&w);
     free(data);
 }
 END_TEST
@@ -623,6 +604,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, smb_1_create_gives_a_key_and_others_attach_by_it, 0, LAYOUTS);
     tcase_add_loop_test(tc, smb_2_read_and_write_by_offset, 0, LAYOUTS);
     tcase_add_loop_test(tc, smb_3_accumulate_adds_one_buffer_to_another, 0, LAYOUTS);

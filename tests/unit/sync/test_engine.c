@@ -21,7 +21,9 @@ struct problem {
     double x[SAMPLES][DIM], y[SAMPLES];
 };
 
-static void problem_init(struct problem *p)
+static struct problem problem;
+
+static void set_up(void)
 {
     uint64_t random = 17;
     double truth[DIM];
@@ -29,21 +31,21 @@ static void problem_init(struct problem *p)
     for (int j = 0; j < DIM; j++)
         truth[j] = random_unit(&random) - 0.5;
     for (int i = 0; i < SAMPLES; i++) {
-        p->y[i] = 0.01 * random_unit(&random);
+        problem.y[i] = 0.01 * random_unit(&random);
         for (int j = 0; j < DIM; j++) {
-            p->x[i][j] = random_unit(&random) - 0.5;
-            p->y[i] += truth[j] * p->x[i][j];
+            problem.x[i][j] = random_unit(&random) - 0.5;
+            problem.y[i] += truth[j] * problem.x[i][j];
         }
     }
 }
 
 /* Mean gradient over count samples from first on. */
-static void gradient(const struct problem *p, const double *w, int first, int count, double *ret)
+static void gradient(const double *w, int first, int count, double *ret)
 {
     memset(ret, 0, DIM * sizeof *ret);
     for (int i = first; i < first + count; i++) {
-        const double *x = p->x[i % SAMPLES];
-        double e = -p->y[i % SAMPLES];
+        const double *x = problem.x[i % SAMPLES];
+        double e = -problem.y[i % SAMPLES];
 
         for (int j = 0; j < DIM; j++)
             e += w[j] * x[j];
@@ -84,15 +86,17 @@ static void update(struct model *m, int optimizer, int step, const double *g)
     }
 }
 
-static void train_alone(const struct problem *p, int optimizer, struct model *m)
+static struct model alone, m; /* trained by one process, and by several */
+
+static void train_alone(int optimizer)
 {
     double g[DIM];
 
-    *m = (struct model){ 0 };
+    alone = (struct model){ 0 };
     for (int t = 0; t < STEPS; t++) {
-        look_ahead(m, optimizer);
-        gradient(p, m->w, t * BATCH, BATCH, g);
-        update(m, optimizer, t, g);
+        look_ahead(&alone, optimizer);
+        gradient(alone.w, t * BATCH, BATCH, g);
+        update(&alone, optimizer, t, g);
     }
 }
 
@@ -295,7 +299,7 @@ static void trial_split(struct trial *t, uint64_t *random)
         t->weight[r] = t->split[r];
 }
 
-static void train(const struct problem *p, struct trial *t, struct model *ret)
+static void train(struct trial *t)
 {
     static struct workers w;
     static double g[MAX_RANKS][DIM];
@@ -310,7 +314,7 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
         for (int r = 0; r < t->ranks; r++) {
             engine_begin(w.engine[r], &(struct engine_step){ step, t->weight[r], BATCH }, 0);
             look_ahead(&w.model[r], t->optimizer);
-            gradient(p, w.model[r].w, first, t->split[r], g[r]);
+            gradient(w.model[r].w, first, t->split[r], g[r]);
             for (int j = 0; j < DIM && !t->split[r]; j++)
                 g[r][j] = NAN; /* what it has must not be looked at */
             t->empty += !t->split[r];
@@ -328,17 +332,18 @@ static void train(const struct problem *p, struct trial *t, struct model *ret)
         ck_assert_mem_eq(&w.model[r], &w.model[0], sizeof w.model[0]);
         ck_assert_int_eq(engine_layouts(w.engine[r]), t->bucket_bytes || t->ranks == 1 ? 1 : 2);
     }
-    *ret = w.model[0];
+    m = w.model[0];
     workers_close(&w);
 }
 
-static double distance(const struct model *a, const struct model *b)
+/* Return how far the two models are apart. */
+static double distance(void)
 {
     double d = 0, n = 0;
 
     for (int j = 0; j < DIM; j++) {
-        d += (a->w[j] - b->w[j]) * (a->w[j] - b->w[j]);
-        n += b->w[j] * b->w[j];
+        d += (m.w[j] - alone.w[j]) * (m.w[j] - alone.w[j]);
+        n += alone.w[j] * alone.w[j];
     }
     return sqrt(d / n);
 }
@@ -346,12 +351,9 @@ static double distance(const struct model *a, const struct model *b)
 START_TEST(property_1_any_split_equals_one_process)
 {
     static const size_t buckets[] = { 1, 100, 1 << 20, 0 }; /* 0: as measured */
-    struct problem *p = malloc(sizeof *p);
-    struct model alone, m;
     uint64_t random = 4;
 
-    problem_init(p);
-    train_alone(p, MOMENTUM, &alone);
+    train_alone(MOMENTUM);
     for (int ranks = 1; ranks <= MAX_RANKS; ranks++)
         for (int k = 0; k < 8; k++) {
             struct trial t = { .ranks = ranks,
@@ -362,10 +364,9 @@ START_TEST(property_1_any_split_equals_one_process)
                                .seed = 1 + random_next(&random) % 1000 };
 
             trial_split(&t, &random);
-            train(p, &t, &m);
-            ck_assert_double_le(distance(&m, &alone), t.type == COMM_FLOAT64 ? 1e-12 : 1e-6);
+            train(&t);
+            ck_assert_double_le(distance(), t.type == COMM_FLOAT64 ? 1e-12 : 1e-6);
         }
-    free(p);
 }
 END_TEST
 
@@ -375,12 +376,9 @@ END_TEST
 START_TEST(property_1_with_momentum_nesterov_and_adam)
 {
     static const int ranks[] = { 1, 2, 3, 5, 8, MAX_RANKS };
-    struct problem *p = malloc(sizeof *p);
-    struct model alone, m;
     int empty = 0;
 
-    problem_init(p);
-    train_alone(p, _i, &alone);
+    train_alone(_i);
     for (int k = 0; k < 2 * (int)(sizeof ranks / sizeof *ranks); k++) {
         struct trial t = { .ranks = ranks[k / 2],
                            .optimizer = _i,
@@ -391,21 +389,19 @@ START_TEST(property_1_with_momentum_nesterov_and_adam)
                            .seed = (uint64_t)k + 1 };
         double far;
 
-        train(p, &t, &m);
-        far = distance(&m, &alone);
+        train(&t);
+        far = distance();
         ck_assert_msg(far <= (t.type == COMM_FLOAT64 ? 1e-12 : 1e-6), "%d ranks are %g away",
                       t.ranks, far);
         empty += t.empty;
     }
     ck_assert_int_gt(empty, STEPS);
-    free(p);
 }
 END_TEST
 
 /* The same test must notice a mean that takes unequal workers for equal. */
 START_TEST(property_1_plain_mean_fails)
 {
-    struct problem *p = malloc(sizeof *p);
     struct trial t = { .ranks = 3,
                        .optimizer = _i,
                        .split = { 3, 6, 15 },
@@ -413,16 +409,13 @@ START_TEST(property_1_plain_mean_fails)
                        .type = COMM_FLOAT64,
                        .bucket_bytes = 64,
                        .seed = 3 };
-    struct model alone, m;
 
-    problem_init(p);
-    train_alone(p, _i, &alone);
-    train(p, &t, &m);
-    ck_assert_double_gt(distance(&m, &alone), 1e-3);
+    train_alone(_i);
+    train(&t);
+    ck_assert_double_gt(distance(), 1e-3);
     memcpy(t.weight, (double[]){ 3, 6, 15 }, 3 * sizeof(double));
-    train(p, &t, &m);
-    ck_assert_double_le(distance(&m, &alone), 1e-12);
-    free(p);
+    train(&t);
+    ck_assert_double_le(distance(), 1e-12);
 }
 END_TEST
 
@@ -432,12 +425,9 @@ END_TEST
 START_TEST(property_1_in_shared_memory)
 {
     static const size_t buckets[] = { 1, 100, 0 };
-    struct problem *p = malloc(sizeof *p);
-    struct model alone, m;
     uint64_t random = 4;
 
-    problem_init(p);
-    train_alone(p, MOMENTUM, &alone);
+    train_alone(MOMENTUM);
     for (int ranks = 1; ranks <= MAX_RANKS; ranks += ranks < 4 ? 1 : 3)
         for (int k = 0; k < 12; k++) {
             struct trial t = { .ranks = ranks,
@@ -452,17 +442,15 @@ START_TEST(property_1_in_shared_memory)
             trial_split(&t, &random);
             for (int r = 0; r < ranks && k % 7 == 0; r++)
                 t.weight[r] *= 1e5; /* in any unit */
-            train(p, &t, &m);
-            ck_assert_double_le(distance(&m, &alone), t.type == COMM_FLOAT64 ? 1e-12 : 1e-6);
+            train(&t);
+            ck_assert_double_le(distance(), t.type == COMM_FLOAT64 ? 1e-12 : 1e-6);
         }
-    free(p);
 }
 END_TEST
 
 /* Weights that do not add up to the batch count by their proportions. */
 START_TEST(weights_of_any_sum)
 {
-    struct problem *p = malloc(sizeof *p);
     struct trial t = { .ranks = 3,
                        .split = { 3, 6, 15 },
                        .weight = { 3e5, 6e5, 15e5 },
@@ -470,22 +458,17 @@ START_TEST(weights_of_any_sum)
                        .bucket_bytes = 64,
                        .separate = true,
                        .seed = 3 };
-    struct model alone, m;
 
-    problem_init(p);
-    train_alone(p, MOMENTUM, &alone);
-    train(p, &t, &m);
-    ck_assert_double_le(distance(&m, &alone), 1e-12);
-    free(p);
+    train_alone(MOMENTUM);
+    train(&t);
+    ck_assert_double_le(distance(), 1e-12);
 }
 END_TEST
 
 START_TEST(property_2_same_bits_everywhere_and_again)
 {
-    struct problem *p = malloc(sizeof *p);
-    struct model first, m;
+    struct model first;
 
-    problem_init(p);
     for (uint64_t seed = 1; seed <= 20; seed++) {
         /* Unlike orders of announcement and delivery: the same bits. */
         struct trial t = { .ranks = 5,
@@ -496,29 +479,27 @@ START_TEST(property_2_same_bits_everywhere_and_again)
                            .shuffle = true,
                            .seed = seed };
 
-        train(p, &t, seed == 1 ? &first : &m);
-        if (seed > 1)
-            ck_assert_mem_eq(&m, &first, sizeof m);
+        train(&t);
+        if (seed == 1)
+            first = m;
+        ck_assert_mem_eq(&m, &first, sizeof m);
     }
-    free(p);
 }
 END_TEST
 
 START_TEST(property_3_a_rank_without_samples_changes_nothing)
 {
-    struct problem *p = malloc(sizeof *p);
     struct trial two = { .ranks = 2, .split = { 9, 15 }, .weight = { 9, 15 } };
     struct trial three = { .ranks = 3, .split = { 9, 15, 0 }, .weight = { 9, 15, 0 } };
-    struct model a, b;
+    struct model first;
 
-    problem_init(p);
     two.type = three.type = COMM_FLOAT32;
     two.bucket_bytes = three.bucket_bytes = 1 << 20;
     two.seed = three.seed = 8;
-    train(p, &two, &a);
-    train(p, &three, &b);
-    ck_assert_mem_eq(&a, &b, sizeof a); /* x + 0 is x: even the bits */
-    free(p);
+    train(&two);
+    first = m;
+    train(&three);
+    ck_assert_mem_eq(&first, &m, sizeof m); /* x + 0 is x: even the bits */
 }
 END_TEST
 
@@ -655,6 +636,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, property_1_any_split_equals_one_process);
     tcase_add_loop_test(tc, property_1_with_momentum_nesterov_and_adam, 0, OPTIMIZERS);
     tcase_add_loop_test(tc, property_1_plain_mean_fails, 0, OPTIMIZERS);

@@ -162,11 +162,14 @@ static void last(void *arg, int rank)
     memcpy(p->last[rank], p->x[rank], sizeof p->x[rank]);
 }
 
-/* n workers in groups of so many, each group a node of its own unless together. */
+/* In the place of a problem or of zeros: n workers in groups of so many, each group a node of its
+ * own unless together.
+ */
 static void problem_init(struct problem *p, const char *algorithm, int n, int per_group)
 {
     uint64_t random = 5;
 
+    free(p->trace);
     memset(p, 0, sizeof *p);
     for (int i = 0; i < n; i++) {
         p->group[i] = p->node[i] = i / per_group;
@@ -209,6 +212,7 @@ static void problem_run(struct problem *p)
 static void problem_fini(struct problem *p)
 {
     free(p->trace);
+    p->trace = NULL;
 }
 
 /* The larger one; what is no number is larger than all. */
@@ -230,6 +234,13 @@ static double spread(const struct problem *p)
 
 /* ---- the properties ---- */
 
+static struct problem p;
+
+static void tear_down(void)
+{
+    problem_fini(&p);
+}
+
 static const struct row {
     const char *algorithm;
     int n, per_group, period;
@@ -242,7 +253,6 @@ enum { ROWS = sizeof rows / sizeof *rows, FIRST_HSGD = 3 };
 START_TEST(property_15_and_seasgd_4_the_sum_is_constant_and_all_converge)
 {
     const struct row *r = &rows[_i];
-    static struct problem p;
 
     for (uint64_t seed = 0; seed < 4; seed++) {
         problem_init(&p, r->algorithm, r->n, r->per_group);
@@ -263,7 +273,6 @@ START_TEST(property_15_and_seasgd_4_the_sum_is_constant_and_all_converge)
             ck_assert_msg(fabs(before - after) < 1e-12, "the sum changed by %g", after - before);
         }
         ck_assert_msg(spread(&p) < 1e-6, "the workers are %g apart", spread(&p));
-        problem_fini(&p);
     }
 }
 END_TEST
@@ -271,7 +280,6 @@ END_TEST
 /* Greatest of the last values: tells convergence to 0 from divergence. */
 static double magnitude(const char *algorithm, int n, double eta, double rate, bool old_gradient)
 {
-    static struct problem p;
     double most = 0;
 
     problem_init(&p, algorithm, n, 1);
@@ -284,7 +292,6 @@ static double magnitude(const char *algorithm, int n, double eta, double rate, b
     for (int i = 0; i < n; i++)
         for (int j = 0; j < DIM; j++)
             most = worse(most, fabs(p.last[i][j]));
-    problem_fini(&p);
     return most;
 }
 
@@ -317,8 +324,6 @@ END_TEST
 
 START_TEST(property_17_without_a_moving_rate_workers_are_independent)
 {
-    static struct problem p;
-
     problem_init(&p, "easgd", 4, 1);
     p.o.moving_rate = 0;
     p.eta = 0.01;
@@ -333,14 +338,12 @@ START_TEST(property_17_without_a_moving_rate_workers_are_independent)
         }
     }
     ck_assert(p.x[0][0] == p.start[0][0]); /* nor does the centre move */
-    problem_fini(&p);
 }
 END_TEST
 
 /* The three equations, at each interval. */
 START_TEST(property_18_and_seasgd_1_one_worker_is_the_linear_map)
 {
-    static struct problem p;
     const double eta = 0.3, rate = 0.2;
     double x, c;
 
@@ -362,13 +365,11 @@ START_TEST(property_18_and_seasgd_1_one_worker_is_the_linear_map)
     }
     c += rate * (x - c); /* the last exchange */
     ck_assert_double_eq_tol(p.x[0][0], c, 1e-15);
-    problem_fini(&p);
 }
 END_TEST
 
 START_TEST(property_1_and_2_inside_a_group)
 {
-    static struct problem p;
     double w[DIM], g[DIM], most = 0;
     int64_t steps;
 
@@ -391,15 +392,12 @@ START_TEST(property_1_and_2_inside_a_group)
         most = worse(most, fabs(w[j] - p.last[2][j]));
     ck_assert_msg(most < 1e-12, "%g from one process", most);
     ck_assert(!p.unequal);
-    problem_fini(&p);
 }
 END_TEST
 
 START_TEST(hsgd_1_members_stay_the_same_bits_through_exchanges)
 {
     for (uint64_t seed = 1; seed < 6; seed++) {
-        static struct problem p;
-
         problem_init(&p, "hsgd", 12, 3);
         p.o.seed = seed;
         p.o.period = 3;
@@ -411,7 +409,6 @@ START_TEST(hsgd_1_members_stay_the_same_bits_through_exchanges)
         }
         problem_run(&p);
         ck_assert(!p.unequal);
-        problem_fini(&p);
     }
 }
 END_TEST
@@ -419,7 +416,6 @@ END_TEST
 START_TEST(hsgd_2_only_roots_talk_to_the_box)
 {
     const struct row *r = &rows[_i];
-    static struct problem p;
 
     problem_init(&p, r->algorithm, r->n, r->per_group);
     problem_run(&p);
@@ -429,15 +425,12 @@ START_TEST(hsgd_2_only_roots_talk_to_the_box)
         ck_assert_int_eq(a->reads > 0 && a->sums > 0, i % r->per_group == 0);
         ck_assert_int_eq(a->reads || a->sums || a->seeds || a->own.id, i % r->per_group == 0);
     }
-    problem_fini(&p);
 }
 END_TEST
 
 /* Members take their gradients where the root was drawn to, which is where it was not before. */
 START_TEST(hsgd_3_members_get_what_the_root_was_drawn_to)
 {
-    static struct problem p;
-
     problem_init(&p, "hsgd", 12, 3);
     p.o.period = 4;
     p.least_squares = true;
@@ -453,7 +446,6 @@ START_TEST(hsgd_3_members_get_what_the_root_was_drawn_to)
             ck_assert_int_eq(t->drawn[s] != t->x[s - 1], (s + p.group[i]) % 4 == 0);
         }
     }
-    problem_fini(&p);
 }
 END_TEST
 
@@ -475,9 +467,9 @@ START_TEST(a_run_repeats_under_its_seed)
 END_TEST
 
 /* Mean time of the steps of a rank, but for the first and the last few. */
-static double step_ms(const struct problem *p, int rank)
+static double step_ms(const struct problem *of, int rank)
 {
-    const struct trace *t = &p->trace[rank];
+    const struct trace *t = &of->trace[rank];
 
     ck_assert_int_gt(t->n, 8);
     return (double)(t->end_ns[t->n - 4] - t->end_ns[2]) / (double)(t->n - 6) / CLOCK_MS;
@@ -514,7 +506,6 @@ END_TEST
 START_TEST(seasgd_2_own_increments_are_added_to_the_centre)
 {
     const struct row *r = &rows[_i];
-    static struct problem p;
     int seeds = 0;
 
     problem_init(&p, r->algorithm, r->n, r->per_group);
@@ -532,7 +523,6 @@ START_TEST(seasgd_2_own_increments_are_added_to_the_centre)
         seeds += a->seeds;
     }
     ck_assert_int_eq(seeds, 1);
-    problem_fini(&p);
 }
 END_TEST
 
@@ -541,26 +531,22 @@ END_TEST
  */
 START_TEST(seasgd_3_and_shared_counter_4_the_read_is_waited_for_and_the_update_is_not)
 {
-    static struct problem p;
     double with, without;
 
     problem_init(&p, "easgd", 2, 1);
     p.o.period = 1;
     problem_run(&p);
     with = step_ms(&p, 1);
-    problem_fini(&p);
     problem_init(&p, "easgd", 2, 1);
     p.o.period = 1000;
     problem_run(&p);
     without = step_ms(&p, 1);
-    problem_fini(&p);
     ck_assert_msg(with > without + 0.5, "%g against %g ms", with, without);
     ck_assert_msg(with < without + 3, "%g against %g ms", with, without);
     problem_init(&p, "easgd", 2, 1);
     p.duration_ns[0] = p.duration_ns[1] = CLOCK_MS / 10; /* a step is over before its update */
     problem_run(&p);
     ck_assert(!askers[0].early && !askers[1].early);
-    problem_fini(&p);
 }
 END_TEST
 
@@ -569,7 +555,6 @@ END_TEST
  */
 START_TEST(shared_counter_2_and_3_each_by_its_speed_and_every_sample_once)
 {
-    static struct problem p;
     int64_t sum = 0;
 
     problem_init(&p, "easgd", 4, 1);
@@ -589,7 +574,6 @@ START_TEST(shared_counter_2_and_3_each_by_its_speed_and_every_sample_once)
     ck_assert_int_le(p.result.steps, 400 * 20 / 4 + 3);
     ck_assert_double_eq_tol((double)p.trace[0].n / (double)p.trace[3].n, 4, 0.1);
     ck_assert_double_eq_tol((double)p.trace[0].n / (double)p.trace[1].n, 2, 0.1);
-    problem_fini(&p);
 }
 END_TEST
 
@@ -600,7 +584,6 @@ END_TEST
  */
 START_TEST(end_alignment_all_leave_when_the_counter_is_exhausted)
 {
-    static struct problem p;
     int64_t slowest = 0;
 
     problem_init(&p, "hsgd", 8, 2);
@@ -613,12 +596,12 @@ START_TEST(end_alignment_all_leave_when_the_counter_is_exhausted)
         slowest = p.duration_ns[i] > slowest ? p.duration_ns[i] : slowest;
     }
     ck_assert_int_le(p.result.end_ns - p.result.first_end_ns, 3 * slowest);
-    problem_fini(&p);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, property_15_and_seasgd_4_the_sum_is_constant_and_all_converge, 0, ROWS);
     tcase_add_loop_test(tc, property_16_stable_up_to_the_bound_of_round_robin, 0,
                         sizeof stability_rows / sizeof *stability_rows);
