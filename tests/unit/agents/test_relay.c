@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-/* What Open MPI 4.1.4 and 5.0.11 gave to a program that they took for ssh, shortened. */
 #define MCA(name, value)  "-mca", name, value
 #define PRTE(name, value) "--prtemca", name, value
 
+/* What Open MPI 4.1.4 and 5.0.11 gave to a program that they took for ssh, shortened. */
 static const char *const four[] = { "eddis--1",
                                     " orted",
                                     "--daemonize",
