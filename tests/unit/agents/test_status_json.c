@@ -4,6 +4,7 @@
 
 #include "agents/job/status_json.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/strbuf.h"
 
@@ -12,76 +13,89 @@
 #include <string.h>
 
 static struct eddis_error err;
+static struct job_status s; /* of every test: the example */
 
-static void example(struct job_status *s)
+static void example(void)
 {
-    job_status_init(s);
-    strcpy(s->job, "digits-20261121-140712-3f9a");
-    strcpy(s->name, "digits");
-    s->state = JOB_ENDED;
-    strcpy(s->reason, "ok");
-    s->exit_code = 0;
-    strcpy(s->mode, "sync");
-    strcpy(s->algorithm, "allreduce");
-    s->generation = s->plan_version = s->generations = 1;
-    s->n_nodes = 1;
-    s->steps_done = s->steps_total = 600;
-    s->epoch = s->epochs = 100;
-    s->samples = 143700;
-    s->global_batch = 256;
-    s->loss = 0.125;
-    s->accuracy = 0.98123456789012;
-    s->samples_per_s = 21900.25;
-    s->ideal_samples_per_s = 22600;
-    s->predicted_samples_per_s = 22400;
-    s->equal_predicted_samples_per_s = 9300;
-    s->equal_measured_samples_per_s = 9200;
-    s->start_s = 1795270032.5;
-    s->wall_s = 7.2;
-    s->emulated = true;
-    s->n_plans = 2;
-    s->plan[0] = (struct plan_status){ .generation = 1,
-                                       .version = 1,
-                                       .steps = 20,
-                                       .samples_per_s = 613.4,
-                                       .predicted_samples_per_s = NAN,
-                                       .ideal_samples_per_s = 1700 };
-    s->plan[1] = (struct plan_status){ .generation = 1,
-                                       .version = 2,
-                                       .since = 20,
-                                       .steps = 580,
-                                       .samples_per_s = 1203,
-                                       .predicted_samples_per_s = 1210,
-                                       .ideal_samples_per_s = 1250,
-                                       .reason = "rank 1 is slow" };
-    ck_assert_int_eq(job_status_resize(s, 2, NULL), 0);
-    strcpy(s->worker[1].node, "login1");
-    strcpy(s->worker[1].device, "emulated 0.50");
-    s->worker[1].batch = 46;
-    s->worker[1].step_ms = 11.25;
-    s->worker[0].relative_speed = 1.01;
-    s->worker[1].relative_speed = 0.97;
-    s->worker[1].group = 1;
-    s->worker[1].staleness = 7;
-    s->worker[1].queued_ms = 0.5;
-    s->worker[1].memory_bytes = 1 << 30;
-    s->worker[1].memory_told = true;
-    s->worker[1].metrics = (struct step_metrics){ .plan = 2,
-                                                  .since = 7,
-                                                  .steps = 64,
-                                                  .points = 32,
-                                                  .count = 46,
-                                                  .work = 46,
-                                                  .own = { 0.1, 0.2, 0.3, 0.4 },
-                                                  .total = { 0.2, 0.3, 0.4, 0.5 } };
+    job_status_init(&s);
+    strcpy(s.job, "digits-20261121-140712-3f9a");
+    strcpy(s.name, "digits");
+    s.state = JOB_ENDED;
+    strcpy(s.reason, "ok");
+    s.exit_code = 0;
+    strcpy(s.mode, "sync");
+    strcpy(s.algorithm, "allreduce");
+    s.generation = s.plan_version = s.generations = 1;
+    s.n_nodes = 1;
+    s.steps_done = s.steps_total = 600;
+    s.epoch = s.epochs = 100;
+    s.samples = 143700;
+    s.global_batch = 256;
+    s.loss = 0.125;
+    s.accuracy = 0.98123456789012;
+    s.samples_per_s = 21900.25;
+    s.ideal_samples_per_s = 22600;
+    s.predicted_samples_per_s = 22400;
+    s.equal_predicted_samples_per_s = 9300;
+    s.equal_measured_samples_per_s = 9200;
+    s.start_s = 1795270032.5;
+    s.wall_s = 7.2;
+    s.emulated = true;
+    s.n_plans = 2;
+    s.plan[0] = (struct plan_status){ .generation = 1,
+                                      .version = 1,
+                                      .steps = 20,
+                                      .samples_per_s = 613.4,
+                                      .predicted_samples_per_s = NAN,
+                                      .ideal_samples_per_s = 1700 };
+    s.plan[1] = (struct plan_status){ .generation = 1,
+                                      .version = 2,
+                                      .since = 20,
+                                      .steps = 580,
+                                      .samples_per_s = 1203,
+                                      .predicted_samples_per_s = 1210,
+                                      .ideal_samples_per_s = 1250,
+                                      .reason = "rank 1 is slow" };
+    ck_assert_int_eq(job_status_resize(&s, 2, NULL), 0);
+    strcpy(s.worker[1].node, "login1");
+    strcpy(s.worker[1].device, "emulated 0.50");
+    s.worker[1].batch = 46;
+    s.worker[1].step_ms = 11.25;
+    s.worker[0].relative_speed = 1.01;
+    s.worker[1].relative_speed = 0.97;
+    s.worker[1].group = 1;
+    s.worker[1].staleness = 7;
+    s.worker[1].queued_ms = 0.5;
+    s.worker[1].memory_bytes = 1 << 30;
+    s.worker[1].memory_told = true;
+    s.worker[1].metrics = (struct step_metrics){ .plan = 2,
+                                                 .since = 7,
+                                                 .steps = 64,
+                                                 .points = 32,
+                                                 .count = 46,
+                                                 .work = 46,
+                                                 .own = { 0.1, 0.2, 0.3, 0.4 },
+                                                 .total = { 0.2, 0.3, 0.4, 0.5 } };
+}
+
+static void end(void)
+{
+    job_status_fini(&s);
+}
+
+/* Begin with a status of which nothing is known. */
+static void begin_empty(int n_workers)
+{
+    job_status_fini(&s);
+    job_status_init(&s);
+    ck_assert_int_eq(job_status_resize(&s, n_workers, NULL), 0);
 }
 
 START_TEST(there_and_back)
 {
-    struct job_status s, got;
+    struct job_status got;
     char *text, *again;
 
-    example(&s);
     text = job_status_text(&s);
     ck_assert_ptr_nonnull(text);
     ck_assert_msg(job_status_parse(text, strlen(text), "summary.json", &got, &err) == 0, "%s",
@@ -123,7 +137,6 @@ START_TEST(there_and_back)
     ck_assert_str_eq(got.refused, "3 refused requests from 10.1.0.9");
     free(text);
     job_status_fini(&got);
-    job_status_fini(&s);
 }
 END_TEST
 
@@ -136,10 +149,8 @@ START_TEST(keys_of_the_summary)
         "emulated",  "generations", "workers", "schema_version", "predicted_samples_per_s",
     };
     cleanup_json json_t *o = NULL;
-    struct job_status s;
     char *text;
 
-    example(&s);
     s.exit_code = -1;
     text = job_status_text(&s);
     ck_assert_int_eq(json_parse(text, strlen(text), "summary", &o, NULL), 0);
@@ -154,18 +165,16 @@ START_TEST(keys_of_the_summary)
     ck_assert_ptr_nonnull(strstr(text, "\"workers\""));
     ck_assert_ptr_null(strstr(text, "accuracy"));
     free(text);
-    job_status_fini(&s);
 }
 END_TEST
 
 /* Every document with one byte changed or cut off is refused or read; nothing else happens. */
 START_TEST(damaged_documents)
 {
-    struct job_status s, got;
+    struct job_status got;
     char *text;
     size_t n;
 
-    example(&s);
     text = job_status_text(&s);
     n = strlen(text);
     for (size_t i = 0; i < n; i++) {
@@ -180,7 +189,6 @@ START_TEST(damaged_documents)
         text[i] = old;
     }
     free(text);
-    job_status_fini(&s);
 }
 END_TEST
 
@@ -204,13 +212,34 @@ START_TEST(bad_documents)
 }
 END_TEST
 
-static char *printed(const struct job_status *s)
+static char *printed(void)
 {
     struct strbuf b = { 0 };
 
-    job_status_print(s, NULL, &b);
-    job_status_print_more(s, NULL, &b);
+    job_status_print(&s, NULL, &b);
+    job_status_print_more(&s, NULL, &b);
     return strbuf_steal(&b);
+}
+
+static void prints(const char *part)
+{
+    cleanup_free char *text = printed();
+
+    ck_assert_msg(strstr(text, part), "no '%s' in '%s'", part, text);
+}
+
+static void does_not_print(const char *part)
+{
+    cleanup_free char *text = printed();
+
+    ck_assert_msg(!strstr(text, part), "'%s' in '%s'", part, text);
+}
+
+static void prints_all(const char *whole)
+{
+    cleanup_free char *text = printed();
+
+    ck_assert_str_eq(text, whole);
 }
 
 /* What keeps a job below ideal: the worker whose step has most of it. */
@@ -233,11 +262,7 @@ static const struct {
 
 START_TEST(below_ideal)
 {
-    struct job_status s;
-    char *text;
-
-    job_status_init(&s);
-    ck_assert_int_eq(job_status_resize(&s, 3, NULL), 0);
+    begin_empty(3);
     s.state = JOB_ENDED;
     s.exit_code = 0;
     s.wall_s = 7;
@@ -250,171 +275,107 @@ START_TEST(below_ideal)
     s.worker[1].exposed_ms = below[_i].exposed_ms;
     s.worker[2].overrun_ms = below[_i].overrun_ms / 2;
     s.worker[2].exposed_ms = below[_i].exposed_ms / 2;
-    text = printed(&s);
     if (below[_i].says)
-        ck_assert_msg(strstr(text, below[_i].says) != NULL, "%s", text);
+        prints(below[_i].says);
     else
-        ck_assert_msg(strstr(text, "for rank") == NULL, "%s", text);
-    free(text);
-    job_status_fini(&s);
+        does_not_print("for rank");
 }
 END_TEST
 
 START_TEST(summary)
 {
-    struct job_status s;
-    char *text;
-
-    example(&s);
-    text = printed(&s);
-    ck_assert_str_eq(text,
-                     "done in 7.2 s   test accuracy 0.981   21 900 samples/s = 97 % of ideal, "
-                     "2.4x an equal split (measured 9 200)   (emulated devices)\n"
-                     "no stragglers, no restarts, no re-plans\n"
-                     "more: eddis-status digits-20261121-140712-3f9a --report\n");
-    free(text);
+    prints_all("done in 7.2 s   test accuracy 0.981   21 900 samples/s = 97 % of ideal, "
+               "2.4x an equal split (measured 9 200)   (emulated devices)\n"
+               "no stragglers, no restarts, no re-plans\n"
+               "more: eddis-status digits-20261121-140712-3f9a --report\n");
     s.equal_measured_samples_per_s = NAN;
     s.worker[1].relative_speed = 0.5; /* nobody was named for that */
     s.generations = 3;
     s.restarts = 2;
     s.replans = 1;
-    text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "   21 900 samples/s (last plan 1 203 = 96 % of ideal), "
-                                       "2.4x an equal split (predicted 9 300)   (emulated "
-                                       "devices)\n"));
-    free(text);
+    prints("   21 900 samples/s (last plan 1 203 = 96 % of ideal), "
+           "2.4x an equal split (predicted 9 300)   (emulated devices)\n");
     s.plan[1].samples_per_s /= 2; /* an equal split would have been held up, too */
-    text = printed(&s);
-    ck_assert_ptr_null(strstr(text, "equal split"));
-    free(text);
+    does_not_print("equal split");
     s.plan[1].samples_per_s *= 2;
     s.emulated = false; /* that knows nothing of communication between real ones */
-    text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "samples/s (last plan 1 203 = 96 % of ideal)\n"));
-    ck_assert_ptr_nonnull(strstr(text, "no stragglers, "
-                                       "2 restarts, 1 re-plan (613, 1 203 samples/s)\n"));
-    free(text);
-    job_status_fini(&s);
+    prints("samples/s (last plan 1 203 = 96 % of ideal)\n");
+    prints("no stragglers, 2 restarts, 1 re-plan (613, 1 203 samples/s)\n");
 }
 END_TEST
 
 START_TEST(summary_counts)
 {
-    struct job_status s;
-    char *text;
-
-    example(&s);
     s.restarts = 2;
     s.n_plans = 9;
     for (int i = 1; i < s.n_plans; i++)
         s.plan[i].samples_per_s = i == 7 ? NAN : 1000 + i;
     s.replans = 8;
-    text = printed(&s);
-    ck_assert_ptr_nonnull(
-        strstr(text, "8 re-plans (613, ..., 1 004, 1 005, 1 006, ?, 1 008 samples/s)\n"));
-    free(text);
+    prints("8 re-plans (613, ..., 1 004, 1 005, 1 006, ?, 1 008 samples/s)\n");
     s.stragglers = 2;
     s.worker[0].straggler_times = 3;
     s.worker[0].straggler_since = 44;
-    text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "\n2 stragglers (rank 0 took 3.0 times as long from step 44 "
-                                       "on), 2 restarts"));
-    free(text);
-    job_status_fini(&s);
+    prints("\n2 stragglers (rank 0 took 3.0 times as long from step 44 on), 2 restarts");
 }
 END_TEST
 
 START_TEST(summary_of_a_failure)
 {
-    struct job_status s;
-    char *text;
-
-    example(&s);
     s.exit_code = 137;
     strcpy(s.reason, "rank_signal");
     strcpy(s.message, "rank 3 was killed\033[2J");
     s.failure = (struct first_failure){ true, 3, 77, "n1", "rank 3 was killed\033[2J", -1, 9, 120 };
-    text = printed(&s);
-    ck_assert_ptr_null(strchr(text, '\033'));
-    ck_assert_ptr_nonnull(strstr(text, "failed after 7.2 s   a rank was killed, exit code 137"));
-    ck_assert_ptr_nonnull(strstr(text, "\n  rank 3 was killed"));
-    ck_assert_ptr_null(strstr(text, "first failure")); /* the same sentence */
-    free(text);
+    does_not_print("\033");
+    prints("failed after 7.2 s   a rank was killed, exit code 137");
+    prints("\n  rank 3 was killed");
+    does_not_print("first failure"); /* the same sentence */
     strcpy(s.message, "another");
     s.checkpoints = (struct checkpoint_status){ 1, 7, 40, "no room" };
-    text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(
-        text,
-        "\n  7 of 8 checkpoints were not written, the newest checkpoint is of step 40: no room\n"));
-    free(text);
+    prints(
+        "\n  7 of 8 checkpoints were not written, the newest checkpoint is of step 40: no room\n");
     s.checkpoints = (struct checkpoint_status){ 0, 1, -1, "" };
-    text = printed(&s);
-    ck_assert_ptr_nonnull(
-        strstr(text, "\n  1 of 1 checkpoint was not written, there is no checkpoint\n"));
-    ck_assert_ptr_nonnull(
-        strstr(text, "\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n"));
-    free(text);
+    prints("\n  1 of 1 checkpoint was not written, there is no checkpoint\n");
+    prints("\n  first failure: rank 3, node n1, pid 77, signal 9, at step 120\n");
     strcpy(s.reason, "interrupted");
-    text = printed(&s);
-    ck_assert_ptr_null(strstr(text, "failed"));
-    ck_assert_ptr_nonnull(strstr(text, "stopped after 7.2 s"));
-    free(text);
+    does_not_print("failed");
+    prints("stopped after 7.2 s");
     strcpy(s.reason, "preempted");
     s.exit_code = 75;
-    text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "by a signal, exit code 75 (saved)"));
-    free(text);
+    prints("by a signal, exit code 75 (saved)");
     s.exit_code = 143;
-    text = printed(&s);
-    ck_assert_ptr_nonnull(strstr(text, "by a signal, exit code 143 (not saved)"));
-    free(text);
+    prints("by a signal, exit code 143 (not saved)");
     strcpy(s.message, s.failure.what);
     s.failure.rank = -1; /* nothing beyond the message is known */
-    text = printed(&s);
-    ck_assert_ptr_null(strstr(text, "first failure"));
-    free(text);
-    job_status_fini(&s);
+    does_not_print("first failure");
 }
 END_TEST
 
 /* Nobody has said why, so no reason stands there. */
 START_TEST(summary_of_a_lost_job)
 {
-    struct job_status s;
-    char *text;
+    cleanup_free char *text = NULL;
 
-    job_status_init(&s);
+    begin_empty(0);
     strcpy(s.job, "a-20261121-140712-3f9a");
     strcpy(s.message, "the driver has ended without writing a summary");
     s.state = JOB_LOST;
     s.wall_s = 2.5;
-    text = printed(&s);
-    ck_assert_str_eq(
-        text, "lost after 2.5 s\n"
-              "  the driver has ended without writing a summary\n"
-              "  eddis-run --cleanup a-20261121-140712-3f9a ends processes that may be left, "
-              "--resume continues from its last checkpoint, if any\n"
-              "no restarts, no re-plans\n"
-              "more: eddis-status a-20261121-140712-3f9a --report\n");
-    free(text);
+    prints_all("lost after 2.5 s\n"
+               "  the driver has ended without writing a summary\n"
+               "  eddis-run --cleanup a-20261121-140712-3f9a ends processes that may be left, "
+               "--resume continues from its last checkpoint, if any\n"
+               "no restarts, no re-plans\n"
+               "more: eddis-status a-20261121-140712-3f9a --report\n");
     s.wall_s = NAN;
-    text = printed(&s);
+    text = printed();
     ck_assert(strncmp(text, "lost\n", 5) == 0);
-    free(text);
-    job_status_fini(&s);
 }
 END_TEST
 
 START_TEST(summary_of_nothing_known)
 {
-    struct job_status s;
-    char *text;
-
-    job_status_init(&s);
-    text = printed(&s);
-    ck_assert_ptr_null(strstr(text, "nan"));
-    free(text);
-    job_status_fini(&s);
+    begin_empty(0);
+    does_not_print("nan");
 }
 END_TEST
 
@@ -443,6 +404,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, example, end);
     tcase_add_test(tc, there_and_back);
     tcase_add_test(tc, keys_of_the_summary);
     tcase_add_test(tc, damaged_documents);
