@@ -18,7 +18,7 @@
 static struct job_folder folder;
 static struct journal j;
 static struct job_status status;
-static struct held held;
+static struct held held = { .pipe = { -1, -1 } };
 
 static void begin(bool answers)
 {
@@ -33,6 +33,7 @@ static void begin(bool answers)
 static void end(void)
 {
     file_thread_stop(j.files);
+    let_go(&held);
     journal_fini(&j);
     job_status_fini(&status);
 }
@@ -82,7 +83,6 @@ START_TEST(waits)
     ck_assert_ptr_nonnull(summary);
     journal_metrics(&j, &status); /* there is room again */
     ck_assert_int_eq(j.metrics_left_out, 7);
-    end();
 }
 END_TEST
 
@@ -98,8 +98,6 @@ START_TEST(given_up)
     ck_assert_int_lt(journal_give_up(&j), 0);
     ck_assert_str_eq(j.missing, "events.jsonl, metrics.jsonl, summary.json");
     ck_assert_ptr_nonnull(strstr(j.trouble.text, "does not answer"));
-    end();
-    let_go(&held);
 }
 END_TEST
 
@@ -119,7 +117,6 @@ START_TEST(room)
     summary = scratch_content("summary.json");
     ck_assert_ptr_nonnull(summary);
     ck_assert_int_eq(j.trouble.code, 0);
-    end();
 }
 END_TEST
 
@@ -132,7 +129,6 @@ START_TEST(trouble)
     settle(j.files);
     ck_assert_int_lt(j.trouble.code, 0);
     ck_assert_str_eq(j.missing, "events.jsonl");
-    end();
     ck_assert_int_eq(mkdir(scratch, 0700), 0);
 }
 END_TEST
@@ -140,6 +136,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, given_up);
     tcase_add_test(tc, room);

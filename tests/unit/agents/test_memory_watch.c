@@ -58,6 +58,13 @@ static void report(int64_t version, int64_t count, int64_t at_once, int64_t byte
     memory_watch_progress(&watch, plan, &p);
 }
 
+/* Peaks of two counts of samples, 300 MB of the half of them. */
+static void report_line(int64_t bytes)
+{
+    report(1, BATCH, BATCH, 300 * MB, false);
+    report(1, 2 * BATCH, 2 * BATCH, bytes, false);
+}
+
 static const struct planner_bound *first(void)
 {
     return known.list.row;
@@ -78,7 +85,6 @@ START_TEST(short_step)
     ck_assert_int_eq(bound(), 300); /* as if all of it grew */
     report(1, 2 * BATCH, 10, 500 * MB, false);
     ck_assert_int_eq(bound(), 400); /* 100 MB and 2 MB a sample, in 900 MB */
-    end();
 }
 END_TEST
 
@@ -95,7 +101,6 @@ START_TEST(short_step_in_pieces)
     ck_assert(!memory_watch_look(&watch));
     report(4, BATCH, 7, 300 * MB, true); /* the same once more, with a checkpoint */
     ck_assert_int_eq(bound(), 400);
-    end();
 }
 END_TEST
 
@@ -105,8 +110,7 @@ START_TEST(kept)
     struct planner_bound row = { .samples = 250 };
 
     begin(0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
+    report_line(500 * MB);
     ck_assert_int_eq(bound(), 400);
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(known.list.n, 1);
@@ -118,10 +122,8 @@ START_TEST(kept)
     ck_assert_int_eq(first()->samples, 250);
     plan->worker[0].piece = 250;
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
+    report_line(500 * MB);
     ck_assert_int_eq(bound(), 250);
-    end();
 }
 END_TEST
 
@@ -129,18 +131,15 @@ END_TEST
 START_TEST(binds_no_more)
 {
     begin(0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
+    report_line(500 * MB);
     ck_assert(memory_watch_look(&watch));
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(known.list.n, 1);
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 310 * MB, false);
+    report_line(310 * MB);
     ck_assert(memory_watch_look(&watch));
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(known.list.n, 0);
-    end();
 }
 END_TEST
 
@@ -172,7 +171,6 @@ START_TEST(device_and_node)
     ck_assert_int_eq(bound(), 180); /* 900 MB of the device alone */
     ck_assert_int_eq(watch.most[1], 200);
     ck_assert_int_eq(watch.most[2], 200); /* both of the node's */
-    end();
 }
 END_TEST
 
@@ -203,7 +201,6 @@ START_TEST(shared_device)
     ck_assert_int_eq(bound(), 400); /* 900 MB of 2.25 MB a sample */
     ck_assert_int_eq(watch.most[1], 200);
     ck_assert_int_eq(watch.most[2], 200);
-    end();
 }
 END_TEST
 
@@ -224,7 +221,6 @@ START_TEST(renewed)
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_ne(row->learnt_s, 0);
-    end();
 }
 END_TEST
 
@@ -248,7 +244,7 @@ START_TEST(left_out)
     p.memory_bytes = 0;
     memory_watch_progress(&watch, plan, &p);
     ck_assert(!memory_watch_look(&watch));
-    end();
+    memory_watch_end(&watch);
     memory_watch_progress(&watch, NULL, &p);
     ck_assert(!memory_watch_look(&watch));
 }
@@ -256,6 +252,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, short_step);
     tcase_add_test(tc, short_step_in_pieces);
     tcase_add_test(tc, kept);
