@@ -13,6 +13,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 static char scratch_base[] = "/tmp/eddis-test-XXXXXX", scratch[64];
@@ -52,6 +53,14 @@ static inline char *scratch_content(const char *name)
     char *text = NULL;
 
     return file_read(path, 1 << 26, &text, NULL, NULL) < 0 ? NULL : text;
+}
+
+/* Check what is in a file of it. */
+static inline void scratch_expect(const char *name, const char *want)
+{
+    cleanup_free char *text = scratch_content(name);
+
+    ck_assert_msg(text && strcmp(text, want) == 0, "%s has '%s'", name, text ? text : "");
 }
 
 /* From here on no file of this process may be longer, which is how a full disk is emulated. */

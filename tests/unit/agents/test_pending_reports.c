@@ -88,7 +88,6 @@ static struct request_item *item(int number, int64_t offset)
 START_TEST(again)
 {
     struct eddis_error err = { 0 };
-    cleanup_free char *text = NULL;
     struct request_item *i;
     int rc = -1;
 
@@ -107,8 +106,7 @@ START_TEST(again)
     ck_assert_int_eq(i->report->sequence, 7);
     request_item_free(i);
     ck_assert_ptr_null(pending_reports_take(&pending_reports, &rc, &err));
-    text = scratch_content(".fetched-0");
-    ck_assert_str_eq(text, "words\n");
+    scratch_expect(".fetched-0", "words\n");
     end();
 }
 END_TEST

@@ -226,18 +226,14 @@ END_TEST
 
 START_TEST(again)
 {
-    cleanup_free char *tries = NULL, *got = NULL;
-
     open_hosts(
         1, "echo x >> $dir/tries; if [ $(wc -l < $dir/tries) -lt 3 ]; then "
            "echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255; "
            "fi; echo eddis-keeper " EDDIS_VERSION " >&2; cat > $dir/got");
     expect("secret", START_ENDED);
     ck_assert_int_eq(h.event[0].code, 0);
-    tries = scratch_content("tries");
-    got = scratch_content("got");
-    ck_assert_str_eq(tries, "x\nx\nx\n");
-    ck_assert_str_eq(got, "secret");
+    scratch_expect("tries", "x\nx\nx\n");
+    scratch_expect("got", "secret");
 }
 END_TEST
 
@@ -283,14 +279,13 @@ END_TEST
 START_TEST(large_input)
 {
     size_t n = 3 << 20;
-    cleanup_free char *input = malloc(n + 1), *got = NULL;
+    cleanup_free char *input = malloc(n + 1);
 
     memset(input, 'x', n);
     input[n] = '\0';
     open_hosts(1, ANSWER "sleep 0.3; cat > $dir/got");
     expect(input, START_ENDED);
-    got = scratch_content("got");
-    ck_assert_str_eq(got, input);
+    scratch_expect("got", input);
 }
 END_TEST
 
