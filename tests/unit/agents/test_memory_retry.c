@@ -2,6 +2,7 @@
 /* test_memory_retry.c - tests of agents/driver/plan/memory_retry.h: who is asked for less */
 #include "agents/driver/plan/memory_retry.h"
 
+#include "said.h"
 #include "suite.h"
 
 #include <signal.h>
@@ -18,14 +19,6 @@ static struct job_run run;
 static struct history history;
 static struct plan *plan;
 static const int agent[NODES] = { 0, 1 };
-static int said;
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)sentence;
-    said++;
-}
 
 static void begin(void)
 {
@@ -37,7 +30,7 @@ static void begin(void)
     run.state.n_ranks = RANKS;
     run.state.before = (struct state_failure){ .cause = CAUSE_OOM };
     history = (struct history){ .run = &run };
-    said = 0;
+    said_forget();
     for (int i = 0; i < NODES; i++)
         (void)snprintf(plan->node[i], sizeof plan->node[i], "node%d", i + 1);
     for (int i = 0; i < RANKS; i++) {
@@ -88,7 +81,7 @@ START_TEST(each_that_says_so)
     ck_assert_int_eq(most(1), AT_ONCE / 2);
     ck_assert_int_eq(most(2), 0);
     ck_assert_int_eq(most(3), AT_ONCE / 2);
-    ck_assert_int_eq(said, 3);
+    ck_assert_int_eq(n_said, 3);
 }
 END_TEST
 

@@ -4,6 +4,7 @@
  */
 #include "agents/driver/plan/plan_versions.h"
 
+#include "said.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -13,14 +14,7 @@ enum { N = 2, SHARE = 64, STEPS = 20 };
 
 static struct driver_options options;
 static struct job_run run;
-static char said[512];
 static struct plan_versions s;
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)snprintf(said, sizeof said, "%s", sentence);
-}
 
 /* The first worker gets this much more than the last, which may take no more than most. */
 static void begin(int n, int64_t more, int64_t most)
@@ -28,7 +22,7 @@ static void begin(int n, int64_t more, int64_t most)
     options = (struct driver_options){ .measure_equal = STEPS, .view.say = say };
     run = (struct job_run){ .o = &options, .state.generation = 1 };
     s = (struct plan_versions){ .run = &run, .plans.plan = plan_new(1, n) };
-    said[0] = '\0';
+    said_forget();
     ck_assert_ptr_nonnull(s.plans.plan);
     s.plans.plan->global_batch = n * SHARE;
     for (int i = 0; i < n; i++)

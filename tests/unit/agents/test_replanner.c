@@ -5,6 +5,7 @@
 #include "agents/driver/plan/replanner.h"
 
 #include "lib/base/clock.h"
+#include "said.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -17,13 +18,6 @@ static struct driver_options options;
 static struct job_run run;
 static struct replanner replanner;
 static struct plan *plan;
-static char said[512];
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)snprintf(said, sizeof said, "%s", sentence);
-}
 
 /* A millisecond a sample, of this source; the last worker may have no samples. */
 static void begin(enum time_source source, int64_t last_batch)
@@ -37,7 +31,7 @@ static void begin(enum time_source source, int64_t last_batch)
                         .communication.wire = automatic };
     options = (struct driver_options){ .job = &job, .view.say = say };
     run = (struct job_run){ .o = &options };
-    said[0] = '\0';
+    said_forget();
     plan = plan_new(N, N);
     ck_assert_ptr_nonnull(plan);
     strcpy(plan->algorithm, "allreduce");

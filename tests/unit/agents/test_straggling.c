@@ -5,6 +5,7 @@
 #include "agents/driver/plan/straggling.h"
 
 #include "lib/base/clock.h"
+#include "said.h"
 #include "suite.h"
 
 #include <math.h>
@@ -24,16 +25,7 @@ static struct job_run run;
 static struct state_agent agents[N];
 static struct straggling straggling;
 static struct plan *plan;
-static char said[1024];
-static int n_said;
 static double now_s;
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)snprintf(said, sizeof said, "%s", sentence);
-    n_said++;
-}
 
 /* A node each, named "a" and on; a millisecond a sample was learnt, or nothing. */
 static void begin(enum time_source source)
@@ -52,8 +44,7 @@ static void begin(enum time_source source)
     }
     straggling = (struct straggling){ .run = &run };
     ck_assert_int_eq(straggling_begin(&straggling, plan, NULL), 0);
-    said[0] = '\0';
-    n_said = 0;
+    said_forget();
     now_s = 0;
 }
 
