@@ -33,9 +33,9 @@ static void begin(bool answers)
 static void end(void)
 {
     file_thread_stop(j.files);
-    let_go(&held);
     journal_fini(&j);
     job_status_fini(&status);
+    let_go(&held);
 }
 
 static int lines_of(const char *name)
