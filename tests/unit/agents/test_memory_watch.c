@@ -143,26 +143,41 @@ START_TEST(binds_no_more)
 }
 END_TEST
 
+/* Three workers on devices of 1000 MB, the first on the last one, the others on the first.  Return
+ * what a worker reports that holds so much of its device.
+ */
+static struct progress begin_devices(int n, int64_t bytes)
+{
+    static struct node_profile with;
+    const struct node_profile *one = &with;
+
+    with = (struct node_profile){ .n_devices = n };
+    begin_of(3, 0);
+    for (int i = 0; i < n; i++) {
+        with.device[i].kind = DEVICE_CUDA;
+        with.device[i].memory_bytes = 1000 * MB;
+        (void)snprintf(with.device[i].id, sizeof with.device[i].id, "gpu%d", i);
+    }
+    for (int i = 0; i < 3; i++) {
+        plan->worker[i].kind = DEVICE_CUDA;
+        strcpy(plan->worker[i].device_id, with.device[i ? 0 : n - 1].id);
+    }
+    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
+    return (struct progress){ .plan_version = 1,
+                              .step_plan = 1,
+                              .metrics = { .plan = 1, .count = BATCH },
+                              .memory_bytes = bytes,
+                              .memory_told = true };
+}
+
 /* Rank 0 tells what its device holds; the memory of the node, by whose limit ranks are put together
  * in its name, is another.
  */
 START_TEST(device_and_node)
 {
-    static struct node_profile with = { .n_devices = 1 };
-    const struct node_profile *one = &with;
-    struct progress p = { .plan_version = 1,
-                          .step_plan = 1,
-                          .metrics = { .plan = 1, .count = BATCH },
-                          .memory_bytes = 500 * MB,
-                          .memory_told = true,
-                          .memory_limit_bytes = 1000 * MB };
+    struct progress p = begin_devices(1, 500 * MB);
 
-    with.device[0].kind = DEVICE_CUDA;
-    with.device[0].memory_bytes = 1000 * MB;
-    begin_of(3, 0);
-    for (int i = 0; i < 3; i++)
-        plan->worker[i].kind = DEVICE_CUDA;
-    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
+    p.memory_limit_bytes = 1000 * MB;
     memory_watch_progress(&watch, plan, &p);
     p.memory_told = false;
     p.memory_bytes = 225 * MB;
@@ -177,25 +192,8 @@ END_TEST
 /* Two of three workers are on one device: its memory is for both. */
 START_TEST(shared_device)
 {
-    static struct node_profile with = { .n_devices = 2 };
-    const struct node_profile *one = &with;
-    struct progress p = { .plan_version = 1,
-                          .step_plan = 1,
-                          .metrics = { .plan = 1, .count = BATCH },
-                          .memory_bytes = 225 * MB,
-                          .memory_told = true };
+    struct progress p = begin_devices(2, 225 * MB);
 
-    begin_of(3, 0);
-    for (int i = 0; i < 2; i++) {
-        with.device[i].kind = DEVICE_CUDA;
-        with.device[i].memory_bytes = 1000 * MB;
-        (void)snprintf(with.device[i].id, sizeof with.device[i].id, "gpu%d", i);
-    }
-    for (int i = 0; i < 3; i++) {
-        plan->worker[i].kind = DEVICE_CUDA;
-        strcpy(plan->worker[i].device_id, with.device[i == 0].id);
-    }
-    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
     for (p.rank = 0; p.rank < 3; p.rank++)
         memory_watch_progress(&watch, plan, &p);
     ck_assert_int_eq(bound(), 400); /* 900 MB of 2.25 MB a sample */
