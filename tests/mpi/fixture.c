@@ -4,6 +4,7 @@
  */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -86,6 +87,27 @@ int add_vector(struct eddis *e, void *value, int64_t n)
     const struct eddis_parameter p = vector_of(value, n);
 
     return add_parameter(e, &p);
+}
+
+int commit_vector(struct eddis *e, void *value, int64_t n)
+{
+    int parameter = add_vector(e, value, n);
+
+    OK(eddis_commit(e, &err));
+    return parameter;
+}
+
+static void *stop(void *arg)
+{
+    CHECK(eddis_stop(arg) == 0);
+    return NULL;
+}
+
+void stop_by_thread(struct eddis *e)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, stop, e) == 0 && pthread_join(thread, NULL) == 0);
 }
 
 struct eddis_collective collective_of(enum eddis_scope scope, enum eddis_collective_kind kind,

@@ -69,6 +69,12 @@ struct eddis_parameter vector_of(void *value, int64_t n);
 int add_parameter(struct eddis *e, const struct eddis_parameter *p);
 int add_vector(struct eddis *e, void *value, int64_t n);
 
+/* Add a vector, and commit.  Return the vector's number. */
+int commit_vector(struct eddis *e, void *value, int64_t n);
+
+/* Request a stop by another thread. */
+void stop_by_thread(struct eddis *e);
+
 /* Return a collective of these workers; it sums up int64. */
 struct eddis_collective collective_of(enum eddis_scope scope, enum eddis_collective_kind kind,
                                       void *buffer, size_t n);

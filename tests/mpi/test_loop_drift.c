@@ -54,8 +54,7 @@ struct worker {
 static void set_up(struct worker *w)
 {
     OK(eddis_set_data(w->e, SAMPLES, STEPS * BATCH / SAMPLES, &err));
-    CHECK(add_vector(w->e, w->w, WIDTH) == 0);
-    OK(eddis_commit(w->e, &err));
+    CHECK(commit_vector(w->e, w->w, WIDTH) == 0);
 }
 
 /* What the program does wrong. */

@@ -321,8 +321,7 @@ static void abort_body(struct eddis *e, int rank, struct loop_job *j)
     int x = 1;
     pthread_t reader;
 
-    (void)add_vector(e, &value, 1);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, &value, 1);
     if (rank == 0)
         loop_job_publish(j, split, 0);
     OK(eddis_barrier(e, TIMEOUT_NS, &err));
@@ -365,8 +364,7 @@ static void close_body(struct eddis *e, int rank, struct loop_job *j)
     float *buffer = ((float **)j->arg)[rank], value = 0;
     struct eddis_request *r[2];
 
-    (void)add_vector(e, &value, 1);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, &value, 1);
     for (int i = 0; i < UNDER_WAY; i++)
         buffer[i] = (float)rank;
     OK(eddis_broadcast_start(e, buffer + UNDER_WAY, sizeof(float), 1, &r[0], &err));

@@ -50,19 +50,6 @@ struct worker {
     float w[4], g[4];
 };
 
-static void *stop(void *arg)
-{
-    CHECK(eddis_stop(arg) == 0);
-    return NULL;
-}
-
-static void stop_by_thread(struct eddis *e)
-{
-    pthread_t thread;
-
-    CHECK(pthread_create(&thread, NULL, stop, e) == 0 && pthread_join(thread, NULL) == 0);
-}
-
 static void set_up(struct worker *w, int64_t epochs)
 {
     OK(eddis_set_data(w->e, SAMPLES, epochs, &err));

@@ -14,12 +14,17 @@
 
 enum { DIM = 700, SAVED_AT = 13, PERIOD = 3, RANKS = 2, TOGETHER = 2 * PERIOD };
 
+/* A parameter of 16 bits, and one of float32 beside it. */
+struct both {
+    uint16_t value[DIM];
+    float plain[DIM];
+};
+
 struct halves {
     enum eddis_dtype type;
     char folder[64];
     bool resumed;
-    uint16_t value[2][DIM]; /* of rank 0 at the end: unbroken, resumed */
-    float plain[2][DIM];    /* of float32, beside them */
+    struct both end[2]; /* of rank 0: unbroken, resumed */
 };
 
 /* A number of 16 bits as float32, and back, for numbers between 1 and 4. */
@@ -50,26 +55,10 @@ static void move(enum eddis_dtype type, uint16_t *value, float *plain, int64_t s
     }
 }
 
-static void save_both(struct eddis *e, struct halves *h, const uint16_t *value, const float *plain)
+/* Write a checkpoint with what the first rank has. */
+static void save_first(struct eddis *e, const char *folder, const void *data, size_t bytes)
 {
-    struct eddis_checkpoint *c = NULL;
-
-    OK(eddis_checkpoint_begin(e, h->folder, &c, &err));
-    if (e->all.place.rank == 0) {
-        OK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err));
-        OK(eddis_checkpoint_put(c, "plain", plain, sizeof *plain * DIM, &err));
-    }
-    OK(eddis_checkpoint_commit(c, 0, &err));
-}
-
-static void restore_both(struct eddis *e, const struct halves *h, uint16_t *value, float *plain)
-{
-    struct eddis_checkpoint *c = NULL;
-
-    GIVES(1, eddis_restore_begin(e, h->folder, &c, &err));
-    OK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err));
-    OK(eddis_checkpoint_get(c, "plain", plain, sizeof *plain * DIM, &err));
-    OK(eddis_restore_end(c, &err));
+    save(e, folder, e->all.place.rank == 0 ? data : NULL, bytes);
 }
 
 static int add_half(struct eddis *e, enum eddis_dtype type, uint16_t *value)
@@ -83,32 +72,29 @@ static int add_half(struct eddis *e, enum eddis_dtype type, uint16_t *value)
 static void body(struct eddis *e, int rank, struct loop_job *j)
 {
     struct halves *h = j->arg;
-    uint16_t value[DIM], zero[DIM] = { 0 };
-    float plain[DIM], none[DIM] = { 0 };
+    struct both own, zero = { { 0 } };
     struct eddis_step s = { .step = -1 };
     int second;
 
     for (int k = 0; k < DIM; k++)
-        value[k] = narrow(h->type, plain[k] = 2 + 0.001F * (float)(k % 100));
-    CHECK(add_vector(e, plain, DIM) == 0);
-    second = add_half(e, h->type, value);
+        own.value[k] = narrow(h->type, own.plain[k] = 2 + 0.001F * (float)(k % 100));
+    CHECK(add_vector(e, own.plain, DIM) == 0);
+    second = add_half(e, h->type, own.value);
     OK(eddis_commit(e, &err));
     if (h->resumed)
-        restore_both(e, h, value, plain);
+        restore(e, h->folder, &own, sizeof own);
     while (step_begin(e, &s)) {
-        step_announce(e, 0, none);
-        step_announce(e, second, zero);
+        step_announce(e, 0, zero.plain);
+        step_announce(e, second, zero.value);
         OK(eddis_wait(e, TIMEOUT_NS, &err));
-        move(h->type, value, plain, s.step);
+        move(h->type, own.value, own.plain, s.step);
         OK(eddis_step_end(e, NULL, &err));
         if (!h->resumed && s.step == SAVED_AT)
-            save_both(e, h, value, plain);
+            save_first(e, h->folder, &own, sizeof own);
     }
     CHECK(s.step > SAVED_AT + 3 * PERIOD);
-    if (rank == 0) {
-        memcpy(h->value[h->resumed], value, sizeof value);
-        memcpy(h->plain[h->resumed], plain, sizeof plain);
-    }
+    if (rank == 0)
+        h->end[h->resumed] = own;
 }
 
 static void run(int n, int per_group, enum eddis_dtype type)
@@ -123,8 +109,8 @@ static void run(int n, int per_group, enum eddis_dtype type)
         h.resumed = i == 1;
         loop_job_run_body(&j, body, &h);
     }
-    CHECK(memcmp(h.plain[0], h.plain[1], sizeof h.plain[0]) == 0);
-    CHECK(memcmp(h.value[0], h.value[1], sizeof h.value[0]) == 0);
+    CHECK(memcmp(h.end[0].plain, h.end[1].plain, sizeof h.end[0].plain) == 0);
+    CHECK(memcmp(h.end[0].value, h.end[1].value, sizeof h.end[0].value) == 0);
 }
 
 /* ---- several groups ---- */
@@ -150,19 +136,9 @@ static void get_copy(struct eddis *e, struct groups *g, int rank, uint16_t *valu
     int from = keeps_own(g) ? rank : 0;
 
     GIVES(1, eddis_restore_begin(e, g->folder, &c, &err));
-    OK(eddis_checkpoint_get(c, "value", value, sizeof *value * DIM, &err));
+    OK(eddis_checkpoint_get(c, "w", value, sizeof *value * DIM, &err));
     OK(eddis_checkpoint_get_from(c, from, name, copy, sizeof *copy * DIM, &err));
     OK(eddis_restore_end(c, &err));
-}
-
-static void save_groups(struct eddis *e, struct groups *g, const uint16_t *value)
-{
-    struct eddis_checkpoint *c = NULL;
-
-    OK(eddis_checkpoint_begin(e, g->folder, &c, &err));
-    if (e->all.place.rank == 0)
-        OK(eddis_checkpoint_put(c, "value", value, sizeof *value * DIM, &err));
-    OK(eddis_checkpoint_commit(c, 0, &err));
 }
 
 /* The first step has begun, and no exchange.  The group's own values were moved since the exchange
@@ -205,11 +181,11 @@ static void groups_body(struct eddis *e, int rank, struct loop_job *j)
         move(EDDIS_BFLOAT16, value, none, s.step + rank);
         OK(eddis_step_end(e, NULL, &err));
         if (!g->resumed && !g->at_end && s.flags & EDDIS_STEP_CHECKPOINT)
-            save_groups(e, g, value);
+            save_first(e, g->folder, value, sizeof value);
     }
     CHECK(steps >= TOGETHER);
     for (int i = 0; i < 2 && g->at_end && !g->resumed; i++) /* the second has all of it, too */
-        save_groups(e, g, value);
+        save_first(e, g->folder, value, sizeof value);
 }
 
 /* Two groups write, as many or one go on. */

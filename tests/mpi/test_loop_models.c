@@ -81,8 +81,7 @@ static void gradient(const struct worker *w, const int64_t *index, int64_t n, fl
 
 static void set_up(struct worker *w)
 {
-    CHECK(add_vector(w->e, w->w, DIM) == 0);
-    OK(eddis_commit(w->e, &err));
+    CHECK(commit_vector(w->e, w->w, DIM) == 0);
     OK(eddis_broadcast_parameters(w->e, 0, &err));
 }
 

@@ -120,8 +120,7 @@ static void sizes_of_world(struct eddis *e)
     for (size_t n = LEAST; n <= sizeof whole; n++) {
         union sized s;
 
-        begin(&s, &whole, sizeof n);
-        s.size = n;
+        ask(&s, n);
         CHECK(eddis_world(e, (struct eddis_world *)&s) == 0);
         CHECK(is_part(&s, &whole, n));
     }
@@ -152,8 +151,7 @@ static void sizes_of_plan(struct eddis *e, int64_t step)
     for (size_t n = LEAST; n <= sizeof whole; n++) {
         union sized s;
 
-        begin(&s, &whole, sizeof n);
-        s.size = n;
+        ask(&s, n);
         GIVES(1, eddis_plan_step(e, step, 0, (struct eddis_step *)&s, &err));
         CHECK(is_part(&s, &whole, n));
     }
@@ -172,8 +170,7 @@ static void sizes_of_checkpoint(struct eddis *e, const char *folder)
     for (size_t n = LEAST; n <= sizeof whole; n++) {
         union sized s;
 
-        begin(&s, &whole, sizeof n);
-        s.size = n;
+        ask(&s, n);
         OK(eddis_checkpoint_info(c, (struct eddis_checkpoint_info *)&s, &err));
         CHECK(is_part(&s, &whole, n));
     }

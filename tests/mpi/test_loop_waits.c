@@ -52,8 +52,7 @@ static void late_body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_step s;
     int64_t since = 0;
 
-    (void)add_vector(e, value, 4);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, value, 4);
     CHECK(step_begin(e, &s));
     loop_job_await(j, rank == 1 ? j->n - 1 : 0);
     /* Several slices are one wait to the board, which says for whom. */
@@ -218,8 +217,7 @@ static void late_exit_body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_step s;
 
     OK(eddis_set_data(e, 100, 0, &err));
-    (void)add_vector(e, value, 4);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, value, 4);
     CHECK(step_begin(e, &s));
     if (rank != 0) {
         e->leave.report_ns = CLOCK_S / 20;
@@ -358,8 +356,7 @@ static void resume_body(struct eddis *e, int rank, struct loop_job *j)
 
     if (rank == 1)
         e->centre.timeout_ns = CLOCK_MS;
-    (void)add_vector(e, value, 4);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, value, 4);
     do {
         int64_t first_ns = 0, last_ns = 0;
 

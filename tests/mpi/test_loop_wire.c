@@ -99,8 +99,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     struct eddis_step s = { .step = -1 };
     struct eddis_world world;
 
-    CHECK(add_vector(e, value, DIM) == 0);
-    OK(eddis_commit(e, &err));
+    CHECK(commit_vector(e, value, DIM) == 0);
     world = world_of(e);
     CHECK(world.n_groups == j->n / j->per_group);
     for (int k = 0; k < DIM; k++)

@@ -133,8 +133,7 @@ static void run_timeout(int how, char **args)
     float value[4] = { 0 };
     int rc;
 
-    (void)add_vector(e, value, 4);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, value, 4);
     CHECK(step_begin(e, &s));
     if (w.rank == 1) {
         await_late(args[0], &w);
@@ -165,8 +164,7 @@ static void run_scopes(int how, char **args)
     float value[4] = { 0 };
 
     scenario_scopes(e, NULL, NULL);
-    CHECK(add_vector(e, value, 4) == 0);
-    OK(eddis_commit(e, &err));
+    CHECK(commit_vector(e, value, 4) == 0);
     scenario_scopes(e, NULL, NULL);
     checkpoint(e, &w, args[0], 0);
     w = world_of(e);
@@ -451,8 +449,7 @@ static void run_cut(int how, char **args)
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error cut = { 0 };
 
-    (void)add_vector(e, value, n);
-    OK(eddis_commit(e, &err));
+    (void)commit_vector(e, value, n);
     while (rc == 0) {
         rc = eddis_step_begin(e, &s, &cut);
         if (rc == 1)

@@ -55,12 +55,6 @@ static int begin(struct eddis **ret, int64_t epochs, int exit_how)
     return rank;
 }
 
-static void commit(struct eddis *e, float *values)
-{
-    (void)add_vector(e, values, 4);
-    OK(eddis_commit(e, &err));
-}
-
 static void *exit_in_thread(void *arg)
 {
     usleep(200000);
@@ -126,19 +120,6 @@ static void *load(void *arg)
             step++;
     } while (rc == 1 || rc == -ENOBUFS || rc == -ESTALE);
     return rc == 0 ? NULL : arg;
-}
-
-static void *stop(void *arg)
-{
-    CHECK(eddis_stop(arg) == 0);
-    return NULL;
-}
-
-static void stop_by_thread(struct eddis *e)
-{
-    pthread_t thread;
-
-    CHECK(pthread_create(&thread, NULL, stop, e) == 0 && pthread_join(thread, NULL) == 0);
 }
 
 static void one_step(struct training *t, const struct eddis_step *s)
@@ -221,7 +202,7 @@ static void part(struct training *t, const char *folder)
     void *failed = t;
 
     (void)begin(&t->e, t->left, EDDIS_EXIT_CLOSE);
-    commit(t->e, t->value);
+    (void)commit_vector(t->e, t->value, 4);
     t->w = world_of(t->e);
     if (t->left)
         restore(t->e, folder, t->value, sizeof t->value);
@@ -289,7 +270,7 @@ static void script(const char *what)
 
     CHECK(atexit(show_model) == 0);
     (void)begin(&e, epochs || requested ? 9 : 0, EDDIS_EXIT_FINISH);
-    commit(e, value);
+    (void)commit_vector(e, value, 4);
     w = world_of(e);
     for (int64_t step = 0;; step++) {
         SUCCEEDS(more = eddis_plan_step(e, step, TIMEOUT_NS, &s, &err));
@@ -380,7 +361,7 @@ static int run(const char *what)
         (void)begin(&second, 1, EDDIS_EXIT_CLOSE);
         sum_up(second);
     }
-    commit(e, value);
+    (void)commit_vector(e, value, 4);
     if (strcmp(what, "child") == 0)
         exit_in_child();
     if (strcmp(what, "reads") == 0)

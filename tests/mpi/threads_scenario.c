@@ -222,8 +222,7 @@ static int count_here(struct rank *r)
 
 static void set_up(struct rank *r)
 {
-    r->parameter = add_vector(r->e, r->value, 4);
-    OK(eddis_commit(r->e, &err));
+    r->parameter = commit_vector(r->e, r->value, 4);
     OK(eddis_smb_open(r->e, 0, &err));
     r->world = world_of(r->e);
     r->n_here = count_here(r);

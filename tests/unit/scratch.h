@@ -79,6 +79,14 @@ __attribute__((format(printf, 2, 3))) static inline void scratch_program(const c
     ck_assert_int_eq(setenv("PATH", search, 1), 0);
 }
 
+/* Check what is in a file of it. */
+static inline void scratch_expect(const char *name, const char *want)
+{
+    cleanup_free char *text = scratch_content(name);
+
+    ck_assert_msg(text && strcmp(text, want) == 0, "%s has '%s'", name, text ? text : "");
+}
+
 /* From here on no file of this process may be longer, which is how a full disk is emulated. */
 static inline void scratch_limit_files(rlim_t bytes)
 {

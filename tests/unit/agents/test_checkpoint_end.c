@@ -4,12 +4,12 @@
 #include "agents/driver/checkpoints/checkpoint_end.h"
 
 #include "agents/driver/driver.h"
+#include "held_thread.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -32,51 +32,26 @@ void __wrap_job_run_say(struct job_run *r, enum job_event type, int agent, int r
     (void)snprintf(said, sizeof said, "%s", text);
 }
 
-/* ---- a thread that is held up until the pipe is closed ---- */
-
-static int hold[2];
-
-static void wait_for_close(struct file_task *k)
-{
-    char byte;
-
-    (void)k;
-    (void)!read(hold[0], &byte, 1);
-}
-
-static void stay(struct file_task *k)
-{
-    (void)k;
-}
-
-static void let_go(struct file_thread *t)
-{
-    (void)close(hold[1]);
-    while (!file_thread_idle(t))
-        (void)poll(&(struct pollfd){ .fd = file_thread_fd(t), .events = POLLIN }, 1, 10000);
-    file_thread_turn(t);
-}
-
 START_TEST(held_up)
 {
-    static struct file_task task = { .run = wait_for_close, .free = stay };
     cleanup_free char *part = file_join(scratch, "step-00000500.g1.part");
     const struct job_folder folder = { .id = "a" };
     const struct driver_options o = { .folder = &folder };
     struct job_run run = { .o = &o, .checkpoint_dir = scratch };
+    struct held held;
     bool over = true;
 
     ck_assert_int_eq(mkdir(part, 0700), 0);
-    ck_assert_int_eq(pipe(hold), 0);
     ck_assert_int_eq(file_thread_start(&run.reader, NULL), 0);
-    file_thread_add(run.reader, &task);
+    hold(run.reader, &held);
     checkpoint_end(&run, &over);
     ck_assert(!over && !*said);
     checkpoint_end_give_up(&run);
     ck_assert_ptr_nonnull(strstr(said, "may remain: the folder '"));
     ck_assert_ptr_nonnull(strstr(said, "' does not answer"));
     *said = '\0';
-    let_go(run.reader);
+    let_go(&held);
+    settle(run.reader);
     ck_assert(over && !*said);
     ck_assert_int_lt(access(part, F_OK), 0);
     file_thread_stop(run.reader);

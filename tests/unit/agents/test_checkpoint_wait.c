@@ -4,49 +4,16 @@
 #include "agents/driver/checkpoints/checkpoint_wait.h"
 
 #include "agents/driver/driver.h"
+#include "held_thread.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include <poll.h>
 #include <string.h>
-#include <unistd.h>
-
-/* A task that is held up until its pipe is closed. */
-struct held {
-    struct file_task task;
-    int pipe[2];
-    bool done;
-};
-
-static void wait_for_close(struct file_task *t)
-{
-    struct held *h = (struct held *)t;
-    char byte;
-
-    (void)!read(h->pipe[0], &byte, 1);
-}
-
-static void is_done(struct file_task *t)
-{
-    ((struct held *)t)->done = true;
-}
-
-static void stay(struct file_task *t)
-{
-    (void)t;
-}
-
-static void hold(struct file_thread *t, struct held *h)
-{
-    *h = (struct held){ .task = { .run = wait_for_close, .done = is_done, .free = stay } };
-    ck_assert_int_eq(pipe(h->pipe), 0);
-    file_thread_add(t, &h->task);
-}
 
 /* Until it has been told, and what was asked before it. */
-static void let_go(struct file_thread *t, struct held *h)
+static void pass(struct file_thread *t, struct held *h)
 {
-    (void)close(h->pipe[1]);
+    let_go(h);
     while (!h->done) {
         (void)poll(&(struct pollfd){ .fd = file_thread_fd(t), .events = POLLIN }, 1, 10000);
         file_thread_turn(t);
@@ -75,10 +42,10 @@ START_TEST(late_answer)
     run.state.generation = 3;
     run.state.phase = STATE_PHASE_PLAN;
     ck_assert(!checkpoint_wait_ready(&w));
-    let_go(run.reader, &held[0]);
-    let_go(run.reader, &held[1]);
+    pass(run.reader, &held[0]);
+    pass(run.reader, &held[1]);
     ck_assert(!checkpoint_wait_ready(&w)); /* the first look alone is over */
-    let_go(run.reader, &held[2]);
+    pass(run.reader, &held[2]);
     ck_assert(file_thread_settle(run.reader, clock_after_ns(clock_now_ns(), 60 * CLOCK_S)));
     file_thread_turn(run.reader);
     ck_assert(checkpoint_wait_ready(&w));

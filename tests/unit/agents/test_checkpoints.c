@@ -3,14 +3,14 @@
 #include "agents/job/checkpoints.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/suite.h"
 
 #include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-static char dir[] = "/tmp/eddis-test-XXXXXX";
 
 static const struct {
     const char *name;
@@ -32,7 +32,7 @@ static const struct {
 
 static char *folder_of(int i)
 {
-    return file_join(dir, "%s", rows[i].name);
+    return file_join(scratch, "%s", rows[i].name);
 }
 
 enum { WHOLE = 2 }; /* the first rows */
@@ -47,11 +47,9 @@ static void complete(const char *folder)
 START_TEST(parts_are_dropped)
 {
     const int n = sizeof rows / sizeof *rows;
-    cleanup_free char *file = NULL;
+    cleanup_free char *file = file_join(scratch, "step-00000070");
     char newest[64];
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    file = file_join(dir, "step-00000070");
     for (int i = 0; i < n; i++) {
         cleanup_free char *folder = folder_of(i), *inside = file_join(folder, "rank-0000.w");
 
@@ -62,44 +60,42 @@ START_TEST(parts_are_dropped)
     }
     ck_assert_int_eq(file_write_atomic(file, "x", 1, 0600, NULL), 0);
     for (int round = 0; round < 2; round++) {
-        ck_assert_int_eq(checkpoints_drop_parts(dir, 20, NULL), 0);
+        ck_assert_int_eq(checkpoints_drop_parts(scratch, 20, NULL), 0);
         for (int i = 0; i < n; i++) {
             cleanup_free char *folder = folder_of(i);
 
             ck_assert_int_eq(access(folder, F_OK) == 0, rows[i].stays);
         }
     }
-    ck_assert_int_eq(checkpoints_newest(dir, newest, sizeof newest), 20);
-    ck_assert_int_eq(checkpoints_newest_below(dir, 20, newest, sizeof newest), 10);
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
-    ck_assert_int_eq(checkpoints_drop_parts(dir, 20, NULL), 0);
+    ck_assert_int_eq(checkpoints_newest(scratch, newest, sizeof newest), 20);
+    ck_assert_int_eq(checkpoints_newest_below(scratch, 20, newest, sizeof newest), 10);
+    ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
+    ck_assert_int_eq(checkpoints_drop_parts(scratch, 20, NULL), 0);
+    ck_assert_int_eq(mkdir(scratch, 0700), 0);
 }
 END_TEST
 
 START_TEST(resumed)
 {
-    static char all[] = "/tmp/eddis-test-XXXXXX";
-    cleanup_free char *one = NULL, *none = NULL;
+    cleanup_free char *one = file_join(scratch, "step-00000020");
+    cleanup_free char *none = file_join(scratch, "step-00000030");
     char found[PATH_MAX];
 
-    ck_assert_ptr_nonnull(mkdtemp(all));
-    one = file_join(all, "step-00000020");
-    none = file_join(all, "step-00000030");
     ck_assert_int_eq(file_mkdirs(one, 0700, NULL), 0);
-    ck_assert_int_eq(checkpoints_resumed(all, found, sizeof found), -1);
+    ck_assert_int_eq(checkpoints_resumed(scratch, found, sizeof found), -1);
     ck_assert_int_eq(checkpoints_resumed(one, found, sizeof found), -1);
     complete(one);
-    ck_assert_int_eq(checkpoints_resumed(all, found, sizeof found), 20);
+    ck_assert_int_eq(checkpoints_resumed(scratch, found, sizeof found), 20);
     ck_assert_str_eq(found, one);
     ck_assert_int_eq(checkpoints_resumed(one, found, sizeof found), 20);
     ck_assert_str_eq(found, one);
     ck_assert_int_eq(checkpoints_resumed(none, found, sizeof found), -1);
-    ck_assert_int_eq(file_remove_tree(all, NULL), 0);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_test(tc, parts_are_dropped);
     tcase_add_test(tc, resumed);
 }

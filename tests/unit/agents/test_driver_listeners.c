@@ -21,55 +21,54 @@
 /* Whose token a request carries. */
 enum who { AGENT_1, GUEST, READER, OWNER, N_WHO };
 
-struct fixture {
+static struct fixture {
     struct request_queue *b;
     struct listeners d;
     struct http_client *c[N_WHO];
-};
+} f;
 
-static void connect_to(struct fixture *f, enum who who, const char *url, const char *pin,
-                       struct http_tokens *tokens, int number)
+static void connect_to(enum who who, const char *url, const char *pin, struct http_tokens *tokens,
+                       int number)
 {
     char token[HTTP_TOKEN_CHARS + 1];
     const struct http_client_options o = { .base = &url, .n_bases = 1, .token = token, .pin = pin };
 
     http_tokens_text(tokens, number, token);
-    http_client_close(f->c[who]);
-    ck_assert_int_eq(http_client_open(&o, &f->c[who], NULL), 0);
+    http_client_close(f.c[who]);
+    ck_assert_int_eq(http_client_open(&o, &f.c[who], NULL), 0);
 }
 
-static int open_on(struct fixture *f, const char (*address)[LISTENERS_ADDRESS], int n,
-                   struct eddis_error *err)
+static int open_on(const char (*address)[LISTENERS_ADDRESS], int n, struct eddis_error *err)
 {
     struct listeners_options o = {
         .n_agents = 2, .n_secrets = 1, .address = address, .n_addresses = n
     };
 
-    *f = (struct fixture){ 0 };
-    ck_assert_int_eq(request_queue_open(2, &f->b, NULL), 0);
-    o.request_queue = f->b;
-    return listeners_open(&f->d, &o, err);
+    f = (struct fixture){ 0 };
+    ck_assert_int_eq(request_queue_open(2, &f.b, NULL), 0);
+    o.request_queue = f.b;
+    return listeners_open(&f.d, &o, err);
 }
 
-static void begin(struct fixture *f)
+static void begin(void)
 {
     static const char address[][LISTENERS_ADDRESS] = { "127.0.0.1" };
     struct eddis_error err = { 0 };
 
-    ck_assert_msg(open_on(f, address, 1, &err) == 0, "%s", err.text);
-    connect_to(f, AGENT_1, f->d.url[0], f->d.pin, f->d.agent_tokens, 1);
-    connect_to(f, GUEST, f->d.url[0], f->d.pin, f->d.agent_tokens, 2);
-    connect_to(f, READER, f->d.people_url, NULL, f->d.person_tokens, REQUEST_READER);
-    connect_to(f, OWNER, f->d.people_url, NULL, f->d.person_tokens, REQUEST_OWNER);
+    ck_assert_msg(open_on(address, 1, &err) == 0, "%s", err.text);
+    connect_to(AGENT_1, f.d.url[0], f.d.pin, f.d.agent_tokens, 1);
+    connect_to(GUEST, f.d.url[0], f.d.pin, f.d.agent_tokens, 2);
+    connect_to(READER, f.d.people_url, NULL, f.d.person_tokens, REQUEST_READER);
+    connect_to(OWNER, f.d.people_url, NULL, f.d.person_tokens, REQUEST_OWNER);
 }
 
-static void finish(struct fixture *f)
+static void finish(void)
 {
-    request_queue_shut(f->b);
+    request_queue_shut(f.b);
     for (int i = 0; i < N_WHO; i++)
-        http_client_close(f->c[i]);
-    listeners_close(&f->d);
-    request_queue_close(f->b);
+        http_client_close(f.c[i]);
+    listeners_close(&f.d);
+    request_queue_close(f.b);
 }
 
 struct answer {
@@ -89,28 +88,34 @@ static void on_done(void *ctx, int status, const char *body, size_t n,
 }
 
 /* Start a request and wait until it is answered or has come into the inbox. */
-static struct request_item *ask(struct fixture *f, enum who who, const char *path, const char *body,
-                                struct answer *a)
+static struct request_item *ask(enum who who, const char *path, const char *body, struct answer *a)
 {
-    struct pollfd p = { .fd = request_queue_fd(f->b), .events = POLLIN };
+    struct pollfd p = { .fd = request_queue_fd(f.b), .events = POLLIN };
     struct request_item *i = NULL;
 
     *a = (struct answer){ 0 };
-    ck_assert_int_eq(http_client_start(f->c[who], path, body, 30 * CLOCK_S, on_done, a, NULL), 0);
+    ck_assert_int_eq(http_client_start(f.c[who], path, body, 30 * CLOCK_S, on_done, a, NULL), 0);
     while (!a->over && !i) {
-        (void)http_client_wait(f->c[who], &p, 1, CLOCK_NEVER, NULL);
-        i = request_queue_take(f->b);
+        (void)http_client_wait(f.c[who], &p, 1, CLOCK_NEVER, NULL);
+        i = request_queue_take(f.b);
     }
     return i;
 }
 
-static void wait_answer(struct fixture *f, enum who who, struct answer *a)
+static void wait_answer(enum who who, struct answer *a)
 {
     while (!a->over)
-        (void)http_client_wait(f->c[who], NULL, 0, CLOCK_NEVER, NULL);
+        (void)http_client_wait(f.c[who], NULL, 0, CLOCK_NEVER, NULL);
 }
 
 #define NONCE "0123456789abcdef0123456789abcdef"
+#define JOIN  "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}"
+#define REPORT(agent)                                                                              \
+    "{\"agent\":" agent ",\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}"
+#define HELLO(agent)                                                                               \
+    "{\"protocol\":2,\"agent\":" agent ",\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","        \
+    "\"mpi_version\":\"\",\"machine\":\"6f0c1e5e-2f0b\",\"mpi_guarded\":false,"                    \
+    "\"mpi_v4_only\":false,\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}"
 
 static const struct {
     enum who who;
@@ -120,15 +125,13 @@ static const struct {
 } rows[] = {
     { AGENT_1, "/v1/agents/1/orders?after=0", NULL, 0, REQUEST_POLL },
     { AGENT_1, "/v1/agents/1/orders?after=12", NULL, 0, REQUEST_POLL },
-    { AGENT_1, "/v1/agents/1/reports",
-      "{\"agent\":1,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 0,
-      REQUEST_REPORT },
+    { AGENT_1, "/v1/agents/1/reports", REPORT("1"), 0, REQUEST_REPORT },
     { READER, "/v1/job", NULL, 0, REQUEST_JOB },
     { READER, "/v1/events?after=3", NULL, 0, REQUEST_EVENTS },
     { READER, "/metrics", NULL, 0, REQUEST_METRICS },
     { OWNER, "/v1/job", NULL, 0, REQUEST_JOB },
     { OWNER, "/v1/job/stop", "", 0, REQUEST_STOP },
-    { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}", 0, REQUEST_JOIN },
+    { GUEST, "/v1/join", JOIN, 0, REQUEST_JOIN },
     /* who is to join does nothing else */
     { GUEST, "/v1/join", NULL, 403, 0 },
     { GUEST, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"x\"}", 400, 0 },
@@ -137,7 +140,7 @@ static const struct {
     { GUEST, "/v1/agents/1/orders?after=0", NULL, 403, 0 },
     { GUEST, "/v1/agents", "{}", 403, 0 },
     { GUEST, "/v1/job", NULL, 403, 0 },
-    { AGENT_1, "/v1/join", "{\"node\":\"n1\",\"nonce\":\"" NONCE "\"}", 404, 0 },
+    { AGENT_1, "/v1/join", JOIN, 404, 0 },
     /* not each other's rooms */
     { AGENT_1, "/v1/job", NULL, 404, 0 },
     { AGENT_1, "/v1/job/stop", "", 404, 0 },
@@ -152,25 +155,11 @@ static const struct {
     /* another agent's business, there or not */
     { AGENT_1, "/v1/agents/0/orders?after=0", NULL, 403, 0 },
     { AGENT_1, "/v1/agents/2/orders?after=0", NULL, 403, 0 },
-    { AGENT_1, "/v1/agents/0/reports",
-      "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
-      0 },
+    { AGENT_1, "/v1/agents/0/reports", REPORT("0"), 403, 0 },
     { AGENT_1, "/v1/agents/0/reports", "[[[[", 403, 0 }, /* and not looked at */
-    { AGENT_1, "/v1/agents/1/reports",
-      "{\"agent\":0,\"sequence\":1,\"event\":[],\"worker\":[],\"output\":[],\"piece\":[]}", 403,
-      0 },
-    { AGENT_1, "/v1/agents",
-      "{\"protocol\":2,\"agent\":0,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
-      "\"mpi_version\":\"\",\"machine\":\"a\",\"mpi_guarded\":false,\"mpi_v4_only\":false,\"shared_"
-      "logs\":false,"
-      "\"log_dir\":\"\",\"address\":[]}",
-      403, 0 },
-    { AGENT_1, "/v1/agents",
-      "{\"protocol\":2,\"agent\":1,\"pid\":1,\"host\":\"a\",\"eddis_version\":\"0\","
-      "\"mpi_version\":\"\",\"machine\":\"6f0c1e5e-2f0b\",\"mpi_guarded\":false,\"mpi_v4_only\":"
-      "false,"
-      "\"shared_logs\":false,\"log_dir\":\"\",\"address\":[]}",
-      0, REQUEST_HELLO },
+    { AGENT_1, "/v1/agents/1/reports", REPORT("0"), 403, 0 },
+    { AGENT_1, "/v1/agents", HELLO("0"), 403, 0 },
+    { AGENT_1, "/v1/agents", HELLO("1"), 0, REQUEST_HELLO },
     /* no such number or method */
     { AGENT_1, "/v1/agents/-1/orders?after=0", NULL, 404, 0 },
     { AGENT_1, "/v1/agents/1x/orders?after=0", NULL, 404, 0 },
@@ -193,12 +182,10 @@ static const struct {
 
 START_TEST(request)
 {
-    struct fixture f;
     struct answer a;
     struct request_item *i;
 
-    begin(&f);
-    i = ask(&f, rows[_i].who, rows[_i].path, rows[_i].body, &a);
+    i = ask(rows[_i].who, rows[_i].path, rows[_i].body, &a);
     if (rows[_i].status) {
         ck_assert_ptr_null(i);
         ck_assert_int_eq(a.status, rows[_i].status);
@@ -208,88 +195,85 @@ START_TEST(request)
         ck_assert_int_eq(i->type, rows[_i].type);
         http_reply(i->x, 200, "{}");
         request_item_free(i);
-        wait_answer(&f, rows[_i].who, &a);
+        wait_answer(rows[_i].who, &a);
         ck_assert_int_eq(a.status, 200);
     }
-    finish(&f);
 }
 END_TEST
 
 /* What comes when the job is over is told so, also what was waiting. */
 START_TEST(shut)
 {
-    struct fixture f;
     struct answer a, b;
     struct request_item *i;
 
-    begin(&f);
-    i = ask(&f, READER, "/v1/job", NULL, &a);
+    i = ask(READER, "/v1/job", NULL, &a);
     http_reply(i->x, 200, "{}");
     request_item_free(i);
-    wait_answer(&f, READER, &a);
+    wait_answer(READER, &a);
     request_queue_shut(f.b);
-    ck_assert_ptr_null(ask(&f, READER, "/v1/job", NULL, &b));
+    ck_assert_ptr_null(ask(READER, "/v1/job", NULL, &b));
     ck_assert_int_eq(b.status, 503);
-    finish(&f);
 }
 END_TEST
 
-static void poll_orders(struct fixture *f, struct orders *o, int64_t after, int64_t deadline_ns,
-                        struct answer *a)
+static void poll_orders(struct orders *o, int64_t after, int64_t deadline_ns, struct answer *a)
 {
     char path[64];
     struct request_item *i;
 
     (void)snprintf(path, sizeof path, "/v1/agents/1/orders?after=%d", (int)after);
-    i = ask(f, AGENT_1, path, NULL, a);
+    i = ask(AGENT_1, path, NULL, a);
     ck_assert_ptr_nonnull(i);
     orders_poll(o, i->after, i->x, deadline_ns);
     request_item_free(i);
+}
+
+/* Take an answer, which must hold this. */
+static void expect_order(struct answer *a, const char *part)
+{
+    wait_answer(AGENT_1, a);
+    ck_assert_msg(strstr(a->body, part), "%d %s", a->status, a->body);
+}
+
+/* Ask for what comes behind an order, which must be this and there already; NULL: it is refused. */
+static void expect_next(struct orders *o, int64_t after, const char *part)
+{
+    struct answer a;
+
+    poll_orders(o, after, CLOCK_NEVER, &a);
+    expect_order(&a, part ? part : "");
+    ck_assert_int_eq(a.status, part ? 200 : 409);
 }
 
 START_TEST(orders)
 {
     struct orders o = { .first = 1 };
     struct order profile = { .type = ORDER_PROFILE }, bye = { .type = ORDER_BYE };
-    struct fixture f;
     struct answer a, b;
 
-    begin(&f);
-    poll_orders(&f, &o, 0, 100, &a); /* nothing yet */
+    poll_orders(&o, 0, 100, &a); /* nothing yet */
     orders_tick(&o, 99);
     ck_assert_ptr_nonnull(o.poll);
     orders_tick(&o, 100);
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_ptr_nonnull(strstr(a.body, "none"));
+    expect_order(&a, "none");
 
-    poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* comes while it waits */
+    poll_orders(&o, 0, CLOCK_NEVER, &a); /* comes while it waits */
     ck_assert_int_eq(orders_add(&o, &profile, NULL), 0);
     ck_assert_int_eq(orders_add(&o, &bye, NULL), 0);
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_ptr_nonnull(strstr(a.body, "\"number\":1,"));
+    expect_order(&a, "\"number\":1,");
 
-    poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* the answer was lost: the same again */
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_ptr_nonnull(strstr(a.body, "\"number\":1,"));
-    poll_orders(&f, &o, 1, CLOCK_NEVER, &a);
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_ptr_nonnull(strstr(a.body, "\"number\":2,"));
+    expect_next(&o, 0, "\"number\":1,"); /* the answer was lost: the same again */
+    expect_next(&o, 1, "\"number\":2,");
 
-    poll_orders(&f, &o, 0, CLOCK_NEVER, &a); /* forgotten: 1 was confirmed */
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_int_eq(a.status, 409);
-    poll_orders(&f, &o, 3, CLOCK_NEVER, &a); /* never given */
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_int_eq(a.status, 409);
+    expect_next(&o, 0, NULL); /* forgotten: 1 was confirmed */
+    expect_next(&o, 3, NULL); /* never given */
 
-    poll_orders(&f, &o, 2, CLOCK_NEVER, &a); /* a second poll ends the first */
-    poll_orders(&f, &o, 2, CLOCK_NEVER, &b);
-    wait_answer(&f, AGENT_1, &a);
-    ck_assert_ptr_nonnull(strstr(a.body, "none"));
+    poll_orders(&o, 2, CLOCK_NEVER, &a); /* a second poll ends the first */
+    poll_orders(&o, 2, CLOCK_NEVER, &b);
+    expect_order(&a, "none");
     orders_fini(&o);
-    wait_answer(&f, AGENT_1, &b);
-    ck_assert_ptr_nonnull(strstr(b.body, "none"));
-    finish(&f);
+    expect_order(&b, "none");
 }
 END_TEST
 
@@ -363,44 +347,46 @@ START_TEST(prometheus)
 END_TEST
 
 /* Ask as who, but with the token of another listener. */
-static void ask_wrongly(struct fixture *f, enum who who, const char *path)
+static void ask_wrongly(enum who who, const char *path)
 {
     char *body = NULL;
 
-    ck_assert_int_eq(http_client_call(f->c[who], path, NULL, 30 * CLOCK_S, &body, NULL, NULL), 401);
+    ck_assert_int_eq(http_client_call(f.c[who], path, NULL, 30 * CLOCK_S, &body, NULL, NULL), 401);
     ck_assert_str_eq(body, "{\"error\":\"not authorised\"}");
     free(body);
+}
+
+static void expect_refusals(const char *want)
+{
+    char text[256];
+
+    listeners_refusals_text(&f.d, text, sizeof text);
+    ck_assert_str_eq(text, want);
 }
 
 /* Who knocks without a token is told of once, and counted. */
 START_TEST(refusals)
 {
-    struct fixture f;
-    char peer[HTTP_PEER_CHARS] = "", text[256];
+    char peer[HTTP_PEER_CHARS] = "";
 
-    begin(&f);
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
-    listeners_refusals_text(&f.d, text, sizeof text);
-    ck_assert_str_eq(text, "");
-    connect_to(&f, OWNER, f.d.people_url, NULL, f.d.agent_tokens, 1);
-    ask_wrongly(&f, OWNER, "/v1/job");
+    expect_refusals("");
+    connect_to(OWNER, f.d.people_url, NULL, f.d.agent_tokens, 1);
+    ask_wrongly(OWNER, "/v1/job");
     ck_assert(listeners_refusal(&f.d, peer, sizeof peer));
     ck_assert_str_eq(peer, "127.0.0.1");
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
-    listeners_refusals_text(&f.d, text, sizeof text);
-    ck_assert_str_eq(text, "1 refused request from 127.0.0.1");
-    connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.person_tokens, REQUEST_OWNER);
-    ask_wrongly(&f, AGENT_1, "/v1/agents/1/orders?after=0");
+    expect_refusals("1 refused request from 127.0.0.1");
+    connect_to(AGENT_1, f.d.url[0], f.d.pin, f.d.person_tokens, REQUEST_OWNER);
+    ask_wrongly(AGENT_1, "/v1/agents/1/orders?after=0");
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
-    listeners_refusals_text(&f.d, text, sizeof text);
-    ck_assert_str_eq(text, "2 refused requests from 127.0.0.1");
+    expect_refusals("2 refused requests from 127.0.0.1");
     ck_assert_int_eq(listeners_refused(&f.d), 2);
     /* So is who comes to a node, who is said where that is heard. */
     ck_assert(listeners_refused_at_node(&f.d, "10.1.0.9", 2));
     ck_assert(!listeners_refused_at_node(&f.d, "10.1.0.9", 1));
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
-    listeners_refusals_text(&f.d, text, sizeof text);
-    ck_assert_str_eq(text, "2 refused requests from 127.0.0.1, 3 from 10.1.0.9");
+    expect_refusals("2 refused requests from 127.0.0.1, 3 from 10.1.0.9");
     ck_assert_int_eq(listeners_refused(&f.d), 5);
     /* More than are told apart are told of no more, here and there. */
     for (int i = 0, n = 0; i < 3 * HTTP_REFUSAL_PEERS; i++, n = 0) {
@@ -410,9 +396,8 @@ START_TEST(refusals)
             ck_assert_int_lt(++n, 2);
     }
     ck_assert(!listeners_refused_at_node(&f.d, "10.3.0.1", 1));
-    ask_wrongly(&f, OWNER, "/v1/job");
+    ask_wrongly(OWNER, "/v1/job");
     ck_assert(!listeners_refusal(&f.d, peer, sizeof peer));
-    finish(&f);
 }
 END_TEST
 
@@ -421,15 +406,14 @@ START_TEST(gone_address)
 {
     static const char address[][LISTENERS_ADDRESS] = { "192.0.2.1", "127.0.0.1", "2001:db8::1" };
     struct eddis_error err = { 0 };
-    struct fixture f;
 
-    ck_assert_msg(open_on(&f, address, 3, &err) == 0, "%s", err.text);
+    finish();
+    ck_assert_msg(open_on(address, 3, &err) == 0, "%s", err.text);
     ck_assert_int_eq(f.d.n_agent_listeners, 1);
     ck_assert_int_eq(strncmp(f.d.url[0], "https://127.0.0.1:", 18), 0);
-    finish(&f);
-    ck_assert_int_lt(open_on(&f, address + 2, 1, &err), 0);
+    finish();
+    ck_assert_int_lt(open_on(address + 2, 1, &err), 0);
     ck_assert_ptr_nonnull(strstr(err.text, "cannot listen on 2001:db8::1"));
-    finish(&f);
 }
 END_TEST
 
@@ -438,19 +422,19 @@ START_TEST(urls)
 {
     static const char longest[] = "https://[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535";
     static const char address[][LISTENERS_ADDRESS] = { "::1" };
-    struct fixture f;
 
     ck_assert_uint_lt(strlen(longest), LISTENERS_URL);
-    if (open_on(&f, address, 1, NULL) == 0) { /* a machine with IPv6 */
+    finish();
+    if (open_on(address, 1, NULL) == 0) { /* a machine with IPv6 */
         ck_assert_int_eq(strncmp(f.d.url[0], "https://[::1]:", 14), 0);
-        connect_to(&f, AGENT_1, f.d.url[0], f.d.pin, f.d.agent_tokens, 1);
+        connect_to(AGENT_1, f.d.url[0], f.d.pin, f.d.agent_tokens, 1);
     }
-    finish(&f);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, begin, finish);
     tcase_add_test(tc, refusals);
     tcase_add_loop_test(tc, request, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, shut);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { N = 2 };
+enum { N = 2, STEP_MS = 50, SAMPLES = 64 };
 
 /* Two emulated workers: 10 ms + 1 ms a sample, and 10 ms + 3 ms a sample; batches 30 and 10. */
 static struct plan *make_plan(bool emulated, bool relative)
@@ -93,33 +93,75 @@ static struct progress after(struct progress p, const struct progress *before, i
     return p;
 }
 
-struct fixture {
+static struct fixture {
     struct plan *plan;
     struct metrics f;
     struct job_status s;
-};
+    struct plan *other[2]; /* of other_plan */
+    int n_others;
+} x;
 
-static void begin(struct fixture *x, bool emulated, bool relative, int64_t version)
+static void begin_of(bool emulated, bool relative, int64_t version)
 {
-    x->plan = make_plan(emulated, relative);
-    x->plan->version = version;
-    x->f = (struct metrics){ 0 };
-    ck_assert_int_eq(metrics_next(&x->f, x->plan, version, NULL), 0);
-    job_status_init(&x->s);
-    ck_assert_int_eq(job_status_resize(&x->s, N, NULL), 0);
+    x.plan = make_plan(emulated, relative);
+    x.plan->version = version;
+    x.f = (struct metrics){ 0 };
+    ck_assert_int_eq(metrics_next(&x.f, x.plan, version, NULL), 0);
+    job_status_init(&x.s);
+    ck_assert_int_eq(job_status_resize(&x.s, N, NULL), 0);
 }
 
-static void finish(struct fixture *x)
+static void begin(void)
 {
-    metrics_fini(&x->f);
-    job_status_fini(&x->s);
-    plan_free(x->plan);
+    begin_of(true, false, 1);
 }
 
-static void hear(struct fixture *x, struct progress p)
+static void finish(void)
 {
-    metrics_progress(&x->f, &p, 5 * CLOCK_S);
-    metrics_fill(&x->f, 6 * CLOCK_S, &x->s);
+    metrics_fini(&x.f);
+    job_status_fini(&x.s);
+    plan_free(x.plan);
+}
+
+static void free_others(void)
+{
+    while (x.n_others > 0)
+        plan_free(x.other[--x.n_others]);
+}
+
+/* Return a plan beside the fixture's own; free_others frees it. */
+static struct plan *other_plan(bool emulated, int64_t version)
+{
+    struct plan *p = make_plan(emulated, false);
+
+    p->version = version;
+    return x.other[x.n_others++] = p;
+}
+
+/* Begin with another plan than the one of every test. */
+static void begin_anew(bool emulated, bool relative, int64_t version)
+{
+    finish();
+    begin_of(emulated, relative, version);
+}
+
+static void next_generation(int64_t step, const struct plan *p)
+{
+    metrics_end_generation(&x.f, step);
+    ck_assert_int_eq(metrics_next(&x.f, p, 1, NULL), 0);
+}
+
+static void hear(struct progress p)
+{
+    metrics_progress(&x.f, &p, 5 * CLOCK_S);
+    metrics_fill(&x.f, 6 * CLOCK_S, &x.s);
+}
+
+/* Hear of the first steps of both workers, of so many samples each. */
+static void hear_both(int64_t steps, int64_t one, int64_t other, int64_t step_ms)
+{
+    for (int r = 0; r < N; r++)
+        hear(progress(r, steps, steps, r ? other : one, step_ms));
 }
 
 #define near(a, b) ck_assert_double_eq_tol(a, b, 1e-9 * fabs((double)(b)) + 1e-12)
@@ -138,13 +180,11 @@ START_TEST(medians)
                                     .exposed = { 0, 0.004, 0.004, 0.004 },
                                     .total = { 0.02, 0.03, 0.04, 0.05 } };
     struct progress p = progress(0, 100, 100, 30, 50);
-    struct fixture x;
 
-    begin(&x, true, false, 1);
     p.metrics = f;
     p.queued_s = 0.0005;
     p.memory_bytes = 4096;
-    hear(&x, p);
+    hear(p);
     near(x.s.worker[0].compute_ms, 20);
     near(x.s.worker[0].input_ms, 1);
     near(x.s.worker[0].exposed_ms, 4);
@@ -154,21 +194,17 @@ START_TEST(medians)
     ck_assert_int_eq(x.s.worker[0].memory_bytes, 4096);
     ck_assert_int_eq(x.s.worker[0].metrics.steps, 20);
     p.metrics.total.median_s = 0.01; /* medians of parts may be more than that of the whole */
-    hear(&x, p);
+    hear(p);
     near(x.s.worker[0].step_ms, 25);
     ck_assert(x.s.worker[0].wait_ms == 0);
     x.s.state = JOB_ENDED; /* means over the plan */
-    hear(&x, p);
+    hear(p);
     near(x.s.worker[0].step_ms, 50);
-    finish(&x);
 }
 END_TEST
 
 START_TEST(nothing_known)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 1);
     metrics_fill(&x.f, 0, &x.s);
     ck_assert(isnan(x.s.samples_per_s) && isnan(x.s.loss) && isnan(x.s.accuracy));
     ck_assert(isnan(x.s.equal_measured_samples_per_s) && isnan(x.s.eta_s));
@@ -176,22 +212,19 @@ START_TEST(nothing_known)
     near(x.s.predicted_samples_per_s, 1000);
     ck_assert_str_eq(x.s.worker[0].state, "waiting");
     ck_assert_int_eq(metrics_steps(&x.f), 0);
-    finish(&x);
 }
 END_TEST
 
 START_TEST(ordinary_run)
 {
-    struct fixture x;
     struct progress p;
 
-    begin(&x, true, false, 1);
-    hear(&x, progress(0, 0, 0, 30, 50)); /* ready for its first step */
+    hear(progress(0, 0, 0, 30, 50)); /* ready for its first step */
     ck_assert_int_eq(x.s.worker[0].batch, 30);
-    hear(&x, progress(0, 100, 100, 30, 50));
+    hear(progress(0, 100, 100, 30, 50));
     ck_assert_int_eq(metrics_steps(&x.f), 0); /* the other has not been heard of */
     ck_assert(isnan(x.s.samples_per_s));
-    hear(&x, progress(1, 99, 99, 10, 40));
+    hear(progress(1, 99, 99, 10, 40));
     ck_assert_int_eq(x.s.steps_done, 99);
     ck_assert_int_eq(x.s.samples, 3000 + 990);
     near(x.s.samples_per_s, 3990 / (100 * 50e-3)); /* the longest of the step times */
@@ -210,33 +243,29 @@ START_TEST(ordinary_run)
     strcpy(p.metric[2].name, "test_accuracy");
     p.metric[2].value = 0.5;
     p.phase = 4;
-    hear(&x, p);
+    hear(p);
     near(x.s.worker[0].step_ms, 50);
     near(x.s.accuracy, 0.5);
     ck_assert_str_eq(x.s.worker[0].state, "evaluate");
     metrics_end(&x.f, 0, "exited");
-    hear(&x, p);
+    hear(p);
     ck_assert_str_eq(x.s.worker[0].state, "exited");
-    finish(&x);
 }
 END_TEST
 
 /* After a resume at step 500 the boards' sums hold the new steps only. */
 START_TEST(resumed_run)
 {
-    struct fixture x;
     struct progress p = progress(0, 10, 10, 30, 50);
 
-    begin(&x, true, false, 1);
     p.steps_done += 500;
-    hear(&x, p);
+    hear(p);
     p.recent_steps = 0;
-    hear(&x, p);
+    hear(p);
     near(x.s.worker[0].step_ms, 50);
-    hear(&x, p = progress(1, 10, 10, 10, 50));
+    hear(p = progress(1, 10, 10, 10, 50));
     ck_assert_int_eq(metrics_steps_here(&x.f), 10);
     near(x.s.samples_per_s, 400 / 0.5);
-    finish(&x);
 }
 END_TEST
 
@@ -248,25 +277,19 @@ START_TEST(restarted_run)
     static const struct {
         int64_t from, samples, steps;
     } rows[] = { { 80, 3200 + 400, 90 }, { 60, 2400 + 400, 70 }, { 0, 400, 10 } };
-    struct eddis_error err = { 0 };
-    struct fixture x;
     struct progress p;
 
-    begin(&x, true, false, 1);
-    hear(&x, progress(0, 100, 100, 30, 50));
-    hear(&x, progress(1, 100, 100, 10, 40));
+    hear_both(100, 30, 10, 50);
     ck_assert_int_eq(x.s.samples, 4000);
-    metrics_end_generation(&x.f, 80);
-    ck_assert_int_eq(metrics_next(&x.f, x.plan, 1, &err), 0);
+    next_generation(80, x.plan);
     ck_assert_int_eq(metrics_steps(&x.f), 80);
     for (int r = 0; r < N; r++) {
         p = progress(r, 10, 10, r ? 10 : 30, 50);
         p.steps_done += rows[_i].from;
-        hear(&x, p);
+        hear(p);
     }
     ck_assert_int_eq(x.s.samples, rows[_i].samples);
     ck_assert_int_eq(x.s.steps_done, rows[_i].steps);
-    finish(&x);
 }
 END_TEST
 
@@ -275,31 +298,24 @@ END_TEST
  */
 START_TEST(smaller_generation)
 {
-    struct fixture x;
-    struct plan *rest;
+    struct plan *rest = other_plan(true, 1);
 
-    begin(&x, true, false, 1);
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 100, 100, r ? 10 : 30, 50)); /* 5 s, 1000 samples/s possible */
+    hear_both(100, 30, 10, 50); /* 5 s, 1000 samples/s possible */
     near(x.s.ideal_samples_per_s, 1000);
-    metrics_end_generation(&x.f, 100);
-    rest = make_plan(true, false);
     rest->n_workers = 1;
     rest->equal_samples_per_s = 800;
     rest->worker[0].batch = 40; /* 50 ms: 800 samples/s possible */
-    ck_assert_int_eq(metrics_next(&x.f, rest, 1, NULL), 0);
+    next_generation(100, rest);
     ck_assert_int_eq(job_status_resize(&x.s, 1, NULL), 0);
     metrics_fill(&x.f, CLOCK_S, &x.s);
     near(x.s.ideal_samples_per_s, 1000);
     near(x.s.recent_ideal_samples_per_s, 800);
-    hear(&x, progress(0, 250, 250, 40, 60)); /* 15 s */
+    hear(progress(0, 250, 250, 40, 60)); /* 15 s */
     near(x.s.samples_per_s, (4000 + 10000) / 20.0);
     near(x.s.ideal_samples_per_s, (1000 * 5 + 800 * 15) / 20.0);
     near(x.s.equal_predicted_samples_per_s, (500 * 5 + 800 * 15) / 20.0);
     near(x.s.recent_samples_per_s, 40 / 60e-3);
     near(x.s.recent_ideal_samples_per_s, 800);
-    finish(&x);
-    plan_free(rest);
 }
 END_TEST
 
@@ -308,60 +324,44 @@ END_TEST
  */
 START_TEST(relative_generation)
 {
-    struct fixture x;
-    struct plan *rest;
+    struct plan *rest = other_plan(false, 1);
 
-    begin(&x, false, true, 1);
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 100, 100, r ? 10 : 30, 50)); /* 5 s */
-    metrics_end_generation(&x.f, 100);
-    rest = make_plan(false, false);
-    ck_assert_int_eq(metrics_next(&x.f, rest, 1, NULL), 0);
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 300, 300, r ? 10 : 30, 50)); /* 15 s */
+    begin_anew(false, true, 1);
+    hear_both(100, 30, 10, 50); /* 5 s */
+    next_generation(100, rest);
+    hear_both(300, 30, 10, 50); /* 15 s */
     near(x.s.equal_predicted_samples_per_s, (4000 / 2.0 + 500 * 15) / 20.0);
-    finish(&x);
-    plan_free(rest);
 }
 END_TEST
 
 /* A node that is silent: what its workers said last is no rate of now. */
 START_TEST(silent_node)
 {
-    struct fixture x;
     struct progress p = progress(1, 100, 0, 10, 40);
 
-    begin(&x, true, false, 1);
-    hear(&x, progress(0, 100, 100, 30, 50));
-    hear(&x, p);
+    hear(progress(0, 100, 100, 30, 50));
+    hear(p);
     near(x.s.recent_samples_per_s, 30 / 50e-3);
     metrics_progress(&x.f, &p, 9 * CLOCK_S);
     metrics_fill(&x.f, 9 * CLOCK_S, &x.s);
     ck_assert(isnan(x.s.recent_samples_per_s) && isnan(x.s.eta_s));
-    finish(&x);
 }
 END_TEST
 
 /* The program goes back from step 100 to step 50, and is ten steps further. */
 START_TEST(back_to_a_checkpoint)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 1);
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 100, 100, r ? 10 : 30, 50));
+    hear_both(100, 30, 10, 50);
     for (int r = 0; r < N; r++) {
         struct progress p = progress(r, 110, 10, r ? 10 : 30, 50);
 
         p.steps_done = 60;
-        hear(&x, p);
+        hear(p);
     }
     ck_assert_int_eq(x.s.steps_done, 60);
     ck_assert_int_eq(x.s.samples, 110 * 40);
-    metrics_end_generation(&x.f, 50);
-    ck_assert_int_eq(metrics_next(&x.f, x.plan, 1, NULL), 0);
+    next_generation(50, x.plan);
     ck_assert_int_eq(metrics_steps(&x.f), 50);
-    finish(&x);
 }
 END_TEST
 
@@ -376,15 +376,10 @@ static struct progress with_before(struct progress p, const struct progress *bef
 
 START_TEST(equal_split_is_measured_apart)
 {
-    struct fixture x;
-    struct progress old[N];
-
-    begin(&x, true, false, 2);
-    for (int r = 0; r < N; r++) {
-        old[r] = progress(r, 50, 50, 20, 100);
-        hear(&x, old[r]);
+    begin_anew(true, false, 2);
+    hear_both(50, 20, 20, 100);
+    for (int r = 0; r < N; r++)
         ck_assert_int_eq(x.s.worker[r].batch, 20);
-    }
     near(x.s.equal_measured_samples_per_s, 400);
     near(x.s.samples_per_s, 400); /* nothing better is known */
     near(x.s.ideal_samples_per_s, 20 / 30e-3 + 20 / 70e-3);
@@ -394,7 +389,7 @@ START_TEST(equal_split_is_measured_apart)
 
         p.plan_version = 2;
         p.plan_since = 60;
-        hear(&x, old[r] = p);
+        hear(p);
         ck_assert_int_eq(x.s.worker[r].batch, 20);
     }
     near(x.s.equal_measured_samples_per_s, 400);
@@ -402,7 +397,7 @@ START_TEST(equal_split_is_measured_apart)
         struct progress at60 = progress(r, 60, 0, 20, 100);
         struct progress p = after(progress(r, 100, 100, r ? 10 : 30, 42), &at60, 2, 60);
 
-        hear(&x, with_before(p, &at60));
+        hear(with_before(p, &at60));
         ck_assert_int_eq(x.s.worker[r].batch, r ? 10 : 30);
     }
     ck_assert(metrics_real_begun(&x.f));
@@ -410,34 +405,28 @@ START_TEST(equal_split_is_measured_apart)
     near(x.s.equal_measured_samples_per_s, 400);
     near(x.s.ideal_samples_per_s, 30 / 40e-3 + 10 / 40e-3);
     near(x.s.worker[0].relative_speed, 40.0 / 39);
-    finish(&x);
     /* First heard of under a third plan: nothing can be told apart any more. */
-    begin(&x, true, false, 2);
+    begin_anew(true, false, 2);
     for (int r = 0; r < N; r++) {
         struct progress at60 = progress(r, 60, 0, 20, 100);
 
-        hear(&x, with_before(after(progress(r, 1, 1, 20, 100), &at60, 3, 60), &at60));
+        hear(with_before(after(progress(r, 1, 1, 20, 100), &at60, 3, 60), &at60));
     }
     ck_assert(isnan(x.s.equal_measured_samples_per_s));
     near(x.s.samples_per_s, 400);
-    finish(&x);
 }
 END_TEST
 
 /* Each plan's steps count for it alone, also when a report holds steps of two. */
 START_TEST(plans)
 {
-    struct fixture x;
-    struct plan *second = make_plan(false, false), *third = make_plan(false, false);
-    struct progress at[N], first[N];
+    struct plan *second = other_plan(false, 2), *third = other_plan(false, 4);
+    struct progress at[N];
 
-    begin(&x, false, true, 1);
-    second->version = 2;
+    begin_anew(false, true, 1);
     second->predicted_samples_per_s = 900;
     strcpy(second->change, "rank 1 is slow");
-    third->version = 4;
-    for (int r = 0; r < N; r++)
-        hear(&x, first[r] = progress(r, 20, 20, 20, 100));
+    hear_both(20, 20, 20, 100);
     ck_assert_int_eq(x.s.n_plans, 1);
     ck_assert_int_eq(x.s.plan[0].since, 0);
     near(x.s.plan[0].samples_per_s, 400);
@@ -447,7 +436,7 @@ START_TEST(plans)
         struct progress at30 = progress(r, 30, 0, 20, 100);
 
         at[r] = with_before(after(progress(r, 30, 30, r ? 10 : 30, 50), &at30, 2, 30), &at30);
-        hear(&x, at[r]);
+        hear(at[r]);
         ck_assert(isnan(x.s.plan[1].samples_per_s) == (r == 0));
     }
     ck_assert_int_eq(x.s.n_plans, 2);
@@ -462,45 +451,39 @@ START_TEST(plans)
         struct progress at60 = at[r];
 
         at[r] = with_before(after(progress(r, 10, 10, r ? 10 : 30, 50), &at60, 3, 60), &at60);
-        hear(&x, at[r]);
+        hear(at[r]);
     }
     near(x.s.plan[1].samples_per_s, 800);
     ck_assert_int_eq(x.s.plan[1].steps, 40);
     metrics_replan(&x.f, third);
     at[0].plan_version = 4; /* agreed on, not reached */
     at[0].plan_since = 70;
-    hear(&x, at[0]);
+    hear(at[0]);
     ck_assert_int_eq(x.s.plan[2].since, 70);
     ck_assert_int_eq(x.s.plan[2].steps, 0);
     ck_assert(isnan(x.s.plan[2].samples_per_s));
     for (int r = 0; r < N; r++) {
         struct progress at70 = at[r];
 
-        hear(&x, with_before(after(progress(r, 5, 5, r ? 10 : 30, 20), &at70, 4, 70), &at70));
+        hear(with_before(after(progress(r, 5, 5, r ? 10 : 30, 20), &at70, 4, 70), &at70));
     }
     ck_assert_int_eq(x.s.n_plans, 3);
     near(x.s.plan[1].samples_per_s, 800);
     near(x.s.plan[2].samples_per_s, 2000);
     ck_assert_int_eq(x.s.plan[2].since, 70);
-    finish(&x);
-    plan_free(second);
-    plan_free(third);
 }
 END_TEST
 
 /* The next generation's are apart, and what was is still known, however many there are. */
 START_TEST(plans_of_generations)
 {
-    struct fixture x;
-    struct plan *second = make_plan(false, false);
+    struct plan *second = other_plan(false, 1);
 
-    begin(&x, false, true, 1);
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 20, 20, 20, 100));
-    metrics_end_generation(&x.f, 20);
+    begin_anew(false, true, 1);
+    hear_both(20, 20, 20, 100);
     second->generation = 2;
-    ck_assert_int_eq(metrics_next(&x.f, second, 1, NULL), 0);
-    hear(&x, progress(0, 10, 10, 30, 50));
+    next_generation(20, second);
+    hear(progress(0, 10, 10, 30, 50));
     ck_assert_int_eq(x.s.n_plans, 2);
     near(x.s.plan[0].samples_per_s, 400);
     ck_assert(isnan(x.s.plan[1].samples_per_s));
@@ -508,61 +491,49 @@ START_TEST(plans_of_generations)
         second->version = v;
         metrics_replan(&x.f, second);
     }
-    hear(&x, progress(0, 11, 1, 30, 50));
+    hear(progress(0, 11, 1, 30, 50));
     ck_assert_int_eq(x.s.n_plans, STATUS_MAX_PLANS);
     near(x.s.plan[0].samples_per_s, 400);
     ck_assert_int_eq(x.s.plan[STATUS_MAX_PLANS - 1].version, 3 * STATUS_MAX_PLANS - 1);
-    finish(&x);
-    plan_free(second);
 }
 END_TEST
 
 /* A worker went on to the plan after the next between two reports: what is known of it counts. */
 START_TEST(plan_that_was_passed_over)
 {
-    struct fixture x;
-    struct plan *second = make_plan(false, false), *third = make_plan(false, false);
+    struct plan *second = other_plan(false, 2), *third = other_plan(false, 3);
 
-    begin(&x, false, false, 1);
-    second->version = 2;
-    third->version = 3;
-    for (int r = 0; r < N; r++)
-        hear(&x, progress(r, 20, 20, 20, 100));
+    begin_anew(false, false, 1);
+    hear_both(20, 20, 20, 100);
     metrics_replan(&x.f, second);
     metrics_replan(&x.f, third);
     for (int r = 0; r < N; r++) {
         struct progress at30 = progress(r, 30, 0, 20, 100);
 
-        hear(&x, with_before(after(progress(r, 30, 30, 20, 50), &at30, 3, 30), &at30));
+        hear(with_before(after(progress(r, 30, 30, 20, 50), &at30, 3, 30), &at30));
     }
     near(x.s.plan[0].samples_per_s, 400);
     ck_assert_int_eq(x.s.plan[0].steps, 20);
     ck_assert(isnan(x.s.plan[1].samples_per_s));
     ck_assert_int_eq(x.s.plan[1].since, -1);
     near(x.s.plan[2].samples_per_s, 800);
-    finish(&x);
-    plan_free(second);
-    plan_free(third);
 }
 END_TEST
 
 /* Few steps are not measured by the first ones, in which a program warms up. */
 START_TEST(cold_steps_do_not_count)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 2);
+    begin_anew(true, false, 2);
     for (int r = 0; r < N; r++) {
         struct progress cold = progress(r, 3 + r, 3 + r, 20, 900);
         struct progress at8 = after(progress(r, 5 - r, 5 - r, 20, 100), &cold, 1, 0);
 
-        hear(&x, cold);
-        hear(&x, at8);
-        hear(&x, with_before(after(progress(r, 1, 1, 20, 50), &at8, 2, 8), &at8));
+        hear(cold);
+        hear(at8);
+        hear(with_before(after(progress(r, 1, 1, 20, 50), &at8, 2, 8), &at8));
     }
     ck_assert(metrics_real_begun(&x.f));
     near(x.s.equal_measured_samples_per_s, 200 * N);
-    finish(&x);
 }
 END_TEST
 
@@ -570,60 +541,53 @@ END_TEST
  */
 START_TEST(equal_split_to_the_end)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 2);
+    begin_anew(true, false, 2);
     metrics_only_equal(&x.f);
     for (int r = 0; r < N; r++) {
         struct progress p = progress(r, 11, 11, 20, 100);
 
         p.plan_version = p.step_plan = 2;
         p.plan_since = 10;
-        hear(&x, p);
+        hear(p);
     }
     ck_assert(!metrics_real_begun(&x.f));
     ck_assert_int_eq(x.s.n_plans, 0);
     near(x.s.samples_per_s, 400);
     near(x.s.equal_measured_samples_per_s, 400);
-    finish(&x);
 }
 END_TEST
 
 /* A few slow steps say nothing about a device; once they are part of a window they count. */
 START_TEST(own_speed_needs_a_window)
 {
-    struct fixture x;
     struct progress slow = progress(0, 5, 5, 30, 400), fast;
 
-    begin(&x, true, false, 1);
-    hear(&x, slow);
+    hear(slow);
     ck_assert(isnan(x.s.worker[0].relative_speed));
     fast = after(progress(0, METRICS_WINDOW, METRICS_WINDOW, 30, 44), &slow, 1, 0);
-    hear(&x, fast);
+    hear(fast);
     ck_assert(x.s.worker[0].relative_speed < 0.6);
     for (int i = 0; i < 3; i++)
-        hear(&x, fast = after(progress(0, METRICS_WINDOW, METRICS_WINDOW, 30, 44), &fast, 1, 0));
+        hear(fast = after(progress(0, METRICS_WINDOW, METRICS_WINDOW, 30, 44), &fast, 1, 0));
     near(x.s.worker[0].relative_speed, 40.0 / 41);
     /* The last report of a job is a short one. */
-    hear(&x, fast = after(progress(0, 1, 1, 30, 200), &fast, 1, 0));
+    hear(fast = after(progress(0, 1, 1, 30, 200), &fast, 1, 0));
     ck_assert_double_gt(x.s.worker[0].relative_speed, 0.7);
     x.s.state = JOB_ENDED; /* all of its steps */
-    hear(&x, fast);
+    hear(fast);
     near(x.s.worker[0].relative_speed, 86 * 40.0 / (5 * 397 + 197 + 80 * 41));
     near(x.s.worker[0].step_ms, (5 * 400 + 200 + 80 * 44) / 86.0);
-    finish(&x);
 }
 END_TEST
 
 /* A device that others slow down in the end is held against its own steps, not against the last. */
 START_TEST(ideal_is_of_the_same_steps)
 {
-    struct fixture x;
     struct progress at[N];
 
-    begin(&x, false, false, 1);
+    begin_anew(false, false, 1);
     for (int r = 0; r < N; r++)
-        hear(&x, at[r] = progress(r, 100, 100, 20, 50));
+        hear(at[r] = progress(r, 100, 100, 20, 50));
     near(x.s.samples_per_s, 40 / 50e-3);
     near(x.s.ideal_samples_per_s, 40 / 47e-3);
     for (int r = 0; r < N; r++) {
@@ -632,7 +596,7 @@ START_TEST(ideal_is_of_the_same_steps)
         p.metrics =
             (struct step_metrics){ .plan = 1, .steps = 10, .points = 10, .count = 20, .work = 20 };
         p.metrics.own.median_s = 197e-3;
-        hear(&x, p);
+        hear(p);
     }
     near(x.s.samples_per_s, 110 * 40 / (100 * 50e-3 + 10 * 200e-3));
     near(x.s.ideal_samples_per_s, 110 * 40 / (100 * 47e-3 + 10 * 197e-3));
@@ -646,69 +610,55 @@ START_TEST(ideal_is_of_the_same_steps)
         p.recent_steps = p.recent_samples = 0;
         p.recent = (struct board_times){ 0 };
         p.metrics.own.median_s = 100e-3;
-        hear(&x, p);
+        hear(p);
     }
     near(x.s.recent_ideal_samples_per_s, 40 / 100e-3);
-    finish(&x);
 }
 END_TEST
 
 START_TEST(relative_model)
 {
-    struct fixture x;
-    struct plan *seconds;
+    struct plan *seconds = other_plan(false, 1); /* its workers were measured */
 
-    begin(&x, false, true, 1);
+    begin_anew(false, true, 1);
     metrics_fill(&x.f, 0, &x.s);
     ck_assert(isnan(x.s.predicted_samples_per_s) && isnan(x.s.equal_predicted_samples_per_s));
     ck_assert(isnan(x.s.ideal_samples_per_s));
-    hear(&x, progress(0, 10, 10, 30, 50));
-    hear(&x, progress(1, 10, 10, 10, 50));
+    hear_both(10, 30, 10, 50);
     ck_assert(isnan(x.s.predicted_samples_per_s) && isnan(x.s.worker[0].expected_ms));
     ck_assert(isnan(x.s.equal_predicted_samples_per_s)); /* only the plan's model could tell */
     near(x.s.ideal_samples_per_s, 40 / 47e-3);           /* compute and input: 46 + 1 ms */
     ck_assert(isnan(x.s.plan[0].predicted_samples_per_s));
-    seconds = make_plan(false, false); /* its workers were measured */
     metrics_refine(&x.f, seconds);
-    hear(&x, progress(0, 20, 10, 30, 50));
+    hear(progress(0, 20, 10, 30, 50));
     near(x.s.predicted_samples_per_s, 1000);
     near(x.s.equal_predicted_samples_per_s, 500);
     near(x.s.worker[0].expected_ms, 40);
     near(x.s.plan[0].predicted_samples_per_s, 1000);
     ck_assert_int_eq(x.s.n_plans, 1);
-    finish(&x);
-    plan_free(seconds);
 }
 END_TEST
 
 START_TEST(nonsense)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 1);
-    hear(&x, progress(-1, 10, 10, 30, 50));
-    hear(&x, progress(N, 10, 10, 30, 50));
+    hear(progress(-1, 10, 10, 30, 50));
+    hear(progress(N, 10, 10, 30, 50));
     metrics_end(&x.f, N, "exited");
     ck_assert_int_eq(x.s.samples, 0);
-    finish(&x);
 }
 END_TEST
 
 /* At their own paces one worker's steps tell nothing: 40 samples are a step of the job. */
 START_TEST(own_paces)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 1);
     strcpy(x.plan->algorithm, "easgd");
     x.plan->options.period = 8;
     x.plan->worker[1].group = 1;
-    hear(&x, progress(0, 300, 1, 30, 40));
-    hear(&x, progress(1, 100, 1, 10, 40));
+    hear(progress(0, 300, 1, 30, 40));
+    hear(progress(1, 100, 1, 10, 40));
     ck_assert_int_eq(x.s.steps_done, 300 * 30 / 40 + 100 * 10 / 40);
     ck_assert_int_eq(x.s.epoch, 3);
     ck_assert_int_eq(x.s.worker[1].group, 1);
-    finish(&x);
 }
 END_TEST
 
@@ -727,49 +677,101 @@ static struct progress restored(struct progress p, int64_t samples, int64_t step
 START_TEST(restored_at_own_paces)
 {
     const int64_t before = 3990 + 55 * 40;
-    struct fixture x;
 
-    begin(&x, true, false, 1);
     strcpy(x.plan->algorithm, _i ? "easgd" : "");
     x.plan->options.period = _i ? 8 : 0;
-    hear(&x, restored(progress(0, 0, 0, 30, 40), before, 155));
+    hear(restored(progress(0, 0, 0, 30, 40), before, 155));
     ck_assert_int_eq(x.s.steps_done, 155);
     ck_assert_int_eq(x.s.epoch, 2);
-    hear(&x, restored(progress(0, 40, 40, 30, 40), before, 155));
-    hear(&x, restored(progress(1, 20, 20, 10, 40), before, 155));
+    hear(restored(progress(0, 40, 40, 30, 40), before, 155));
+    hear(restored(progress(1, 20, 20, 10, 40), before, 155));
     ck_assert_int_eq(x.s.steps_done, 155 + 35);
-    metrics_end_generation(&x.f, 180);
-    ck_assert_int_eq(metrics_next(&x.f, x.plan, 1, NULL), 0);
+    next_generation(180, x.plan);
     ck_assert_int_eq(metrics_steps(&x.f), 180);
-    hear(&x, restored(progress(1, 5, 5, 10, 40), before + 25 * 40, 180));
+    hear(restored(progress(1, 5, 5, 10, 40), before + 25 * 40, 180));
     ck_assert_int_eq(x.s.steps_done, 181);
-    hear(&x, restored(progress(0, 1, 1, 39900 - before - 25 * 40 - 50, 40), before + 25 * 40, 180));
+    hear(restored(progress(0, 1, 1, 39900 - before - 25 * 40 - 50, 40), before + 25 * 40, 180));
     ck_assert_int_eq(x.s.steps_done, 1000);
-    finish(&x);
 }
 END_TEST
 
 /* It goes back, from 400 steps to 100. */
 START_TEST(back_at_own_paces)
 {
-    struct fixture x;
-
-    begin(&x, true, false, 1);
     strcpy(x.plan->algorithm, "easgd");
     x.plan->options.period = 8;
     for (int r = 0; r < N; r++) {
         struct progress p = restored(progress(r, 410, 10, r ? 10 : 30, 40), 3990, 0);
 
         p.restored_at = 400 * (r ? 10 : 30);
-        hear(&x, p);
+        hear(p);
     }
     ck_assert_int_eq(x.s.steps_done, 110);
-    finish(&x);
+}
+END_TEST
+
+/* The first rank tells `here` steps behind those before, of so many; the other one says nothing. */
+static void tell(int64_t before, int64_t here, int64_t total)
+{
+    struct progress p = progress(0, here, 0, SAMPLES, STEP_MS);
+
+    p.steps_only = true;
+    p.steps_done += before;
+    p.steps_total = total;
+    p.steps_in_epoch = p.epochs = 0;
+    p.loss = p.queued_s = NAN;
+    hear(p);
+}
+
+/* A program that tells its steps goes on by itself: what it does again counts once. */
+START_TEST(reported_run)
+{
+    static const int64_t from[] = { 100, 40, 0 };
+
+    begin_anew(false, true, 1);
+    tell(0, 100, 0);
+    ck_assert_int_eq(x.s.steps_done, 100);
+    near(x.s.samples_per_s, SAMPLES / 50e-3);
+    next_generation(-1, x.plan);
+    metrics_fill(&x.f, 0, &x.s);
+    ck_assert_int_eq(x.s.samples, 100 * SAMPLES);
+    tell(from[_i], 10, 0);
+    ck_assert_int_eq(x.s.samples, (from[_i] + 10) * SAMPLES);
+    ck_assert_int_eq(x.s.steps_done, from[_i] + 10);
+}
+END_TEST
+
+/* The job's word of all steps comes before the program's, which may be of one epoch; and what has
+ * been passed is not the number of all.
+ */
+START_TEST(all_steps)
+{
+    static const struct {
+        int64_t job, program, here, total;
+        double eta_s; /* -1: unknown */
+    } row[] = {
+        { 0, 0, 100, 0, -1 },       { 400, 0, 100, 400, 15 },  { 0, 400, 100, 400, 15 },
+        { 400, 150, 100, 400, 15 }, { 400, 150, 400, 400, 0 }, { 0, 150, 151, 0, -1 },
+        { 400, 150, 401, 0, -1 },
+    };
+
+    begin_anew(false, true, 1);
+    x.f.all_steps = row[_i].job;
+    tell(0, row[_i].here, row[_i].program);
+    ck_assert_int_eq(x.s.steps_total, row[_i].total);
+    if (row[_i].eta_s < 0)
+        ck_assert(isnan(x.s.eta_s));
+    else
+        ck_assert_double_eq_tol(x.s.eta_s, row[_i].eta_s, 1e-9);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, free_others); /* behind finish */
+    tcase_add_checked_fixture(tc, begin, finish);
+    tcase_add_loop_test(tc, reported_run, 0, 3);
+    tcase_add_loop_test(tc, all_steps, 0, 7);
     tcase_add_test(tc, own_paces);
     tcase_add_loop_test(tc, restored_at_own_paces, 0, 2);
     tcase_add_test(tc, back_at_own_paces);

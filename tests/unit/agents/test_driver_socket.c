@@ -4,20 +4,20 @@
 
 #include "lib/base/file.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char top[] = "/tmp/eddis-door-XXXXXX";
-static char path[JOB_DOOR_PATH], want[JOB_FOLDER_MAX_PATH + 64], runtime[64];
+static char path[JOB_DOOR_PATH], want[JOB_FOLDER_MAX_PATH + 64], runtime[80];
 
 static struct job_folder folder(const char *name, mode_t mode)
 {
     struct job_folder f = { .id = "digits-1" };
 
-    (void)snprintf(f.path, sizeof f.path, "%s/%s", top, name);
+    (void)snprintf(f.path, sizeof f.path, "%s/%s", scratch, name);
     ck_assert_int_eq(mkdir(f.path, 0700), 0);
     ck_assert_int_eq(chmod(f.path, mode), 0);
     return f;
@@ -25,15 +25,8 @@ static struct job_folder folder(const char *name, mode_t mode)
 
 static void set_up(void)
 {
-    strcpy(top, "/tmp/eddis-door-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(top));
-    (void)snprintf(runtime, sizeof runtime, "%s/run", top);
+    (void)snprintf(runtime, sizeof runtime, "%s/run", scratch);
     ck_assert_int_eq(mkdir(runtime, 0700), 0);
-}
-
-static void tear_down(void)
-{
-    ck_assert_int_eq(file_remove_tree(top, NULL), 0);
 }
 
 START_TEST(in_the_folder)
@@ -52,7 +45,6 @@ START_TEST(in_the_runtime_folder)
 {
     char name[101] = "";
     struct job_folder f;
-    FILE *taken;
 
     f = folder("open", 0750);
     ck_assert(driver_socket_choose(&f, runtime, path));
@@ -64,9 +56,7 @@ START_TEST(in_the_runtime_folder)
     ck_assert_str_eq(path, want);
     f = folder("taken", 0700);
     (void)snprintf(want, sizeof want, "%s/driver.sock", f.path);
-    taken = fopen(want, "w");
-    ck_assert_ptr_nonnull(taken);
-    (void)fclose(taken);
+    ck_assert_int_eq(file_write_atomic(want, "", 0, 0600, NULL), 0);
     ck_assert(driver_socket_choose(&f, runtime, path));
     ck_assert_ptr_nonnull(strstr(path, "/run/"));
 }
@@ -87,7 +77,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    scratch_add(tc);
+    tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, in_the_folder);
     tcase_add_test(tc, in_the_runtime_folder);
     tcase_add_test(tc, nowhere);

@@ -23,6 +23,8 @@
 
 static char dir[FOLDERS_BASE];
 static struct node_identity id;
+static struct tick_page *keeper; /* of every test */
+static struct folders made;      /* its folders, once it has made them */
 
 static int races_lost; /* how often somebody else makes the folder in the moment before us */
 static char taken[8][FOLDERS_PATH];
@@ -37,20 +39,6 @@ int mkdir(const char *path, mode_t mode)
     return (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
 }
 
-static void make_dir(void)
-{
-    (void)own_tmp();
-    strcpy(dir, "/tmp/eddis-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    ck_assert_int_eq(node_identity_make(&id, NULL), 0);
-    ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
-}
-
-static void remove_dir(void)
-{
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
-}
-
 static struct tick_page *page(void)
 {
     struct tick_page *p;
@@ -61,20 +49,44 @@ static struct tick_page *page(void)
     return p;
 }
 
+static void make_dir(void)
+{
+    (void)own_tmp();
+    strcpy(dir, "/tmp/eddis-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(node_identity_make(&id, NULL), 0);
+    ck_assert_int_eq(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
+    keeper = page();
+    made = (struct folders){ .lock = { -1, -1 } };
+}
+
+static void let_go(struct folders *f)
+{
+    for (int i = 0; i < 2; i++) {
+        (void)close(f->lock[i]);
+        f->lock[i] = -1;
+    }
+}
+
+static void leave(const struct tick_page *p, struct folders *f)
+{
+    ck_assert_int_eq(tick_remove_folders(p, NULL), 0);
+    ck_assert_int_eq(access(f->run, F_OK), -1);
+    ck_assert_int_eq(access(f->shm, F_OK), -1);
+    let_go(f);
+}
+
+static void remove_dir(void)
+{
+    leave(keeper, &made);
+    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+}
+
 static void make(struct tick_page *p, const char *runtime_dir, struct folders *ret)
 {
     struct eddis_error err = { 0 };
 
     ck_assert_msg(folders_make(p, &id, runtime_dir, ret, &err) == 0, "%s", err.text);
-}
-
-static void leave(const struct tick_page *p, const struct folders *f)
-{
-    ck_assert_int_eq(tick_remove_folders(p, NULL), 0);
-    ck_assert_int_eq(access(f->run, F_OK), -1);
-    ck_assert_int_eq(access(f->shm, F_OK), -1);
-    (void)close(f->lock[0]);
-    (void)close(f->lock[1]);
 }
 
 static int find(char (**ret)[FOLDERS_PATH])
@@ -103,28 +115,25 @@ static void plant(const char *name, const char *mark, char ret[FOLDERS_PATH])
 
 START_TEST(made_and_removed)
 {
-    struct tick_page *p = page();
-    struct folders f;
     struct stat st;
     char g[FOLDERS_PATH + 8];
 
-    make(p, dir, &f);
-    ck_assert_int_eq(strncmp(f.run, dir, strlen(dir)), 0);
-    ck_assert_int_eq(stat(f.run, &st), 0);
+    make(keeper, dir, &made);
+    ck_assert_int_eq(strncmp(made.run, dir, strlen(dir)), 0);
+    ck_assert_int_eq(stat(made.run, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0700);
-    snprintf(g, sizeof g, "%s/mark", f.run);
+    snprintf(g, sizeof g, "%s/mark", made.run);
     ck_assert_int_eq(stat(g, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0600);
-    ck_assert_int_eq(folders_begin(&f, 1, NULL), 0);
-    ck_assert_int_eq(folders_begin(&f, 1, NULL), -EEXIST);
-    snprintf(g, sizeof g, "%s/g1", f.shm);
+    ck_assert_int_eq(folders_begin(&made, 1, NULL), 0);
+    ck_assert_int_eq(folders_begin(&made, 1, NULL), -EEXIST);
+    snprintf(g, sizeof g, "%s/g1", made.shm);
     ck_assert_int_eq(access(g, F_OK), 0);
-    folders_end(&f, 1);
-    folders_end(&f, 1);
+    folders_end(&made, 1);
+    folders_end(&made, 1);
     ck_assert_int_eq(access(g, F_OK), -1);
-    snprintf(g, sizeof g, "%s/g1", f.run);
+    snprintf(g, sizeof g, "%s/g1", made.run);
     ck_assert_int_eq(access(g, F_OK), -1);
-    leave(p, &f);
 }
 END_TEST
 
@@ -151,18 +160,17 @@ END_TEST
 /* What another made first stays his. */
 START_TEST(lost_races)
 {
-    struct tick_page *p = page();
-    struct folders f;
     struct eddis_error err = { 0 };
+    struct folders other;
 
     races_lost = 5;
-    make(p, dir, &f);
+    make(keeper, dir, &made);
     ck_assert_int_eq(races_lost, 0);
-    leave(p, &f);
+    leave(keeper, &made);
     for (int i = 0; i < 5; i++)
         ck_assert_int_eq(rmdir(taken[i]), 0);
     races_lost = 1000;
-    ck_assert_int_eq(folders_make(page(), &id, dir, &f, &err), -EEXIST);
+    ck_assert_int_eq(folders_make(page(), &id, dir, &other, &err), -EEXIST);
     ck_assert_msg(strstr(err.text, "names were taken"), "%s", err.text);
     races_lost = 0;
 }
@@ -171,45 +179,43 @@ END_TEST
 /* What was removed is there again, in the page too, and what was not is the same as before. */
 START_TEST(renewed)
 {
-    struct tick_page *p = page();
-    struct folders f, agents;
+    struct folders agents;
     char mark[FOLDERS_PATH + 8], run[FOLDERS_PATH], shm[FOLDERS_PATH];
     struct stat before, now;
 
-    make(p, dir, &f);
-    ck_assert_int_eq(folders_take(p, &agents, NULL), 0);
-    ck_assert_int_eq(stat(f.run, &before), 0);
-    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 0);
+    make(keeper, dir, &made);
+    ck_assert_int_eq(folders_take(keeper, &agents, NULL), 0);
+    ck_assert_int_eq(stat(made.run, &before), 0);
+    ck_assert_int_eq(folders_renew(keeper, id.mark, dir, &agents, NULL), 0);
 
-    ck_assert_int_eq(file_remove_tree(f.shm, NULL), 0);
+    ck_assert_int_eq(file_remove_tree(made.shm, NULL), 0);
     ck_assert_int_eq(folders_begin(&agents, 1, NULL), -ENOENT);
-    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 1);
-    ck_assert_str_eq(agents.run, f.run);
-    ck_assert_str_eq(agents.shm, f.shm);
-    ck_assert_int_eq(stat(f.run, &now), 0);
+    ck_assert_int_eq(folders_renew(keeper, id.mark, dir, &agents, NULL), 1);
+    ck_assert_str_eq(agents.run, made.run);
+    ck_assert_str_eq(agents.shm, made.shm);
+    ck_assert_int_eq(stat(made.run, &now), 0);
     ck_assert_int_eq(now.st_ino, before.st_ino);
-    ck_assert_int_eq(stat(f.shm, &now), 0);
+    ck_assert_int_eq(stat(made.shm, &now), 0);
     ck_assert_int_eq(now.st_mode & 0777, 0700);
-    ck_assert_int_eq(flock(f.lock[0], LOCK_EX | LOCK_NB), -1); /* both still hold it */
+    ck_assert_int_eq(flock(made.lock[0], LOCK_EX | LOCK_NB), -1); /* both still hold it */
 
-    ck_assert_int_eq(file_remove_tree(f.run, NULL), 0);
-    ck_assert_int_eq(file_remove_tree(f.shm, NULL), 0);
-    ck_assert_int_eq(mkdir(f.run, 0700), 0); /* by somebody else */
-    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 2);
-    ck_assert_str_ne(agents.run, f.run);
-    ck_assert_str_eq(tick_folder(p, 0), agents.run);
-    ck_assert_int_eq(rmdir(f.run), 0);
+    ck_assert_int_eq(file_remove_tree(made.run, NULL), 0);
+    ck_assert_int_eq(file_remove_tree(made.shm, NULL), 0);
+    ck_assert_int_eq(mkdir(made.run, 0700), 0); /* by somebody else */
+    ck_assert_int_eq(folders_renew(keeper, id.mark, dir, &agents, NULL), 2);
+    ck_assert_str_ne(agents.run, made.run);
+    ck_assert_str_eq(tick_folder(keeper, 0), agents.run);
+    ck_assert_int_eq(rmdir(made.run), 0);
 
     snprintf(mark, sizeof mark, "%s/mark", agents.run);
     ck_assert_int_eq(unlink(mark), 0);
-    ck_assert_int_eq(folders_renew(p, id.mark, dir, &agents, NULL), 0);
+    ck_assert_int_eq(folders_renew(keeper, id.mark, dir, &agents, NULL), 0);
     ck_assert_int_eq(access(mark, F_OK), 0);
     ck_assert_int_eq(folders_begin(&agents, 2, NULL), 0);
     strcpy(run, agents.run);
     strcpy(shm, agents.shm);
-    (void)close(f.lock[0]);
-    (void)close(f.lock[1]);
-    leave(p, &agents);
+    let_go(&made);
+    leave(keeper, &agents);
     ck_assert_int_eq(access(run, F_OK), -1);
     ck_assert_int_eq(access(shm, F_OK), -1);
 }
@@ -218,52 +224,44 @@ END_TEST
 /* Where the place itself has gone, as XDG_RUNTIME_DIR at the last logout, /tmp takes its place. */
 START_TEST(renewed_elsewhere)
 {
-    struct tick_page *p = page();
-    struct folders f;
     char runtime[] = "/tmp/eddis-run-XXXXXX";
 
     ck_assert_ptr_nonnull(mkdtemp(runtime));
-    make(p, runtime, &f);
-    ck_assert_int_eq(strncmp(f.run, runtime, strlen(runtime)), 0);
+    make(keeper, runtime, &made);
+    ck_assert_int_eq(strncmp(made.run, runtime, strlen(runtime)), 0);
     ck_assert_int_eq(file_remove_tree(runtime, NULL), 0);
-    ck_assert_int_eq(folders_renew(p, id.mark, runtime, &f, NULL), 1);
-    ck_assert_int_eq(strncmp(f.run, "/tmp/eddis-", 11), 0);
-    ck_assert_str_eq(tick_folder(p, 0), f.run);
-    ck_assert_int_eq(folders_begin(&f, 2, NULL), 0);
-    leave(p, &f);
+    ck_assert_int_eq(folders_renew(keeper, id.mark, runtime, &made, NULL), 1);
+    ck_assert_int_eq(strncmp(made.run, "/tmp/eddis-", 11), 0);
+    ck_assert_str_eq(tick_folder(keeper, 0), made.run);
+    ck_assert_int_eq(folders_begin(&made, 2, NULL), 0);
 }
 END_TEST
 
 START_TEST(taken_by_the_agent)
 {
-    struct tick_page *p = page();
-    struct folders f, agents;
+    struct folders agents;
 
-    ck_assert_int_eq(folders_take(p, &agents, NULL), -EPROTO);
-    make(p, dir, &f);
-    ck_assert_int_eq(folders_take(p, &agents, NULL), 0);
-    ck_assert_str_eq(agents.run, f.run);
-    ck_assert_str_eq(agents.shm, f.shm);
-    (void)close(f.lock[0]); /* the keeper is dead: the agent's lock is there still */
-    f.lock[0] = open(f.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ck_assert_int_eq(flock(f.lock[0], LOCK_EX | LOCK_NB), -1);
-    (void)close(agents.lock[0]);
-    (void)close(agents.lock[1]);
-    leave(p, &f);
+    ck_assert_int_eq(folders_take(keeper, &agents, NULL), -EPROTO);
+    make(keeper, dir, &made);
+    ck_assert_int_eq(folders_take(keeper, &agents, NULL), 0);
+    ck_assert_str_eq(agents.run, made.run);
+    ck_assert_str_eq(agents.shm, made.shm);
+    (void)close(made.lock[0]); /* the keeper is dead: the agent's lock is there still */
+    made.lock[0] = open(made.run, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ck_assert_int_eq(flock(made.lock[0], LOCK_EX | LOCK_NB), -1);
+    let_go(&agents);
 }
 END_TEST
 
 /* By its mark, and by nothing that another could have put there. */
 START_TEST(found)
 {
-    struct tick_page *p = page();
-    struct folders f;
     char(*path)[FOLDERS_PATH] = NULL, foreign[FOLDERS_PATH], link[FOLDERS_PATH],
     other[FOLDERS_PATH], inside[FOLDERS_PATH];
     int n;
 
     ck_assert_int_eq(find(&path), 0);
-    make(p, dir, &f);
+    make(keeper, dir, &made);
     plant("eddis-0123456789abcdef", id.mark, foreign);
     plant("victim", id.mark, inside);
     plant("eddis-00000000000000ff", "0123456789abcdef0123456789abcdef", other);
@@ -283,7 +281,6 @@ START_TEST(found)
         ck_assert(strcmp(path[i], link) != 0 && strcmp(path[i], inside) != 0 &&
                   strcmp(path[i], other) != 0);
     free(path);
-    leave(p, &f);
 }
 END_TEST
 
@@ -313,14 +310,10 @@ static const struct {
 
 START_TEST(unusable_runtime_dir)
 {
-    struct tick_page *p = page();
-    struct folders f;
-
     ck_assert_int_eq(chmod(dir, unusable_rows[_i].mode), 0);
-    make(p, unusable_rows[_i].dir, &f);
-    ck_assert_int_eq(strncmp(f.run, "/tmp/eddis-", 11), 0);
-    ck_assert_int_eq(strlen(f.run), 27);
-    leave(p, &f);
+    make(keeper, unusable_rows[_i].dir, &made);
+    ck_assert_int_eq(strncmp(made.run, "/tmp/eddis-", 11), 0);
+    ck_assert_int_eq(strlen(made.run), 27);
 }
 END_TEST
 
@@ -350,18 +343,15 @@ START_TEST(young_and_foreign_stay)
 {
     static const char *const names[] = { "eddis-0123456789abcdef", "eddis-0123", "other",
                                          "eddis-0123456789ABCDEF" };
-    struct tick_page *p = page();
-    struct folders f;
     char path[4][80];
 
     for (int i = 0; i < 4; i++) {
         snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
         ck_assert_int_eq(mkdir(path[i], 0700), 0);
     }
-    make(p, dir, &f);
+    make(keeper, dir, &made);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(access(path[i], F_OK), 0);
-    leave(p, &f);
 }
 END_TEST
 
@@ -372,14 +362,6 @@ static bool there(const struct folders *f)
 
     ck_assert_int_eq(access(f->shm, F_OK) == 0, run);
     return run;
-}
-
-static void let_go(struct folders *f)
-{
-    for (int i = 0; i < 2; i++) {
-        (void)close(f->lock[i]);
-        f->lock[i] = -1;
-    }
 }
 
 /* Where no keeper and no agent lives any more, the next start removes the folders at once, wherever
@@ -451,11 +433,9 @@ static const struct {
 
 START_TEST(left_on_a_machine)
 {
-    struct tick_page *p = page();
     char own[BOOT_ID_CHARS], mark[NODE_IDENTITY_DIGITS + 2 * BOOT_ID_CHARS], left[FOLDERS_PATH];
     cleanup_free char *machine = NULL;
     char(*path)[FOLDERS_PATH] = NULL;
-    struct folders f;
 
     boot_id_read(own);
     ck_assert_str_ne(own, "");
@@ -465,35 +445,29 @@ START_TEST(left_on_a_machine)
     plant("eddis-0123456789abcdef", mark, left);
     ck_assert_int_eq(find(&path), 1);
     free(path);
-    make(p, dir, &f);
+    make(keeper, dir, &made);
     ck_assert_int_eq(access(left, F_OK) == 0, machine_rows[_i].stays);
-    leave(p, &f);
 }
 END_TEST
 
 START_TEST(marked)
 {
-    struct tick_page *p = page();
     char own[BOOT_ID_CHARS], want[NODE_IDENTITY_DIGITS + BOOT_ID_CHARS + 2];
     cleanup_free char *path = NULL, *text = NULL;
-    struct folders f;
 
-    make(p, dir, &f);
+    make(keeper, dir, &made);
     boot_id_read(own);
     snprintf(want, sizeof want, "%s\n%s\n", id.mark, own);
-    path = file_join(f.shm, "mark");
+    path = file_join(made.shm, "mark");
     ck_assert_int_eq(file_read(path, 4096, &text, NULL, NULL), 0);
     ck_assert_str_eq(text, want);
-    leave(p, &f);
 }
 END_TEST
 
 /* A marked folder of another user's stays, and one whose keeper may be about to mark it. */
 START_TEST(left_by_others)
 {
-    struct tick_page *p = page();
     char foreign[FOLDERS_PATH], unmarked[FOLDERS_PATH], path[FOLDERS_PATH + 8];
-    struct folders f;
 
     if (geteuid() != 0) {
         printf("SKIP left_by_others: only root can make another user's folder\n");
@@ -504,10 +478,9 @@ START_TEST(left_by_others)
     plant("eddis-0123456789abcde0", id.mark, unmarked);
     snprintf(path, sizeof path, "%s/mark", unmarked);
     ck_assert_int_eq(unlink(path), 0);
-    make(p, dir, &f);
+    make(keeper, dir, &made);
     ck_assert_int_eq(access(foreign, F_OK), 0);
     ck_assert_int_eq(access(unmarked, F_OK), 0);
-    leave(p, &f);
 }
 END_TEST
 

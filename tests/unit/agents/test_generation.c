@@ -3,6 +3,7 @@
 #include "agents/node/generation.h"
 
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -21,18 +22,15 @@
 
 enum { RANKS = 8 };
 
-static char folder[64], path[80];
 static struct generation generation;
 
 static void set_up(void)
 {
-    struct board_area a = { .n_ranks = RANKS, .n_local = RANKS };
+    cleanup_free char *path = file_join(scratch, "board");
+    struct board_area a = {
+        .n_ranks = RANKS, .n_local = RANKS, .mode = "sync", .algorithm = "allreduce"
+    };
 
-    strcpy(a.mode, "sync");
-    strcpy(a.algorithm, "allreduce");
-    strcpy(folder, "/tmp/eddis-generation-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/board", folder);
     generation = (struct generation){ .number = 1 };
     ck_assert_int_eq(board_create(path, &a, &generation.board, NULL), 0);
 }
@@ -40,7 +38,6 @@ static void set_up(void)
 static void tear_down(void)
 {
     board_close(generation.board);
-    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
 }
 
 /* An order's plan for the first n ranks. */
@@ -162,11 +159,10 @@ START_TEST(held_in_vfork)
 {
     struct worker w = { .wrapper = getpid() };
     struct generation g = { .n = 1, .worker = &w };
+    cleanup_free char *fifo = file_join(scratch, "fifo");
     pid_t pid, child;
-    char fifo[100];
     int status, fd;
 
-    (void)snprintf(fifo, sizeof fifo, "%s/fifo", folder);
     ck_assert_int_eq(mkfifo(fifo, 0600), 0);
     pid = fork();
     ck_assert_int_ge(pid, 0);
@@ -188,6 +184,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, plan_of_other_ranks, 0, 6);
     tcase_add_loop_test(tc, plan_of_its_ranks, 0, 2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_job_folder.c - tests of agents/job/job_folder.h */
 #include "suite.h"
+#include "tests/unit/scratch.h"
 #include "tests/unit/wiped.h"
 
 #include "agents/job/job_folder.h"
@@ -18,20 +19,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char state[64];
 static struct eddis_error err;
 
 static void set_up(void)
 {
-    strcpy(state, "/tmp/eddis-state-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(state));
-    setenv("XDG_STATE_HOME", state, 1);
+    setenv("XDG_STATE_HOME", scratch, 1);
     setenv("TZ", "UTC", 1);
-}
-
-static void tear_down(void)
-{
-    ck_assert_int_eq(file_remove_tree(state, NULL), 0);
 }
 
 static int mode_of(const char *path)
@@ -39,6 +32,15 @@ static int mode_of(const char *path)
     struct stat st;
 
     return stat(path, &st) < 0 ? -1 : (int)(st.st_mode & 07777);
+}
+
+/* Check that a word finds the job of this id. */
+static void finds(const char *word, const char *id)
+{
+    struct job_folder got;
+
+    ck_assert_msg(job_folder_find(word, &got, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(got.id, id);
 }
 
 START_TEST(make_and_find)
@@ -49,10 +51,10 @@ START_TEST(make_and_find)
 
     ck_assert_int_eq(job_folder_find(NULL, &got, &err), -ENOENT);
     ck_assert_ptr_nonnull(strstr(err.text, "there are no jobs in '"));
-    ck_assert_ptr_nonnull(strstr(err.text, state));
+    ck_assert_ptr_nonnull(strstr(err.text, scratch));
     ck_assert_msg(job_folder_make("digits", NULL, &a, &err) == 0, "%s", err.text);
     ck_assert_int_eq(mode_of(a.path), 0700);
-    ck_assert(strncmp(a.path, state, strlen(state)) == 0);
+    ck_assert(strncmp(a.path, scratch, strlen(scratch)) == 0);
     ck_assert_ptr_nonnull(strstr(a.path, a.id));
     ck_assert(job_folder_parse_id(a.id, name, sizeof name, &s));
     ck_assert_str_eq(name, "digits");
@@ -61,12 +63,9 @@ START_TEST(make_and_find)
     ck_assert_str_eq(got.path, a.path);
     ck_assert_int_eq(job_folder_make("other job/1\n", NULL, &b, NULL), 0);
     ck_assert_int_eq(strncmp(b.id, "other_job_1_-", 13), 0);
-    ck_assert_int_eq(job_folder_find("digits", &got, NULL), 0);
-    ck_assert_str_eq(got.id, a.id);
-    ck_assert_int_eq(job_folder_find(b.id, &got, NULL), 0);
-    ck_assert_str_eq(got.id, b.id);
-    ck_assert_int_eq(job_folder_find(b.path, &got, NULL), 0);
-    ck_assert_str_eq(got.id, b.id);
+    finds("digits", a.id);
+    finds(b.id, b.id);
+    finds(b.path, b.id);
     ck_assert_int_eq(job_folder_find("nothing", &got, &err), -ENOENT);
     ck_assert_int_eq(job_folder_find("/nonexistent/x", &got, &err), -ENOENT);
     ck_assert_int_eq(job_folder_find("../../etc", &got, &err), -ENOENT);
@@ -82,28 +81,26 @@ START_TEST(order_and_prefixes)
     char path[256];
 
     for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/eddis/jobs/%s", state, ids[i]);
+        snprintf(path, sizeof path, "%s/eddis/jobs/%s", scratch, ids[i]);
         ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
     }
-    snprintf(path, sizeof path, "%s/eddis/jobs/not-a-job", state);
+    snprintf(path, sizeof path, "%s/eddis/jobs/not-a-job", scratch);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     ck_assert_int_eq(job_folder_list(&list, NULL), 3);
     ck_assert_str_eq(list[0].id, ids[2]);
     ck_assert_str_eq(list[2].id, ids[1]);
     free(list);
-    ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
-    ck_assert_str_eq(got.id, ids[1]);
+    finds(NULL, ids[1]);
     ck_assert_int_eq(job_folder_find("alpha", &got, &err), -EINVAL);
     ck_assert_str_eq(err.text,
                      "the ids of 2 jobs begin with 'alpha'; write more of the id: "
                      "alpha-20250101-000001-bbbb (started "
                      "2025-01-01 00:00:01), alpha-20240101-000000-cccc (2024-01-01 00:00:00)");
-    ck_assert_int_eq(job_folder_find("alpha-2025", &got, NULL), 0);
-    ck_assert_str_eq(got.id, ids[1]);
+    finds("alpha-2025", ids[1]);
 
     /* Of many the oldest are only counted. */
     for (int i = 1; i <= 4; i++) {
-        snprintf(path, sizeof path, "%s/eddis/jobs/many-2025010%d-000000-aaaa", state, i);
+        snprintf(path, sizeof path, "%s/eddis/jobs/many-2025010%d-000000-aaaa", scratch, i);
         ck_assert_int_eq(mkdir(path, 0700), 0);
     }
     ck_assert_int_eq(job_folder_find("many", &got, &err), -EINVAL);
@@ -121,7 +118,7 @@ START_TEST(of_a_worker)
     struct job_folder *list, got = { 0 };
     char path[256];
 
-    snprintf(path, sizeof path, "%s/eddis/jobs/far-20250101-000000-aaaa/logs", state);
+    snprintf(path, sizeof path, "%s/eddis/jobs/far-20250101-000000-aaaa/logs", scratch);
     ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
     ck_assert_int_eq(job_folder_find(NULL, &got, &err), -ENOENT);
     ck_assert_int_eq(job_folder_find("far", &got, &err), -EREMOTE);
@@ -141,13 +138,13 @@ START_TEST(one_second)
 {
     static const char *const ids[] = { "job-20250101-000000-cccc", "job-20250101-000000-aaaa",
                                        "a-20250101-000000-bbbb" };
-    struct job_folder *list, got;
+    struct job_folder *list;
     char path[256];
 
     for (int i = 0; i < 3; i++) {
         struct timespec t[2] = { { 1000, 5 + i }, { 1000, 5 + i } };
 
-        snprintf(path, sizeof path, "%s/eddis/jobs/%s", state, ids[i]);
+        snprintf(path, sizeof path, "%s/eddis/jobs/%s", scratch, ids[i]);
         ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
         strcat(path, "/job.yaml");
         ck_assert_int_eq(file_write_atomic(path, "", 0, 0600, NULL), 0);
@@ -157,8 +154,7 @@ START_TEST(one_second)
     for (int i = 0; i < 3; i++)
         ck_assert_str_eq(list[i].id, ids[i]);
     free(list);
-    ck_assert_int_eq(job_folder_find(NULL, &got, NULL), 0);
-    ck_assert_str_eq(got.id, ids[2]);
+    finds(NULL, ids[2]);
 }
 END_TEST
 
@@ -171,7 +167,7 @@ START_TEST(dropped)
     ck_assert_int_eq(job_folder_make("x", NULL, &f, NULL), 0);
     ck_assert_int_eq(job_folder_drop(&f, &err), 0);
     ck_assert_int_lt(access(f.path, F_OK), 0);
-    snprintf(path, sizeof path, "%s/mine", state);
+    snprintf(path, sizeof path, "%s/mine", scratch);
     for (int i = 0; i < 2; i++) {
         cleanup_free char *logs = file_join(path, "logs/more");
 
@@ -203,21 +199,20 @@ START_TEST(own_folder)
     struct job_folder f, got;
     char path[256];
 
-    snprintf(path, sizeof path, "%s/deep/er/mine", state);
+    snprintf(path, sizeof path, "%s/deep/er/mine", scratch);
     ck_assert_msg(job_folder_make("x", path, &f, &err) == 0, "%s", err.text);
     ck_assert_str_eq(f.path, path);
     ck_assert_int_eq(mode_of(path), 0700);
     ck_assert_int_eq(job_folder_make("x", path, &f, NULL), -EEXIST); /* no more: it is taken */
-    snprintf(path, sizeof path, "%s/deep", state);
+    snprintf(path, sizeof path, "%s/deep", scratch);
     ck_assert_int_eq(job_folder_make("x", path, &f, &err), -EEXIST);
     ck_assert_int_lt(job_folder_make("x", "/dev/null/x", &f, &err), 0);
     ck_assert_int_eq(job_folder_find(path, &got, &err), -ENOENT);
     ck_assert_ptr_nonnull(strstr(err.text, "is not a job's folder"));
-    snprintf(path, sizeof path, "%s/deep/job.yaml", state);
+    snprintf(path, sizeof path, "%s/deep/job.yaml", scratch);
     ck_assert_int_eq(file_write_atomic(path, "", 0, 0600, NULL), 0);
     *strrchr(path, '/') = '\0';
-    ck_assert_int_eq(job_folder_find(path, &got, NULL), 0);
-    ck_assert_str_eq(got.id, "deep");
+    finds(path, "deep");
 }
 END_TEST
 
@@ -232,7 +227,7 @@ START_TEST(own_folder_mode)
     char path[256];
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        snprintf(path, sizeof path, "%s/mode%zu", state, i);
+        snprintf(path, sizeof path, "%s/mode%zu", scratch, i);
         ck_assert_int_eq(file_mkdirs(path, 0700, NULL), 0);
         ck_assert_int_eq(chmod(path, rows[i].mode), 0);
         ck_assert_int_eq(job_folder_make("x", path, &f, NULL), rows[i].rc);
@@ -308,14 +303,14 @@ END_TEST
 START_TEST(race)
 {
     enum { RACERS = 8, ROUNDS = 20 };
-    char dir[sizeof state + 16];
+    char dir[sizeof scratch + 16];
 
     for (int round = 0; round < ROUNDS; round++) {
         pid_t racer[RACERS];
         int go[2], taken = 0, status;
         char byte;
 
-        snprintf(dir, sizeof dir, "%s/race-%d", state, round);
+        snprintf(dir, sizeof dir, "%s/race-%d", scratch, round);
         ck_assert_int_eq(mkdir(dir, 0700), 0);
         ck_assert_int_eq(pipe(go), 0);
         for (int i = 0; i < RACERS; i++)
@@ -347,8 +342,7 @@ START_TEST(running_is_meant)
         ck_assert_int_eq(job_folder_make("same", NULL, &f[i], NULL), 0);
     ck_assert_int_eq(job_folder_find("same", &got, NULL), -EINVAL);
     ck_assert_int_eq(job_driver_write(&f[1], &d, NULL), 0);
-    ck_assert_int_eq(job_folder_find("same", &got, NULL), 0);
-    ck_assert_str_eq(got.id, f[1].id);
+    finds("same", f[1].id);
     ck_assert_int_eq(job_driver_write(&f[2], &d, NULL), 0);
     ck_assert_int_eq(job_folder_find("same", &got, NULL), -EINVAL);
 }
@@ -435,7 +429,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_checked_fixture(tc, set_up, tear_down);
+    scratch_add(tc);
+    tcase_add_checked_fixture(tc, set_up, NULL);
     tcase_add_test(tc, make_and_find);
     tcase_add_test(tc, order_and_prefixes);
     tcase_add_test(tc, one_second);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct fixture {
+static struct fixture {
     struct job job;
     struct driver_options o;
     struct listeners listeners;
@@ -18,39 +18,41 @@ struct fixture {
     int shown, said;
     const char *sentence; /* the only one that may be said */
     enum job_state state; /* as it was shown last */
-};
+} f;
 
 static void progress(void *ctx, const struct job_status *s)
 {
-    struct fixture *f = ctx;
-
-    f->shown++;
-    f->state = s->state;
+    (void)ctx;
+    f.shown++;
+    f.state = s->state;
 }
 
 static void say(void *ctx, const char *sentence)
 {
-    struct fixture *f = ctx;
-
-    f->said++;
-    ck_assert_str_eq(sentence, f->sentence);
+    (void)ctx;
+    f.said++;
+    ck_assert_str_eq(sentence, f.sentence);
 }
 
-static void begin(struct fixture *f)
+static void begin(void)
 {
     static char name[] = "a";
 
-    memset(f, 0, sizeof *f);
-    f->job.name = name;
-    f->o.job = &f->job;
-    f->o.view.ctx = f;
-    f->o.view.progress = progress;
-    f->o.view.say = say;
-    f->run.o = &f->o;
-    f->t.run = &f->run;
-    f->t.listeners = &f->listeners;
-    f->t.waiting = "";
-    job_report_begin(&f->t);
+    f = (struct fixture){ .job.name = name };
+    f.o.job = &f.job;
+    f.o.view.progress = progress;
+    f.o.view.say = say;
+    f.run.o = &f.o;
+    f.t.run = &f.run;
+    f.t.listeners = &f.listeners;
+    f.t.waiting = "";
+    job_report_begin(&f.t);
+}
+
+static void end(void)
+{
+    journal_fini(&f.run.journal);
+    job_status_fini(&f.run.status);
 }
 
 /* Once a second while all ranks are up, those of the probe, too, and in no other phase. */
@@ -59,9 +61,7 @@ START_TEST(metrics)
     enum state_phase phase = (enum state_phase)_i;
     bool up = phase == STATE_PHASE_RUN || phase == STATE_PHASE_PROBE_RUN;
     int64_t now_ns = 1000 * CLOCK_S;
-    struct fixture f;
 
-    begin(&f);
     f.run.state.phase = phase;
     for (int i = 0; i < 8; i++)
         job_report_metrics(&f.t, now_ns + i * CLOCK_S / 4);
@@ -69,7 +69,6 @@ START_TEST(metrics)
     ck_assert_int_eq(job_report_next_ns(&f.t), up ? now_ns + 2 * CLOCK_S : CLOCK_NEVER);
     if (up)
         ck_assert_int_eq((int)f.state, phase == STATE_PHASE_RUN ? JOB_RUNNING : JOB_PROFILING);
-    job_status_fini(&f.run.status);
 }
 END_TEST
 
@@ -77,9 +76,7 @@ END_TEST
 START_TEST(many_reports)
 {
     int64_t now_ns = 1000 * CLOCK_S;
-    struct fixture f;
 
-    begin(&f);
     f.run.state.phase = STATE_PHASE_STOP; /* without lines of metrics.jsonl */
     for (int i = 0; i < 1000; i++) {
         job_report_ops.on_report(&f.t, clock_now_ns());
@@ -90,15 +87,11 @@ START_TEST(many_reports)
     job_report_metrics(&f.t, now_ns + CLOCK_S);
     ck_assert_int_eq(f.shown, 11);
     ck_assert_int_eq(job_report_next_ns(&f.t), CLOCK_NEVER);
-    job_status_fini(&f.run.status);
 }
 END_TEST
 
 START_TEST(trouble)
 {
-    struct fixture f;
-
-    begin(&f);
     f.sentence =
         "the disk is full; the job continues; free space there, or its records will have gaps";
     job_report_ops.tick(&f.t, 0);
@@ -107,7 +100,6 @@ START_TEST(trouble)
     job_report_ops.tick(&f.t, 0);
     job_report_ops.tick(&f.t, 0);
     ck_assert_int_eq(f.said, 1);
-    job_status_fini(&f.run.status);
 }
 END_TEST
 
@@ -119,10 +111,8 @@ START_TEST(equal_batches)
         "eddis.torch or libeddis the batches follow the plan";
     struct run_plans plans = { .plan = plan_new(1, 2) };
     int64_t now_ns = 1000 * CLOCK_S;
-    struct fixture f;
     char text[300];
 
-    begin(&f);
     f.t.plans = &plans;
     plans.plan->equal_samples_per_s = 100;
     plans.plan->predicted_samples_per_s = _i == 1 ? 104 : 183;
@@ -138,35 +128,30 @@ START_TEST(equal_batches)
     for (int i = 30; i < 40; i++)
         job_report_ops.tick(&f.t, now_ns + i * CLOCK_S);
     ck_assert_int_eq(f.said, _i < 2);
-    journal_fini(&f.run.journal);
-    job_status_fini(&f.run.status);
     plan_free(plans.plan);
 }
 END_TEST
 
 /* Three workers on two nodes that have told what is in last. */
-struct team {
+static struct team {
     struct metrics_worker worker[3];
     struct state_rank rank[3];
     struct state_agent agent[2];
-};
+} team;
 
-static void begin_team(struct fixture *f, struct team *team)
+static void begin_team(void)
 {
-    memset(team, 0, sizeof *team);
-    begin(f);
-    f->job.timeouts.heartbeat_ns = CLOCK_S;
-    f->run.metrics.worker = team->worker;
-    f->run.metrics.n_workers = f->run.state.n_ranks = 3;
-    f->run.state.rank = team->rank;
-    f->run.state.agent = team->agent;
-    f->run.state.generation = 1;
-    strcpy(team->agent[0].host, "a");
-    strcpy(team->agent[1].host, "b");
+    team = (struct team){ .agent = { { .host = "a" }, { .host = "b" } } };
+    f.job.timeouts.heartbeat_ns = CLOCK_S;
+    f.run.metrics.worker = team.worker;
+    f.run.metrics.n_workers = f.run.state.n_ranks = 3;
+    f.run.state.rank = team.rank;
+    f.run.state.agent = team.agent;
+    f.run.state.generation = 1;
     for (int i = 0; i < 3; i++) {
-        team->worker[i].seen = true;
-        team->worker[i].last.rank = i;
-        team->rank[i].agent = i / 2;
+        team.worker[i].seen = true;
+        team.worker[i].last.rank = i;
+        team.rank[i].agent = i / 2;
     }
 }
 
@@ -174,10 +159,8 @@ static void begin_team(struct fixture *f, struct team *team)
 START_TEST(first_loss)
 {
     const int64_t now_ns = 1000 * CLOCK_S;
-    struct fixture f;
-    struct team team;
 
-    begin_team(&f, &team);
+    begin_team();
     f.sentence = "the loss of rank 2 (node b) at step 4 was not finite";
     model_watch_look(&f.t.models, &f.run, now_ns, false);
     team.worker[0].last.loss_step = 5;
@@ -189,8 +172,6 @@ START_TEST(first_loss)
         model_watch_look(&f.t.models, &f.run, now_ns + i * CLOCK_S, i == 4);
     ck_assert_int_eq(f.said, 1);
     ck_assert_str_eq(f.run.status.loss_says, f.sentence);
-    journal_fini(&f.run.journal);
-    job_status_fini(&f.run.status);
 }
 END_TEST
 
@@ -209,10 +190,8 @@ START_TEST(models)
           "after step 256 the model holds NaN or infinity on all workers" },
     };
     char message[512] = "rank 0 exited 1; ";
-    struct fixture f;
-    struct team team;
 
-    begin_team(&f, &team);
+    begin_team();
     f.sentence = row[_i].sentence;
     model_watch_look(&f.t.models, &f.run, 1, false);
     ck_assert_int_eq(f.said, 0);
@@ -226,13 +205,12 @@ START_TEST(models)
     ck_assert_str_eq(f.run.status.message, strcat(message, f.sentence));
     model_watch_fill(&f.run, &f.run.status);
     ck_assert_int_eq(f.run.status.models_compared, row[_i].found.compared);
-    journal_fini(&f.run.journal);
-    job_status_fini(&f.run.status);
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, first_loss);
     tcase_add_loop_test(tc, models, 0, 3);
     tcase_add_loop_test(tc, equal_batches, 0, 5);

@@ -3,14 +3,13 @@
  * answer */
 #include "agents/driver/core/journal.h"
 
+#include "held_thread.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,24 +18,7 @@
 static struct job_folder folder;
 static struct journal j;
 static struct job_status status;
-
-/* What a folder does that does not answer: hold the thread up, here until hold[1] is closed. */
-static int hold[2];
-
-static void wait_for_close(struct file_task *k)
-{
-    char byte;
-
-    (void)k;
-    (void)!read(hold[0], &byte, 1);
-}
-
-static void keep(struct file_task *k)
-{
-    (void)k;
-}
-
-static struct file_task held = { .run = wait_for_close, .free = keep };
+static struct held held = { .pipe = { -1, -1 } };
 
 static void begin(bool answers)
 {
@@ -44,16 +26,8 @@ static void begin(bool answers)
     j = (struct journal){ .folder = &folder };
     ck_assert_int_eq(file_thread_start(&j.files, NULL), 0);
     job_status_init(&status);
-    ck_assert_int_eq(pipe(hold), 0);
     if (!answers)
-        file_thread_add(j.files, &held);
-}
-
-static void finish(void)
-{
-    while (!file_thread_idle(j.files))
-        (void)poll(&(struct pollfd){ .fd = file_thread_fd(j.files), .events = POLLIN }, 1, 10000);
-    file_thread_turn(j.files);
+        hold(j.files, &held);
 }
 
 static void end(void)
@@ -61,6 +35,7 @@ static void end(void)
     file_thread_stop(j.files);
     journal_fini(&j);
     job_status_fini(&status);
+    let_go(&held);
 }
 
 static int lines_of(const char *name)
@@ -89,8 +64,8 @@ START_TEST(waits)
     journal_summary(&j, &status);
     ck_assert_int_eq(j.metrics_left_out, 7);
     ck_assert_ptr_null(scratch_content("events.jsonl"));
-    (void)close(hold[1]);
-    finish();
+    let_go(&held);
+    settle(j.files);
     ck_assert_int_eq(j.trouble.code, 0);
     ck_assert_int_eq(journal_give_up(&j), 0);
     ck_assert_int_eq(lines_of("events.jsonl"), 1000);
@@ -108,7 +83,6 @@ START_TEST(waits)
     ck_assert_ptr_nonnull(summary);
     journal_metrics(&j, &status); /* there is room again */
     ck_assert_int_eq(j.metrics_left_out, 7);
-    end();
 }
 END_TEST
 
@@ -124,8 +98,6 @@ START_TEST(given_up)
     ck_assert_int_lt(journal_give_up(&j), 0);
     ck_assert_str_eq(j.missing, "events.jsonl, metrics.jsonl, summary.json");
     ck_assert_ptr_nonnull(strstr(j.trouble.text, "does not answer"));
-    end();
-    (void)close(hold[1]);
 }
 END_TEST
 
@@ -136,16 +108,15 @@ START_TEST(room)
 
     begin(true);
     journal_reserve(&j);
-    finish();
+    settle(j.files);
     kept = scratch_content("reserve");
     ck_assert_ptr_nonnull(kept);
     journal_summary(&j, &status);
-    finish();
+    settle(j.files);
     ck_assert_ptr_null(scratch_content("reserve"));
     summary = scratch_content("summary.json");
     ck_assert_ptr_nonnull(summary);
     ck_assert_int_eq(j.trouble.code, 0);
-    end();
 }
 END_TEST
 
@@ -155,11 +126,9 @@ START_TEST(trouble)
     begin(true);
     ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
     journal_event(&j, JOB_EVENT_NOTE, NULL, -1, "words");
-    finish();
+    settle(j.files);
     ck_assert_int_lt(j.trouble.code, 0);
     ck_assert_str_eq(j.missing, "events.jsonl");
-    end();
-    (void)close(hold[1]);
     ck_assert_int_eq(mkdir(scratch, 0700), 0);
 }
 END_TEST
@@ -167,6 +136,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, given_up);
     tcase_add_test(tc, room);

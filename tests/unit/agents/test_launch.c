@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 static char *no_words[] = { NULL };
 
-struct case_ {
+static struct case_ {
     struct agent_config agent_config;
     struct order_rank rank[2];
     struct order_node node[3];
@@ -29,118 +30,121 @@ struct case_ {
     struct order order;
     struct launch launch;
     struct folders folders;
-    char dir[64], file[80];
+    char *command[2], file[80];
+} c;
+
+static void make(void)
+{
+    static char shell[] = "sh";
+
+    c = (struct case_){ .command = { shell } };
+    snprintf(c.file, sizeof c.file, "%s/ranks.json", scratch);
+    strcpy(c.agent_config.job_id, "job-1");
+    c.agent_config.command = c.command;
+    c.agent_config.env = c.agent_config.mpi_args = c.agent_config.mpi_mca = c.agent_config.setup =
+        no_words;
+    c.agent_config.lease_ns = 10 * CLOCK_S;
+    c.agent_config.workdir = c.agent_config.log_dir = scratch;
+    c.agent_config.log_max_bytes = 1000;
+    c.agent_config.bind = true;
+    c.rank[0] = (struct order_rank){ 0, 0, "numa:0", "0-3,8", 6, 0.75, 0, 0 };
+    c.rank[1] = (struct order_rank){ 1, 1, "GPU-12ab", "", 2, 0.25, 0, 0 };
+    c.node[0] = (struct order_node){ 0, "login", "10.1.0.7", 2 };
+    c.node[1] = (struct order_node){ 5, "c05", "10.1.0.8", 1 };
+    c.node[2] = (struct order_node){ 9, "c09", "10.1.0.9", 3 };
+    c.batch[0] = 6;
+    c.batch[1] = 2;
+    c.plan = (struct board_plan){ .version = 1, .global_batch = 8, .batch = c.batch };
+    c.order = (struct order){ .number = 1,
+                              .type = ORDER_PREPARE,
+                              .generation = 3,
+                              .node = c.node,
+                              .n_nodes = 1,
+                              .n_ranks = 2,
+                              .rank = c.rank,
+                              .n_local = 2,
+                              .mode = "sync",
+                              .plan = &c.plan };
+    c.launch = (struct launch){ .agent_config = &c.agent_config,
+                                .order = &c.order,
+                                .mpi = openmpi_row(4),
+                                .run_dir = "/run/x",
+                                .shm_dir = "/shm/x",
+                                .rank_program = "/lib/eddis-rank",
+                                .rank_file = c.file,
+                                .socket = "/run/x/agent",
+                                .board = "/shm/x/board",
+                                .guard = "",
+                                .bin = "/opt/eddis/bin",
+                                .master_port = 4242,
+                                .cores = 8,
+                                .agent_pid = 99,
+                                .sender = -1 };
+    c.launch.folders = &c.folders;
+}
+
+/* What a name must have; NULL: nothing. */
+struct pair {
+    const char *name, *value;
 };
 
-static struct case_ *make(void)
+static void check_value(const struct pair *want, const char *value)
 {
-    static char *command[] = { NULL, NULL };
-    struct case_ *c = calloc(1, sizeof *c);
-
-    command[0] = strdup("sh");
-    strcpy(c->dir, "/tmp/eddis-test-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(c->dir));
-    snprintf(c->file, sizeof c->file, "%s/ranks.json", c->dir);
-    strcpy(c->agent_config.job_id, "job-1");
-    c->agent_config.command = command;
-    c->agent_config.env = c->agent_config.mpi_args = c->agent_config.mpi_mca =
-        c->agent_config.setup = no_words;
-    c->agent_config.lease_ns = 10 * CLOCK_S;
-    c->agent_config.workdir = c->agent_config.log_dir = c->dir;
-    c->agent_config.log_max_bytes = 1000;
-    c->agent_config.bind = true;
-    c->rank[0] = (struct order_rank){ 0, 0, "numa:0", "0-3,8", 6, 0.75, 0, 0 };
-    c->rank[1] = (struct order_rank){ 1, 1, "GPU-12ab", "", 2, 0.25, 0, 0 };
-    c->node[0] = (struct order_node){ 0, "login", "10.1.0.7", 2 };
-    c->node[1] = (struct order_node){ 5, "c05", "10.1.0.8", 1 };
-    c->node[2] = (struct order_node){ 9, "c09", "10.1.0.9", 3 };
-    c->batch[0] = 6;
-    c->batch[1] = 2;
-    c->plan = (struct board_plan){ .version = 1, .global_batch = 8, .batch = c->batch };
-    c->order = (struct order){ .number = 1,
-                               .type = ORDER_PREPARE,
-                               .generation = 3,
-                               .node = c->node,
-                               .n_nodes = 1,
-                               .n_ranks = 2,
-                               .rank = c->rank,
-                               .n_local = 2,
-                               .mode = "sync",
-                               .plan = &c->plan };
-    c->launch = (struct launch){ .agent_config = &c->agent_config,
-                                 .order = &c->order,
-                                 .mpi = openmpi_row(4),
-                                 .run_dir = "/run/x",
-                                 .shm_dir = "/shm/x",
-                                 .rank_program = "/lib/eddis-rank",
-                                 .rank_file = c->file,
-                                 .socket = "/run/x/agent",
-                                 .board = "/shm/x/board",
-                                 .guard = "",
-                                 .bin = "/opt/eddis/bin",
-                                 .master_port = 4242,
-                                 .cores = 8,
-                                 .agent_pid = 99,
-                                 .sender = -1 };
-    c->launch.folders = &c->folders;
-    return c;
+    ck_assert_msg(want->value ? value && strcmp(value, want->value) == 0 : !value,
+                  "%s is '%s' instead of '%s'", want->name, value ? value : "",
+                  want->value ? want->value : "");
 }
 
-static void drop(struct case_ *c)
+/* Check what stands behind "--mca NAME", which is there once at most; want ends with {}. */
+static void check_mca(const struct strlist *a, const struct pair *want)
 {
-    (void)unlink(c->file);
-    (void)rmdir(c->dir);
-    free(c->agent_config.command[0]);
-    free(c);
+    for (; want->name; want++) {
+        const char *value = NULL;
+
+        for (size_t i = 0; i + 2 < a->n; i++)
+            if (strcmp(a->item[i], "--mca") == 0 && strcmp(a->item[i + 1], want->name) == 0) {
+                ck_assert_msg(!value, "%s is there twice", want->name);
+                value = a->item[i + 2];
+            }
+        check_value(want, value);
+    }
 }
 
-/* The value behind "--mca NAME", and how often it is there. */
-static const char *mca(const struct strlist *a, const char *name, int *times)
+/* Check variables of an environment likewise. */
+static void check_env(char *const *env, const struct pair *want)
 {
-    const char *value = NULL;
-
-    *times = 0;
-    for (size_t i = 0; i + 2 < a->n; i++)
-        if (strcmp(a->item[i], "--mca") == 0 && strcmp(a->item[i + 1], name) == 0) {
-            value = a->item[i + 2];
-            ++*times;
-        }
-    return value;
+    for (; want->name; want++)
+        check_value(want, strlist_value(env, want->name));
 }
+
+#define CHECK_MCA(a, ...) check_mca(a, (const struct pair[]){ __VA_ARGS__, { 0 } })
+#define CHECK_ENV(e, ...) check_env(e, (const struct pair[]){ __VA_ARGS__, { 0 } })
 
 START_TEST(arguments)
 {
-    struct case_ *c = make();
     char *user[] = { S("btl"), S("self,tcp"), S("mine"), S("1 2"), NULL };
     char *words[] = { S("--report-bindings"), NULL };
     struct strlist a = { 0 };
-    int times;
 
-    c->agent_config.mpi_mca = user;
-    c->agent_config.mpi_args = words;
-    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
+    c.agent_config.mpi_mca = user;
+    c.agent_config.mpi_args = words;
+    ck_assert_int_eq(launch_argv(&c.launch, &a, NULL), 0);
     ck_assert_str_eq(a.item[0], "mpirun");
-    ck_assert_str_eq(a.item[a.n - 1], c->file);
+    ck_assert_str_eq(a.item[a.n - 1], c.file);
     ck_assert_str_eq(a.item[a.n - 2], "/lib/eddis-rank");
     ck_assert_str_eq(a.item[a.n - 3], "--report-bindings");
-    ck_assert_str_eq(mca(&a, "orte_tmpdir_base", &times), "/run/x");
-    ck_assert_str_eq(mca(&a, "btl_vader_backing_directory", &times), "/shm/x");
-    ck_assert_str_eq(mca(&a, "btl", &times), "self,tcp");
-    ck_assert_int_eq(times, 1);
-    ck_assert_str_eq(mca(&a, "mine", &times), "1 2");
-    ck_assert_ptr_null(mca(&a, "mpi_yield_when_idle", &times));
+    CHECK_MCA(&a, { "orte_tmpdir_base", "/run/x" }, { "btl_vader_backing_directory", "/shm/x" },
+              { "btl", "self,tcp" }, { "mine", "1 2" }, { "mpi_yield_when_idle", NULL });
     strlist_fini(&a);
-    c->launch.cores = 3;
-    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
-    ck_assert_str_eq(mca(&a, "mpi_yield_when_idle", &times), "1");
+    c.launch.cores = 3;
+    ck_assert_int_eq(launch_argv(&c.launch, &a, NULL), 0);
+    CHECK_MCA(&a, { "mpi_yield_when_idle", "1" });
     strlist_fini(&a);
-    drop(c);
 }
 END_TEST
 
 START_TEST(variables)
 {
-    struct case_ *c = make();
     char *user[] = { S("RANK=5"), S("PATH=/usr/bin"), S("EMPTY="), NULL };
     struct rank_file *f;
     struct stat st;
@@ -148,60 +152,48 @@ START_TEST(variables)
     (void)unsetenv("OMP_NUM_THREADS");
     (void)unsetenv("PYTHONUNBUFFERED");
     (void)unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
-    c->agent_config.env = user;
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), -EEXIST);
-    ck_assert_int_eq(stat(c->file, &st), 0);
+    c.agent_config.env = user;
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), -EEXIST);
+    ck_assert_int_eq(stat(c.file, &st), 0);
     ck_assert_int_eq(st.st_mode & 0777, 0600);
-    ck_assert_int_eq(rank_file_read(c->file, 2, &f, NULL), -ENOENT);
-    ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c.file, 2, &f, NULL), -ENOENT);
+    ck_assert_int_eq(rank_file_read(c.file, 1, &f, NULL), 0);
     ck_assert_int_eq(f->generation, 3);
     ck_assert_int_eq(f->agent_pid, 99);
     ck_assert_int_eq(f->sender, -1);
     ck_assert_str_eq(f->rank->cpus, "");
-    ck_assert_str_eq(strlist_value(f->rank->env, "RANK"), "1");
-    ck_assert_str_eq(strlist_value(f->rank->env, "EDDIS_BATCH_SIZE"), "2");
-    ck_assert_str_eq(strlist_value(f->rank->env, "EDDIS_GRAD_WEIGHT"), "0.25");
-    ck_assert_str_eq(strlist_value(f->rank->env, "CUDA_VISIBLE_DEVICES"), "GPU-12ab");
-    ck_assert_str_eq(strlist_value(f->rank->env, "OMP_NUM_THREADS"), "4");
-    ck_assert_str_eq(strlist_value(f->env, "MASTER_PORT"), "4242");
-    ck_assert_str_eq(strlist_value(f->env, "TORCHELASTIC_RESTART_COUNT"), "2");
-    ck_assert_str_eq(strlist_value(f->env, "GROUP_WORLD_SIZE"), "1");
-    ck_assert_str_eq(strlist_value(f->env, "ROLE_NAME"), "default");
-    ck_assert_str_eq(strlist_value(f->env, "TORCHELASTIC_USE_AGENT_STORE"), "False");
-    ck_assert_str_eq(strlist_value(f->env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "1");
-    ck_assert_str_eq(strlist_value(f->env, "PYTHONUNBUFFERED"), "1");
-    ck_assert_str_eq(strlist_value(f->env, "PATH"), "/usr/bin:/opt/eddis/bin");
-    ck_assert_str_eq(strlist_value(f->user_env, "RANK"), "5");
-    ck_assert_str_eq(strlist_value(f->user_env, "EMPTY"), "");
-    ck_assert_ptr_null(strlist_value(f->user_env, "PATH"));
+    CHECK_ENV(f->rank->env, { "RANK", "1" }, { "EDDIS_BATCH_SIZE", "2" },
+              { "EDDIS_GRAD_WEIGHT", "0.25" }, { "CUDA_VISIBLE_DEVICES", "GPU-12ab" },
+              { "OMP_NUM_THREADS", "4" });
+    CHECK_ENV(f->env, { "MASTER_PORT", "4242" }, { "TORCHELASTIC_RESTART_COUNT", "2" },
+              { "GROUP_WORLD_SIZE", "1" }, { "ROLE_NAME", "default" },
+              { "TORCHELASTIC_USE_AGENT_STORE", "False" },
+              { "TORCH_NCCL_ASYNC_ERROR_HANDLING", "1" }, { "PYTHONUNBUFFERED", "1" },
+              { "PATH", "/usr/bin:/opt/eddis/bin" });
+    CHECK_ENV(f->user_env, { "RANK", "5" }, { "EMPTY", "" }, { "PATH", NULL });
     rank_file_free(f);
-    ck_assert_int_eq(rank_file_read(c->file, 0, &f, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c.file, 0, &f, NULL), 0);
     ck_assert_str_eq(f->rank->cpus, "0-3,8");
-    ck_assert_str_eq(strlist_value(f->rank->env, "OMP_NUM_THREADS"), "5");
-    ck_assert_ptr_null(strlist_value(f->rank->env, "CUDA_VISIBLE_DEVICES"));
+    CHECK_ENV(f->rank->env, { "OMP_NUM_THREADS", "5" }, { "CUDA_VISIBLE_DEVICES", NULL });
     rank_file_free(f);
-    drop(c);
 }
 END_TEST
 
 /* What somebody has set stays, in the job or around the agent. */
 START_TEST(set_by_others)
 {
-    struct case_ *c = make();
     char *user[] = { S("PYTHONUNBUFFERED="), NULL };
     struct rank_file *f;
 
-    c->agent_config.env = user;
+    c.agent_config.env = user;
     ck_assert_int_eq(setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3", 1), 0);
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
     (void)unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
-    ck_assert_int_eq(rank_file_read(c->file, 0, &f, NULL), 0);
-    ck_assert_ptr_null(strlist_value(f->env, "PYTHONUNBUFFERED"));
-    ck_assert_str_eq(strlist_value(f->user_env, "PYTHONUNBUFFERED"), "");
-    ck_assert_ptr_null(strlist_value(f->env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"));
+    ck_assert_int_eq(rank_file_read(c.file, 0, &f, NULL), 0);
+    CHECK_ENV(f->env, { "PYTHONUNBUFFERED", NULL }, { "TORCH_NCCL_ASYNC_ERROR_HANDLING", NULL });
+    CHECK_ENV(f->user_env, { "PYTHONUNBUFFERED", "" });
     rank_file_free(f);
-    drop(c);
 }
 END_TEST
 
@@ -219,16 +211,15 @@ START_TEST(devices)
         { { "MIG-b", "MIG-a" }, { "MIG-b", "MIG-a" } },
         { { "MIG-b", "GPU-a" }, { "MIG-b", "GPU-a" } },
     };
-    struct case_ *c = make();
 
     for (int i = 0; i < 2; i++)
-        strcpy(c->rank[i].device_id, row[_i].device[i]);
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
+        strcpy(c.rank[i].device_id, row[_i].device[i]);
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
     for (int i = 0; i < 2; i++) {
         const char *seen;
         struct rank_file *f;
 
-        ck_assert_int_eq(rank_file_read(c->file, i, &f, NULL), 0);
+        ck_assert_int_eq(rank_file_read(c.file, i, &f, NULL), 0);
         seen = strlist_value(f->rank->env, "CUDA_VISIBLE_DEVICES");
         if (row[_i].visible[i])
             ck_assert_str_eq(seen, row[_i].visible[i]);
@@ -236,24 +227,20 @@ START_TEST(devices)
             ck_assert_ptr_null(seen);
         rank_file_free(f);
     }
-    drop(c);
 }
 END_TEST
 
-/* The same case as the first of three nodes with 2, 1 and 3 ranks. */
-static struct case_ *make_several(void)
+/* Make it the first of three nodes with 2, 1 and 3 ranks. */
+static void take_several(void)
 {
-    struct case_ *c = make();
-
-    c->order.n_nodes = 3;
-    c->order.n_ranks = 6;
-    strcpy(c->order.network, "10.1.0.0/24");
-    strcpy(c->launch.interface, "eth1");
-    c->launch.relay_program = "/run/x/relay";
-    c->launch.relay_socket = "/run/x/relay.socket";
-    c->launch.hosts_file = "/run/x/hosts";
-    c->launch.rules_file = "/run/x/allreduce.rules";
-    return c;
+    c.order.n_nodes = 3;
+    c.order.n_ranks = 6;
+    strcpy(c.order.network, "10.1.0.0/24");
+    strcpy(c.launch.interface, "eth1");
+    c.launch.relay_program = "/run/x/relay";
+    c.launch.relay_socket = "/run/x/relay.socket";
+    c.launch.hosts_file = "/run/x/hosts";
+    c.launch.rules_file = "/run/x/allreduce.rules";
 }
 
 static bool holds(const struct strlist *a, const char *word)
@@ -266,87 +253,75 @@ static bool holds(const struct strlist *a, const char *word)
 
 START_TEST(arguments_of_several)
 {
-    struct case_ *c = make_several();
     struct strlist a = { 0 };
-    int times;
 
-    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
+    take_several();
+    ck_assert_int_eq(launch_argv(&c.launch, &a, NULL), 0);
     ck_assert(holds(&a, "/run/x/hosts") && holds(&a, "MASTER_PORT=4242") && holds(&a, "6"));
     ck_assert(holds(&a, "--do-not-resolve"));
     ck_assert_str_eq(a.item[a.n - 1], "eddis-rank"); /* found by PATH, on each node its own */
-    ck_assert_str_eq(mca(&a, "plm", &times), "rsh");
-    ck_assert_str_eq(mca(&a, "plm_rsh_agent", &times), "/run/x/relay /run/x/relay.socket");
-    ck_assert_str_eq(mca(&a, "plm_rsh_no_tree_spawn", &times), "1");
-    ck_assert_str_eq(mca(&a, "oob_tcp_if_include", &times), "10.1.0.0/24");
-    ck_assert_str_eq(mca(&a, "btl_tcp_if_include", &times), "10.1.0.0/24");
-    ck_assert_str_eq(mca(&a, "btl", &times), "self,vader,tcp");
-    ck_assert_str_eq(mca(&a, "btl_tcp_flags", &times), "1"); /* both directions at a time */
-    ck_assert_str_eq(mca(&a, "btl_tcp_eager_limit", &times), "262144");
-    ck_assert_str_eq(mca(&a, "oob_tcp_keepalive_time", &times), "5");
+    CHECK_MCA(&a, { "plm", "rsh" }, { "plm_rsh_agent", "/run/x/relay /run/x/relay.socket" },
+              { "plm_rsh_no_tree_spawn", "1" }, { "oob_tcp_if_include", "10.1.0.0/24" },
+              { "btl_tcp_if_include", "10.1.0.0/24" }, { "btl", "self,vader,tcp" },
+              { "btl_tcp_flags", "1" }, /* both directions at a time */
+              { "btl_tcp_eager_limit", "262144" }, { "oob_tcp_keepalive_time", "5" });
     /* Folders of this node would be wrong on the others. */
-    ck_assert_ptr_null(mca(&a, "btl_vader_backing_directory", &times));
+    CHECK_MCA(&a, { "btl_vader_backing_directory", NULL });
     for (size_t i = 0; i < a.n; i++)
         ck_assert_msg(!strstr(a.item[i], "c05") && !strstr(a.item[i], "login"), "%s", a.item[i]);
     strlist_fini(&a);
-    c->launch.mpi = openmpi_row(5);
-    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
+    c.launch.mpi = openmpi_row(5);
+    ck_assert_int_eq(launch_argv(&c.launch, &a, NULL), 0);
     ck_assert(holds(&a, "plm_ssh_agent") && holds(&a, "--prtemca") && holds(&a, "self,sm,tcp"));
     ck_assert(!holds(&a, "--do-not-resolve"));
     strlist_fini(&a);
-    drop(c);
 }
 END_TEST
 
 /* On a network of IPv6 each node names its interface, and nothing goes by IPv4. */
-static void take_six(struct case_ *c)
+static void take_six(void)
 {
-    strcpy(c->order.network, "fd00:7::/64");
-    strcpy(c->node[0].address, "fd00:7::7");
+    strcpy(c.order.network, "fd00:7::/64");
+    strcpy(c.node[0].address, "fd00:7::7");
 }
 
 START_TEST(arguments_of_six)
 {
-    struct case_ *c = make_several();
     struct strlist a = { 0 }, five = { 0 };
-    int times;
 
-    take_six(c);
-    ck_assert_int_eq(launch_argv(&c->launch, &a, NULL), 0);
-    ck_assert_str_eq(mca(&a, "oob_tcp_if_include", &times), "eth1");
-    ck_assert_str_eq(mca(&a, "oob_tcp_disable_ipv4_family", &times), "1");
-    ck_assert_ptr_null(mca(&a, "btl_tcp_if_include", &times)); /* another one on each node */
-    ck_assert_str_eq(mca(&a, "btl_tcp_disable_family", &times), "4");
-    c->launch.mpi = openmpi_row(5);
-    ck_assert_int_eq(launch_argv(&c->launch, &five, NULL), 0);
+    take_several();
+    take_six();
+    ck_assert_int_eq(launch_argv(&c.launch, &a, NULL), 0);
+    CHECK_MCA(&a, { "oob_tcp_if_include", "eth1" }, { "oob_tcp_disable_ipv4_family", "1" },
+              { "btl_tcp_if_include", NULL }, /* another one on each node */
+              { "btl_tcp_disable_family", "4" });
+    c.launch.mpi = openmpi_row(5);
+    ck_assert_int_eq(launch_argv(&c.launch, &five, NULL), 0);
     ck_assert(holds(&five, "oob_tcp_disable_ipv4_family") && holds(&five, "eth1"));
     strlist_fini(&five);
     strlist_fini(&a);
-    c->launch.mpi = openmpi_row(4);
-    c->launch.node = 1;
-    strcpy(c->launch.interface, "ens3");
-    ck_assert_int_eq(launch_daemon_argv(&c->launch, &a, NULL), 0);
-    ck_assert_str_eq(mca(&a, "oob_tcp_if_include", &times), "ens3");
-    ck_assert_str_eq(mca(&a, "oob_tcp_disable_ipv4_family", &times), "1");
+    c.launch.mpi = openmpi_row(4);
+    c.launch.node = 1;
+    strcpy(c.launch.interface, "ens3");
+    ck_assert_int_eq(launch_daemon_argv(&c.launch, &a, NULL), 0);
+    CHECK_MCA(&a, { "oob_tcp_if_include", "ens3" }, { "oob_tcp_disable_ipv4_family", "1" });
     strlist_fini(&a);
-    drop(c);
 }
 END_TEST
 
 START_TEST(variables_of_six)
 {
-    struct case_ *c = make_several();
     struct rank_file *f;
 
+    take_several();
     (void)unsetenv("NCCL_SOCKET_FAMILY");
-    take_six(c);
-    c->launch.node = 1;
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
-    ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
-    ck_assert_str_eq(strlist_value(f->env, "MASTER_ADDR"), "fd00:7::7");
-    ck_assert_str_eq(strlist_value(f->env, "NCCL_SOCKET_FAMILY"), "AF_INET6");
-    ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_btl_tcp_if_include"), "eth1");
+    take_six();
+    c.launch.node = 1;
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c.file, 1, &f, NULL), 0);
+    CHECK_ENV(f->env, { "MASTER_ADDR", "fd00:7::7" }, { "NCCL_SOCKET_FAMILY", "AF_INET6" },
+              { "OMPI_MCA_btl_tcp_if_include", "eth1" });
     rank_file_free(f);
-    drop(c);
 }
 END_TEST
 
@@ -355,12 +330,11 @@ START_TEST(built_without_six)
 {
     static const char *const says[] = { "options:ipv6:no", "options:ipv6:yes", "xoptions:ipv6:no" };
     cleanup_free char *path = strdup(getenv("PATH")), *file = NULL;
-    struct case_ *c = make();
 
     if (system("ompi_info --parsable --config | grep -q '^options:ipv6:yes'") == 0)
         ck_assert(!openmpi_is_v4_only());
-    ck_assert_int_ge(asprintf(&file, "%s/ompi_info", c->dir), 0);
-    ck_assert_int_eq(setenv("PATH", c->dir, 1), 0);
+    ck_assert_int_ge(asprintf(&file, "%s/ompi_info", scratch), 0);
+    ck_assert_int_eq(setenv("PATH", scratch, 1), 0);
     ck_assert(!openmpi_is_v4_only());
     for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
         FILE *f = fopen(file, "we");
@@ -372,21 +346,18 @@ START_TEST(built_without_six)
         ck_assert_int_eq(openmpi_is_v4_only(), i == 0);
     }
     ck_assert_int_eq(setenv("PATH", path, 1), 0);
-    (void)unlink(file);
-    drop(c);
 }
 END_TEST
 
 START_TEST(hosts)
 {
-    struct case_ *c = make_several();
     cleanup_free char *text = NULL;
 
-    c->launch.hosts_file = c->file;
-    ck_assert_int_eq(launch_write_hosts(&c->launch, NULL), 0);
-    ck_assert_int_eq(file_read(c->file, 1000, &text, NULL, NULL), 0);
+    take_several();
+    c.launch.hosts_file = c.file;
+    ck_assert_int_eq(launch_write_hosts(&c.launch, NULL), 0);
+    ck_assert_int_eq(file_read(c.file, 1000, &text, NULL, NULL), 0);
     ck_assert_str_eq(text, "localhost slots=2\neddis--1 slots=1\neddis--2 slots=3\n");
-    drop(c);
 }
 END_TEST
 
@@ -416,7 +387,6 @@ END_TEST
 
 START_TEST(arguments_of_a_daemon)
 {
-    struct case_ *c = make_several();
     struct relay r = { "c05",
                        "892207104",
                        1,
@@ -424,62 +394,54 @@ START_TEST(arguments_of_a_daemon)
                        S("892207104.0;tcp://10.1.0.7:59227"),
                        S("login,eddis--[1:1-2]@0(3)") };
     struct strlist a = { 0 }, e = { 0 };
-    int times;
 
-    c->launch.node = 1;
-    ck_assert_int_eq(launch_daemon_argv(&c->launch, &a, NULL), 0);
-    launch_add_relay(c->launch.mpi, &r, &a);
+    take_several();
+    c.launch.node = 1;
+    ck_assert_int_eq(launch_daemon_argv(&c.launch, &a, NULL), 0);
+    launch_add_relay(c.launch.mpi, &r, &a);
     ck_assert_str_eq(a.item[0], "orted");
-    ck_assert_str_eq(mca(&a, "ess", &times), "env");
-    ck_assert_str_eq(mca(&a, "ess_base_jobid", &times), r.space);
-    ck_assert_str_eq(mca(&a, "ess_base_vpid", &times), "1");
-    ck_assert_str_eq(mca(&a, "ess_base_num_procs", &times), "3");
-    ck_assert_str_eq(mca(&a, "orte_hnp_uri", &times), r.uri);
-    ck_assert_str_eq(mca(&a, "orte_node_regex", &times), r.nodes);
-    ck_assert_str_eq(mca(&a, "orte_tmpdir_base", &times), "/run/x");
+    CHECK_MCA(&a, { "ess", "env" }, { "ess_base_jobid", r.space }, { "ess_base_vpid", "1" },
+              { "ess_base_num_procs", "3" }, { "orte_hnp_uri", r.uri },
+              { "orte_node_regex", r.nodes }, { "orte_tmpdir_base", "/run/x" });
     strlist_fini(&a);
-    ck_assert_int_eq(launch_environ(&c->launch, &e, NULL), 0);
-    ck_assert_str_eq(strlist_value(e.item, "PMIX_HOSTNAME"), "eddis--1");
-    ck_assert_str_eq(strlist_value(e.item, "EDDIS_RANK_FILE"), c->file);
+    ck_assert_int_eq(launch_environ(&c.launch, &e, NULL), 0);
+    CHECK_ENV(e.item, { "PMIX_HOSTNAME", "eddis--1" }, { "EDDIS_RANK_FILE", c.file });
     ck_assert_int_eq(strncmp(strlist_value(e.item, "PATH"), "/lib:", 5), 0);
     strlist_fini(&e);
-    drop(c);
 }
 END_TEST
 
 /* The guard comes behind the user's own libraries. */
 START_TEST(guarded_environment)
 {
-    struct case_ *c = make();
     struct strlist e = { 0 };
 
-    c->launch.guard = "/lib/guard.so";
-    c->launch.guard_file = "/run/x/guard";
-    ck_assert_int_eq(launch_environ(&c->launch, &e, NULL), 0);
-    ck_assert_str_eq(strlist_value(e.item, "EDDIS_MPI_GUARD"), "/run/x/guard");
+    c.launch.guard = "/lib/guard.so";
+    c.launch.guard_file = "/run/x/guard";
+    ck_assert_int_eq(launch_environ(&c.launch, &e, NULL), 0);
+    CHECK_ENV(e.item, { "EDDIS_MPI_GUARD", "/run/x/guard" },
+              { "EDDIS_RANK_FILE", NULL }); /* of several nodes alone */
     ck_assert_ptr_nonnull(strstr(strlist_value(e.item, "LD_PRELOAD"), "/lib/guard.so"));
-    ck_assert_ptr_null(strlist_value(e.item, "EDDIS_RANK_FILE")); /* of several nodes alone */
     strlist_fini(&e);
     strlist_addf(&e, "LD_PRELOAD=/u/a.so /u/b.so");
     ck_assert_int_eq(openmpi_preload_guard(&e, "/lib/guard.so", "x", NULL), 0);
-    ck_assert_str_eq(strlist_value(e.item, "LD_PRELOAD"), "/u/a.so /u/b.so:/lib/guard.so");
+    CHECK_ENV(e.item, { "LD_PRELOAD", "/u/a.so /u/b.so:/lib/guard.so" });
     ck_assert_uint_eq(e.n, 2);
     strlist_fini(&e);
-    drop(c);
 }
 END_TEST
 
 /* What mpirun and its daemon may listen on, and with which secret. */
-static void check_guard(struct case_ *c, const char *address, const char *secret)
+static void check_guard(const char *address, const char *secret)
 {
     cleanup_free char *path = NULL, *text = NULL;
     struct guard_file file;
     size_t n;
 
-    ck_assert_int_ge(asprintf(&path, "%s/guard", c->dir), 0);
-    c->launch.guard_file = path;
-    ck_assert_int_eq(launch_write_guard(&c->launch, NULL), 0);
-    ck_assert_int_eq(launch_write_guard(&c->launch, NULL), -EEXIST); /* nobody's but ours */
+    ck_assert_int_ge(asprintf(&path, "%s/guard", scratch), 0);
+    c.launch.guard_file = path;
+    ck_assert_int_eq(launch_write_guard(&c.launch, NULL), 0);
+    ck_assert_int_eq(launch_write_guard(&c.launch, NULL), -EEXIST); /* nobody's but ours */
     ck_assert_int_eq(file_read(path, sizeof file + 1, &text, &n, NULL), 0);
     ck_assert_uint_eq(n, sizeof file);
     memcpy(&file, text, sizeof file);
@@ -492,55 +454,46 @@ static void check_guard(struct case_ *c, const char *address, const char *secret
 START_TEST(guard_file)
 {
     static const char secret[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-    struct case_ *c = make();
     char *user[] = { S("oob_tcp_if_include"), S("eth7"), NULL };
 
-    check_guard(c, "", "");
-    drop(c);
-    c = make_several();
-    strcpy(c->order.mpi_secret, secret);
-    check_guard(c, "10.1.0.7", secret);
-    c->launch.node = 1;
-    check_guard(c, "10.1.0.8", secret);
-    c->agent_config.mpi_mca = user; /* who says which network it is to be may mean another one */
-    check_guard(c, "*", secret);
-    drop(c);
+    check_guard("", "");
+    take_several();
+    strcpy(c.order.mpi_secret, secret);
+    check_guard("10.1.0.7", secret);
+    c.launch.node = 1;
+    check_guard("10.1.0.8", secret);
+    c.agent_config.mpi_mca = user; /* who says which network it is to be may mean another one */
+    check_guard("*", secret);
 }
 END_TEST
 
 START_TEST(variables_of_several)
 {
-    struct case_ *c = make_several();
     struct rank_file *f;
 
+    take_several();
     (void)unsetenv("GLOO_SOCKET_IFNAME");
-    c->launch.node = 1;
-    c->launch.master_port = 0;
-    c->order.resume = true;
-    c->agent_config.checkpoint_dir = S("/ckpt");
-    c->agent_config.resume_from = S("/old");
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
-    ck_assert_int_eq(rank_file_read(c->file, 1, &f, NULL), 0);
-    ck_assert_str_eq(strlist_value(f->env, "MASTER_ADDR"), "10.1.0.7");
-    ck_assert_ptr_null(strlist_value(f->env, "MASTER_PORT")); /* mpirun brings it */
-    ck_assert_str_eq(strlist_value(f->env, "WORLD_SIZE"), "6");
-    ck_assert_str_eq(strlist_value(f->env, "LOCAL_WORLD_SIZE"), "2");
-    ck_assert_str_eq(strlist_value(f->env, "NODE_RANK"), "1");
-    ck_assert_str_eq(strlist_value(f->env, "GLOO_SOCKET_IFNAME"), "eth1");
-    ck_assert_str_eq(strlist_value(f->env, "NCCL_SOCKET_IFNAME"), "=eth1");
-    ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_btl_vader_backing_directory"), "/shm/x");
-    ck_assert_str_eq(strlist_value(f->env, "OMPI_MCA_coll_tuned_dynamic_rules_filename"),
-                     "/run/x/allreduce.rules");
-    ck_assert_str_eq(strlist_value(f->env, "EDDIS_RESUME_FROM"), "/ckpt");
+    c.launch.node = 1;
+    c.launch.master_port = 0;
+    c.order.resume = true;
+    c.agent_config.checkpoint_dir = S("/ckpt");
+    c.agent_config.resume_from = S("/old");
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c.file, 1, &f, NULL), 0);
+    CHECK_ENV(f->env, { "MASTER_ADDR", "10.1.0.7" }, { "MASTER_PORT", NULL }, /* mpirun brings it */
+              { "WORLD_SIZE", "6" }, { "LOCAL_WORLD_SIZE", "2" }, { "NODE_RANK", "1" },
+              { "GLOO_SOCKET_IFNAME", "eth1" }, { "NCCL_SOCKET_IFNAME", "=eth1" },
+              { "OMPI_MCA_btl_vader_backing_directory", "/shm/x" },
+              { "OMPI_MCA_coll_tuned_dynamic_rules_filename", "/run/x/allreduce.rules" },
+              { "EDDIS_RESUME_FROM", "/ckpt" });
     rank_file_free(f);
-    ck_assert_str_eq(launch_resume_from(&c->agent_config, &c->order), "/ckpt");
-    c->order.resume_begun = true; /* the job has written none yet */
-    ck_assert_str_eq(launch_resume_from(&c->agent_config, &c->order), "/old");
-    c->order.generation = 1;
-    ck_assert_str_eq(launch_resume_from(&c->agent_config, &c->order), "/old");
-    c->order.resume = false;
-    ck_assert_ptr_null(launch_resume_from(&c->agent_config, &c->order));
-    drop(c);
+    ck_assert_str_eq(launch_resume_from(&c.agent_config, &c.order), "/ckpt");
+    c.order.resume_begun = true; /* the job has written none yet */
+    ck_assert_str_eq(launch_resume_from(&c.agent_config, &c.order), "/old");
+    c.order.generation = 1;
+    ck_assert_str_eq(launch_resume_from(&c.agent_config, &c.order), "/old");
+    c.order.resume = false;
+    ck_assert_ptr_null(launch_resume_from(&c.agent_config, &c.order));
 }
 END_TEST
 
@@ -555,18 +508,16 @@ static const struct {
 
 START_TEST(threads)
 {
-    struct case_ *c = make();
     struct rank_file *f;
 
     (void)unsetenv("OMP_NUM_THREADS");
     for (int i = 0; i < 2; i++)
-        strcpy(c->rank[i].cpus, thread_rows[_i].cpus[i]);
-    c->launch.cores = thread_rows[_i].cores;
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
-    ck_assert_int_eq(rank_file_read(c->file, 0, &f, NULL), 0);
-    ck_assert_str_eq(strlist_value(f->rank->env, "OMP_NUM_THREADS"), thread_rows[_i].threads);
+        strcpy(c.rank[i].cpus, thread_rows[_i].cpus[i]);
+    c.launch.cores = thread_rows[_i].cores;
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c.file, 0, &f, NULL), 0);
+    CHECK_ENV(f->rank->env, { "OMP_NUM_THREADS", thread_rows[_i].threads });
     rank_file_free(f);
-    drop(c);
 }
 END_TEST
 
@@ -601,87 +552,80 @@ static const struct {
 
 START_TEST(check)
 {
-    struct case_ *c = make();
     char script[96];
     struct eddis_error err = { 0 };
 
-    snprintf(script, sizeof script, "%s/eddis-test-script", c->dir);
+    snprintf(script, sizeof script, "%s/eddis-test-script", scratch);
     ck_assert_int_eq(symlink("/bin/sh", script), 0);
-    free(c->agent_config.command[0]);
-    c->agent_config.command[0] = strdup(check_rows[_i].program);
-    ck_assert_int_eq(launch_check(&c->launch, &err), check_rows[_i].rc);
+    c.command[0] = (char *)(uintptr_t)check_rows[_i].program;
+    ck_assert_int_eq(launch_check(&c.launch, &err), check_rows[_i].rc);
     ck_assert_int_eq(err.text[0] != '\0', check_rows[_i].rc != 0);
-    c->agent_config.workdir = script;
-    ck_assert_int_eq(launch_check(&c->launch, NULL), -ENOTDIR);
-    c->agent_config.workdir = c->dir;
-    c->agent_config.setup =
-        (char *[]){ S("module load x"), NULL }; /* which may bring the program */
-    ck_assert_int_eq(launch_check(&c->launch, NULL),
+    c.agent_config.workdir = script;
+    ck_assert_int_eq(launch_check(&c.launch, NULL), -ENOTDIR);
+    c.agent_config.workdir = scratch;
+    c.agent_config.setup = (char *[]){ S("module load x"), NULL }; /* which may bring the program */
+    ck_assert_int_eq(launch_check(&c.launch, NULL),
                      strchr(check_rows[_i].program, '/') ? check_rows[_i].rc : 0);
-    (void)unlink(script);
-    drop(c);
 }
 END_TEST
 
 START_TEST(check_data)
 {
-    struct case_ *c = make_several();
     struct eddis_error err = { 0 };
 
-    c->agent_config.data_path = S("/no/such/data");
-    ck_assert_int_eq(launch_check(&c->launch, &err), -ENOENT);
+    take_several();
+    c.agent_config.data_path = S("/no/such/data");
+    ck_assert_int_eq(launch_check(&c.launch, &err), -ENOENT);
     ck_assert_str_eq(err.text, "cannot read the data '/no/such/data': No such file or directory");
-    c->agent_config.data_path = c->dir;
-    ck_assert_int_eq(launch_check(&c->launch, &err), 0);
-    drop(c);
+    c.agent_config.data_path = scratch;
+    ck_assert_int_eq(launch_check(&c.launch, &err), 0);
 }
 END_TEST
 
 START_TEST(environment)
 {
-    ck_assert_int_eq(setenv("PMIX_RANK", "3", 1), 0);
-    ck_assert_int_eq(setenv("OMPI_COMM_WORLD_RANK", "3", 1), 0);
-    ck_assert_int_eq(setenv("OMPI_MCA_btl_base_verbose", "1", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_PROCID", "1", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_STEP_NODELIST", "n[0-1]", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_TASKS_PER_NODE", "1(x2)", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_STEPID", "0", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_STEPMGR", "n0", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_JOB_ID", "7", 1), 0);
-    ck_assert_int_eq(setenv("SLURM_ARRAY_TASK_ID", "3", 1), 0);
+    static const struct {
+        const char *name, *value;
+        bool stays;
+    } rows[] = {
+        { "PMIX_RANK", "3", false },
+        { "OMPI_COMM_WORLD_RANK", "3", false },
+        { "OMPI_MCA_btl_base_verbose", "1", true }, /* the user's wish */
+        { "SLURM_PROCID", "1", false },
+        { "SLURM_STEP_NODELIST", "n[0-1]", false },
+        { "SLURM_TASKS_PER_NODE", "1(x2)", false },
+        { "SLURM_STEPID", "0", false },
+        { "SLURM_STEPMGR", "n0", true },
+        { "SLURM_JOB_ID", "7", true },
+        { "SLURM_ARRAY_TASK_ID", "3", true },
+    };
+    const size_t n = sizeof rows / sizeof *rows;
+
+    for (size_t i = 0; i < n; i++)
+        ck_assert_int_eq(setenv(rows[i].name, rows[i].value, 1), 0);
     ck_assert_int_eq(launch_clean_environment(&(struct agent_config){ .mark = "0123" }, NULL), 0);
-    ck_assert_ptr_null(getenv("SLURM_PROCID"));
-    ck_assert_ptr_null(getenv("SLURM_STEP_NODELIST"));
-    ck_assert_ptr_null(getenv("SLURM_STEPID"));
-    ck_assert_str_eq(getenv("SLURM_STEPMGR"), "n0");
-    (void)unsetenv("SLURM_STEPMGR");
-    ck_assert_ptr_null(getenv("SLURM_TASKS_PER_NODE"));
-    ck_assert_str_eq(getenv("SLURM_JOB_ID"), "7");
-    ck_assert_str_eq(getenv("SLURM_ARRAY_TASK_ID"), "3");
-    (void)unsetenv("SLURM_JOB_ID");
-    (void)unsetenv("SLURM_ARRAY_TASK_ID");
     ck_assert_str_eq(getenv("EDDIS_NODE_MARK"), "0123");
-    ck_assert_ptr_null(getenv("PMIX_RANK"));
-    ck_assert_ptr_null(getenv("OMPI_COMM_WORLD_RANK"));
-    ck_assert_str_eq(getenv("OMPI_MCA_btl_base_verbose"), "1"); /* the user's wish */
-    (void)unsetenv("OMPI_MCA_btl_base_verbose");
+    for (size_t i = 0; i < n; i++) {
+        const struct pair want = { rows[i].name, rows[i].stays ? rows[i].value : NULL };
+
+        check_value(&want, getenv(want.name));
+        (void)unsetenv(want.name);
+    }
 }
 END_TEST
 
 /* A rank file is ours alone, but a full disk may have cut it. */
 START_TEST(truncated_rank_file)
 {
-    struct case_ *c = make();
     struct rank_file *f;
     struct stat st;
 
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, NULL), 0);
-    ck_assert_int_eq(stat(c->file, &st), 0);
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
+    ck_assert_int_eq(stat(c.file, &st), 0);
     for (off_t n = st.st_size - 1; n >= 0; n -= 7) {
-        ck_assert_int_eq(truncate(c->file, n), 0);
-        ck_assert_int_eq(rank_file_read(c->file, 0, &f, NULL), -EINVAL);
+        ck_assert_int_eq(truncate(c.file, n), 0);
+        ck_assert_int_eq(rank_file_read(c.file, 0, &f, NULL), -EINVAL);
     }
-    drop(c);
 }
 END_TEST
 
@@ -689,39 +633,37 @@ END_TEST
 START_TEST(descriptors)
 {
     struct eddis_error err = { 0 };
-    struct case_ *c = make();
     struct rlimit few = { 24, 64 }, now;
 
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-    ck_assert_msg(launch_check(&c->launch, &err) == 0, "%s", err.text);
+    ck_assert_msg(launch_check(&c.launch, &err) == 0, "%s", err.text);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &now), 0);
     ck_assert_uint_eq(now.rlim_cur, 44); /* raised as far as is needed */
     few.rlim_cur = few.rlim_max = 24;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-    ck_assert_int_eq(launch_check(&c->launch, &err), -EMFILE);
+    ck_assert_int_eq(launch_check(&c.launch, &err), -EMFILE);
     ck_assert_ptr_nonnull(strstr(err.text, "only 24 files may be open at a time here, and mpirun "
                                            "may need 44 for 2 ranks; raise the limit"));
-    drop(c);
 }
 END_TEST
 
 /* What kept the folder of the logs from being made is the caller's to know. */
 START_TEST(no_log_folder)
 {
-    struct case_ *c = make();
-    cleanup_free char *below = file_join(c->file, "logs");
+    cleanup_free char *below = file_join(c.file, "logs");
     struct eddis_error err = { 0 };
 
-    ck_assert_int_eq(file_write_atomic(c->file, "", 0, 0600, NULL), 0);
-    c->agent_config.log_dir = below;
-    ck_assert_int_eq(launch_write_rank_file(&c->launch, &err), -ENOTDIR);
-    ck_assert_ptr_nonnull(strstr(err.text, c->file));
-    drop(c);
+    ck_assert_int_eq(file_write_atomic(c.file, "", 0, 0600, NULL), 0);
+    c.agent_config.log_dir = below;
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, &err), -ENOTDIR);
+    ck_assert_ptr_nonnull(strstr(err.text, c.file));
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
+    tcase_add_checked_fixture(tc, make, NULL);
     tcase_add_test(tc, arguments);
     tcase_add_test(tc, variables);
     tcase_add_test(tc, set_by_others);

@@ -23,6 +23,7 @@
 enum { PATIENCE_S = 120, CROWD = 70000 };
 
 static struct link_watch *watch;
+static int ends[8], n_ends; /* of connections */
 static int crowd; /* connections that the machine has besides its own */
 
 /* A connection of another process with the attribute that link_watch reads. */
@@ -62,6 +63,8 @@ static void tear_down(void)
 {
     crowd = 0;
     link_watch_close(watch);
+    while (n_ends > 0)
+        (void)close(ends[--n_ends]);
 }
 
 static struct sockaddr_in place(const char *address, in_port_t port)
@@ -87,6 +90,8 @@ static void connect_to(const char *address, int *ret_from, int *ret_to)
     ck_assert_int_eq(connect(*ret_from, (struct sockaddr *)&there, sizeof there), 0);
     *ret_to = accept(listener, NULL, NULL);
     ck_assert_int_ge(*ret_to, 0);
+    ends[n_ends++] = *ret_from;
+    ends[n_ends++] = *ret_to;
     (void)close(listener);
 }
 
@@ -148,8 +153,6 @@ START_TEST(busy_and_idle)
     ck_assert_int_eq(setsockopt(from, SOL_SOCKET, SO_MAX_PACING_RATE, &fast, sizeof fast), 0);
     (void)await(is_idle);
     drain = -1;
-    (void)close(from);
-    (void)close(to);
 }
 END_TEST
 
@@ -162,8 +165,6 @@ START_TEST(unread)
     fill(from);
     link_watch_take(watch, clock_now_ns());
     (void)await(is_idle);
-    (void)close(from);
-    (void)close(to);
 }
 END_TEST
 
@@ -189,10 +190,6 @@ START_TEST(within_the_machine)
         ck_assert(is_idle(&l));
     }
     drain = -1;
-    (void)close(from);
-    (void)close(to);
-    (void)close(other_from);
-    (void)close(other_to);
 }
 END_TEST
 

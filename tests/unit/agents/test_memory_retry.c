@@ -2,6 +2,7 @@
 /* test_memory_retry.c - tests of agents/driver/plan/memory_retry.h: who is asked for less */
 #include "agents/driver/plan/memory_retry.h"
 
+#include "said.h"
 #include "suite.h"
 
 #include <signal.h>
@@ -18,14 +19,6 @@ static struct job_run run;
 static struct history history;
 static struct plan *plan;
 static const int agent[NODES] = { 0, 1 };
-static int said;
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)sentence;
-    said++;
-}
 
 static void begin(void)
 {
@@ -37,7 +30,7 @@ static void begin(void)
     run.state.n_ranks = RANKS;
     run.state.before = (struct state_failure){ .cause = CAUSE_OOM };
     history = (struct history){ .run = &run };
-    said = 0;
+    said_forget();
     for (int i = 0; i < NODES; i++)
         (void)snprintf(plan->node[i], sizeof plan->node[i], "node%d", i + 1);
     for (int i = 0; i < RANKS; i++) {
@@ -80,7 +73,6 @@ static bool teach(void)
 /* Equal devices run out in the same step, and each says so of itself. */
 START_TEST(each_that_says_so)
 {
-    begin();
     lacks(0, 0, 100);
     lacks(1, 0, 300);
     lacks(3, 0, 200);
@@ -89,15 +81,13 @@ START_TEST(each_that_says_so)
     ck_assert_int_eq(most(1), AT_ONCE / 2);
     ck_assert_int_eq(most(2), 0);
     ck_assert_int_eq(most(3), AT_ONCE / 2);
-    ck_assert_int_eq(said, 3);
-    end();
+    ck_assert_int_eq(n_said, 3);
 }
 END_TEST
 
 /* The kernel kills whom it likes until a machine has enough. */
 START_TEST(the_largest_of_a_machine)
 {
-    begin();
     lacks(0, SIGKILL, 100);
     lacks(1, SIGKILL, 300);
     lacks(2, SIGKILL, 50);
@@ -106,21 +96,22 @@ START_TEST(the_largest_of_a_machine)
     ck_assert_int_eq(most(1), AT_ONCE / 2);
     ck_assert_int_eq(most(2), AT_ONCE / 2);
     ck_assert_int_eq(most(3), 0);
-    end();
-    begin();
+}
+END_TEST
+
+START_TEST(equal_ones_of_a_machine)
+{
     lacks(0, SIGKILL, 100);
     lacks(1, SIGKILL, 100);
     ck_assert(teach());
     ck_assert_int_eq(most(0), AT_ONCE / 2);
     ck_assert_int_eq(most(1), 0);
-    end();
 }
 END_TEST
 
 /* One sample is no less, and before a step began nothing is known of it. */
 START_TEST(nobody)
 {
-    begin();
     ck_assert(!teach());
     lacks(0, 0, 100);
     ranks[0].at_once = 1;
@@ -131,14 +122,15 @@ START_TEST(nobody)
     run.state.before.cause = CAUSE_NODE;
     ck_assert(!teach());
     ck_assert_int_eq(history.memory.list.n, 0);
-    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, each_that_says_so);
     tcase_add_test(tc, the_largest_of_a_machine);
+    tcase_add_test(tc, equal_ones_of_a_machine);
     tcase_add_test(tc, nobody);
 }
 

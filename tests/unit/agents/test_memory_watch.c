@@ -58,6 +58,13 @@ static void report(int64_t version, int64_t count, int64_t at_once, int64_t byte
     memory_watch_progress(&watch, plan, &p);
 }
 
+/* Peaks of two counts of samples, 300 MB of the half of them. */
+static void report_line(int64_t bytes)
+{
+    report(1, BATCH, BATCH, 300 * MB, false);
+    report(1, 2 * BATCH, 2 * BATCH, bytes, false);
+}
+
 static const struct planner_bound *first(void)
 {
     return known.list.row;
@@ -78,7 +85,6 @@ START_TEST(short_step)
     ck_assert_int_eq(bound(), 300); /* as if all of it grew */
     report(1, 2 * BATCH, 10, 500 * MB, false);
     ck_assert_int_eq(bound(), 400); /* 100 MB and 2 MB a sample, in 900 MB */
-    end();
 }
 END_TEST
 
@@ -95,7 +101,6 @@ START_TEST(short_step_in_pieces)
     ck_assert(!memory_watch_look(&watch));
     report(4, BATCH, 7, 300 * MB, true); /* the same once more, with a checkpoint */
     ck_assert_int_eq(bound(), 400);
-    end();
 }
 END_TEST
 
@@ -105,8 +110,7 @@ START_TEST(kept)
     struct planner_bound row = { .samples = 250 };
 
     begin(0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
+    report_line(500 * MB);
     ck_assert_int_eq(bound(), 400);
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(known.list.n, 1);
@@ -118,10 +122,8 @@ START_TEST(kept)
     ck_assert_int_eq(first()->samples, 250);
     plan->worker[0].piece = 250;
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
+    report_line(500 * MB);
     ck_assert_int_eq(bound(), 250);
-    end();
 }
 END_TEST
 
@@ -129,41 +131,53 @@ END_TEST
 START_TEST(binds_no_more)
 {
     begin(0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 500 * MB, false);
+    report_line(500 * MB);
     ck_assert(memory_watch_look(&watch));
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(known.list.n, 1);
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
-    report(1, BATCH, BATCH, 300 * MB, false);
-    report(1, 2 * BATCH, 2 * BATCH, 310 * MB, false);
+    report_line(310 * MB);
     ck_assert(memory_watch_look(&watch));
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_eq(known.list.n, 0);
-    end();
 }
 END_TEST
+
+/* Three workers on devices of 1000 MB, the first on the last one, the others on the first.  Return
+ * what a worker reports that holds so much of its device.
+ */
+static struct progress begin_devices(int n, int64_t bytes)
+{
+    static struct node_profile with;
+    const struct node_profile *one = &with;
+
+    with = (struct node_profile){ .n_devices = n };
+    begin_of(3, 0);
+    for (int i = 0; i < n; i++) {
+        with.device[i].kind = DEVICE_CUDA;
+        with.device[i].memory_bytes = 1000 * MB;
+        (void)snprintf(with.device[i].id, sizeof with.device[i].id, "gpu%d", i);
+    }
+    for (int i = 0; i < 3; i++) {
+        plan->worker[i].kind = DEVICE_CUDA;
+        strcpy(plan->worker[i].device_id, with.device[i ? 0 : n - 1].id);
+    }
+    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
+    return (struct progress){ .plan_version = 1,
+                              .step_plan = 1,
+                              .metrics = { .plan = 1, .count = BATCH },
+                              .memory_bytes = bytes,
+                              .memory_told = true };
+}
 
 /* Rank 0 tells what its device holds; the memory of the node, by whose limit ranks are put together
  * in its name, is another.
  */
 START_TEST(device_and_node)
 {
-    static struct node_profile with = { .n_devices = 1 };
-    const struct node_profile *one = &with;
-    struct progress p = { .plan_version = 1,
-                          .step_plan = 1,
-                          .metrics = { .plan = 1, .count = BATCH },
-                          .memory_bytes = 500 * MB,
-                          .memory_told = true,
-                          .memory_limit_bytes = 1000 * MB };
+    struct progress p = begin_devices(1, 500 * MB);
 
-    with.device[0].kind = DEVICE_CUDA;
-    with.device[0].memory_bytes = 1000 * MB;
-    begin_of(3, 0);
-    for (int i = 0; i < 3; i++)
-        plan->worker[i].kind = DEVICE_CUDA;
-    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
+    p.memory_limit_bytes = 1000 * MB;
     memory_watch_progress(&watch, plan, &p);
     p.memory_told = false;
     p.memory_bytes = 225 * MB;
@@ -172,38 +186,19 @@ START_TEST(device_and_node)
     ck_assert_int_eq(bound(), 180); /* 900 MB of the device alone */
     ck_assert_int_eq(watch.most[1], 200);
     ck_assert_int_eq(watch.most[2], 200); /* both of the node's */
-    end();
 }
 END_TEST
 
 /* Two of three workers are on one device: its memory is for both. */
 START_TEST(shared_device)
 {
-    static struct node_profile with = { .n_devices = 2 };
-    const struct node_profile *one = &with;
-    struct progress p = { .plan_version = 1,
-                          .step_plan = 1,
-                          .metrics = { .plan = 1, .count = BATCH },
-                          .memory_bytes = 225 * MB,
-                          .memory_told = true };
+    struct progress p = begin_devices(2, 225 * MB);
 
-    begin_of(3, 0);
-    for (int i = 0; i < 2; i++) {
-        with.device[i].kind = DEVICE_CUDA;
-        with.device[i].memory_bytes = 1000 * MB;
-        (void)snprintf(with.device[i].id, sizeof with.device[i].id, "gpu%d", i);
-    }
-    for (int i = 0; i < 3; i++) {
-        plan->worker[i].kind = DEVICE_CUDA;
-        strcpy(plan->worker[i].device_id, with.device[i == 0].id);
-    }
-    ck_assert_int_eq(memory_watch_begin(&watch, plan, &one, &known, NULL), 0);
     for (p.rank = 0; p.rank < 3; p.rank++)
         memory_watch_progress(&watch, plan, &p);
     ck_assert_int_eq(bound(), 400); /* 900 MB of 2.25 MB a sample */
     ck_assert_int_eq(watch.most[1], 200);
     ck_assert_int_eq(watch.most[2], 200);
-    end();
 }
 END_TEST
 
@@ -224,7 +219,6 @@ START_TEST(renewed)
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &known, NULL), 0);
     memory_watch_learnt(&watch, plan, nodes, &known);
     ck_assert_int_ne(row->learnt_s, 0);
-    end();
 }
 END_TEST
 
@@ -248,7 +242,7 @@ START_TEST(left_out)
     p.memory_bytes = 0;
     memory_watch_progress(&watch, plan, &p);
     ck_assert(!memory_watch_look(&watch));
-    end();
+    memory_watch_end(&watch);
     memory_watch_progress(&watch, NULL, &p);
     ck_assert(!memory_watch_look(&watch));
 }
@@ -256,6 +250,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, short_step);
     tcase_add_test(tc, short_step_in_pieces);
     tcase_add_test(tc, kept);

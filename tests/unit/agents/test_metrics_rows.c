@@ -45,7 +45,6 @@ START_TEST(news_and_every_so_often)
     ck_assert_int_eq(choose(METRICS_ROW_S), 0);
     ck_assert_int_eq(choose(METRICS_ROW_S + 1), 1);
     ck_assert_int_eq(rank[0], 0);
-    end();
 }
 END_TEST
 
@@ -65,7 +64,6 @@ START_TEST(in_turns)
     }
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(seen[i], 2);
-    end();
 }
 END_TEST
 
@@ -80,12 +78,12 @@ START_TEST(another_generation)
     job_status_fini(&status);
     begin(0);
     ck_assert_int_eq(choose(3), 0);
-    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, news_and_every_so_often);
     tcase_add_test(tc, in_turns);
     tcase_add_test(tc, another_generation);

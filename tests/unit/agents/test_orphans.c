@@ -33,10 +33,8 @@ static void setup(void)
     (void)own_tmp();
 }
 
-/* A shell with this script, this word in its arguments and this variable. */
-static pid_t begin(const char *script, const char *word, const char *variable)
+static pid_t begin_program(const char *const *argv, const char *variable)
 {
-    const char *const argv[] = { "/bin/sh", "-c", script, word, NULL };
     const char *const envp[] = { variable, "PATH=/usr/bin:/bin", NULL };
     pid_t pid;
 
@@ -45,6 +43,14 @@ static pid_t begin(const char *script, const char *word, const char *variable)
                     &pid, NULL),
         0);
     return pid;
+}
+
+/* A shell with this script, this word in its arguments and this variable. */
+static pid_t begin(const char *script, const char *word, const char *variable)
+{
+    const char *const argv[] = { "/bin/sh", "-c", script, word, NULL };
+
+    return begin_program(argv, variable);
 }
 
 /* One that waits, in vain. */
@@ -202,10 +208,8 @@ START_TEST(spares_itself)
     snprintf(job, sizeof job, "%s", getenv("EDDIS_JOB_ID"));
     pid = fork();
     if (pid == 0) {
-        char script[256];
-        const char *const argv[] = { "/bin/sh", "-c", script, id.mark, NULL };
+        const char *const argv[] = { "/bin/sh", "-c", "sleep 1000 & wait; exit 7", id.mark, NULL };
 
-        snprintf(script, sizeof script, "sleep 1000 & echo $! > /tmp/%s; wait; exit 7", job);
         (void)execv("/bin/sh", (char *const *)(uintptr_t)argv);
         _exit(1);
     }
@@ -213,11 +217,6 @@ START_TEST(spares_itself)
     ck_assert_int_ge(end_it().processes, 1);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFSIGNALED(status));
-    {
-        cleanup_free char *path = file_join("/tmp", "%s", job);
-
-        (void)unlink(path);
-    }
     end_rest(NULL, 0);
 }
 END_TEST
@@ -227,13 +226,8 @@ START_TEST(spares_cleanup)
 {
     const char *const argv[] = { "/bin/sh",   "-c", "sleep 1000; :", "x",
                                  "--cleanup", job,  id.mark,         NULL };
-    const char *const envp[] = { "PATH=/usr/bin:/bin", NULL };
-    pid_t pid;
+    pid_t pid = begin_program(argv, "A=1");
 
-    ck_assert_int_eq(
-        spawn_start(&(struct spawn){ .argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1 },
-                    &pid, NULL),
-        0);
     await_programs("sleep", 0, 1);
     ck_assert_int_eq(end_it().processes, 0);
     end_rest(&pid, 1);

@@ -88,7 +88,6 @@ START_TEST(found_again)
 {
     struct past_times l = { 0 };
 
-    begin();
     set_time(&l, 0, 0.1);
     set_time(&l, 1, 0.2);
     set_time(&l, 0, 0.3);
@@ -102,7 +101,6 @@ START_TEST(found_again)
     ck_assert_double_eq(time_of(&l, 1), 0.2);
     ck_assert_int_eq(((struct planner_time *)l.list.row)->source, TIME_LEARNT);
     past_times_fini(&l);
-    end();
 }
 END_TEST
 
@@ -111,7 +109,6 @@ START_TEST(each_row_has_its_age)
 {
     struct past_times l = { 0 };
 
-    begin();
     set_time(&l, 0, 0.1);
     set_time(&l, 1, 0.2);
     keep(&l);
@@ -132,7 +129,6 @@ START_TEST(each_row_has_its_age)
     l = load(BYTES);
     ck_assert_int_eq(l.list.n, 0);
     past_times_fini(&l);
-    end();
 }
 END_TEST
 
@@ -140,7 +136,6 @@ START_TEST(many)
 {
     struct past_times l = { 0 };
 
-    begin();
     for (int i = 0; i < MANY; i++)
         set_time(&l, i, i + 1);
     keep(&l);
@@ -151,7 +146,6 @@ START_TEST(many)
     ck_assert_int_eq(l.list.n, MANY);
     ck_assert_double_eq(time_of(&l, MANY / 2), MANY / 2 + 2);
     past_times_fini(&l);
-    end();
 }
 END_TEST
 
@@ -162,7 +156,6 @@ START_TEST(failures_are_renewed)
     struct planner_bound peaks = { .key = "b", .samples = 200, .measured = true };
     struct past_memory l = { .takes_pieces = true };
 
-    begin();
     ck_assert_int_eq(past_memory_set(&l, &failed, NULL), 0);
     past_memory_measured(&l, &peaks, true);
     wall_ns = BEGIN + 6 * DAY_NS;
@@ -178,13 +171,13 @@ START_TEST(failures_are_renewed)
     ck_assert_int_eq(past_memory_find(&l, "a")->samples, 100);
     ck_assert_ptr_null(past_memory_find(&l, "b"));
     past_memory_fini(&l);
-    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
+    tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, found_again);
     tcase_add_test(tc, each_row_has_its_age);
     tcase_add_test(tc, many);

@@ -4,6 +4,7 @@
  */
 #include "agents/driver/logs/pending_reports.h"
 
+#include "held_thread.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -67,34 +68,19 @@ static int hold_append(void)
     return ends[1];
 }
 
-/* ---- a thread that is held up until the pipe is closed ---- */
+/* ---- a thread that is held up ---- */
 
-static int hold[2];
+static struct held held;
 static struct file_thread *files;
 static struct log_fetch *log_fetch;
 static struct pending_reports pending_reports;
 
-static void wait_for_close(struct file_task *k)
-{
-    char byte;
-
-    (void)k;
-    (void)!read(hold[0], &byte, 1);
-}
-
-static void stay(struct file_task *k)
-{
-    (void)k;
-}
-
 static void begin(void)
 {
-    static struct file_task task = { .run = wait_for_close, .free = stay };
     struct log_fetch_log l = { 0, 3, 1 };
 
-    ck_assert_int_eq(pipe(hold), 0);
     ck_assert_int_eq(file_thread_start(&files, NULL), 0);
-    file_thread_add(files, &task);
+    hold(files, &held);
     log_fetch = log_fetch_new(scratch);
     ck_assert_int_eq(log_fetch_add(log_fetch, &l, NULL), 0);
     ck_assert(log_fetch_next(log_fetch, 0, &l));
@@ -102,12 +88,10 @@ static void begin(void)
     n_refused = 0;
 }
 
-static void let_go(void)
+static void go_on(void)
 {
-    (void)close(hold[1]);
-    while (!file_thread_idle(files))
-        (void)poll(&(struct pollfd){ .fd = file_thread_fd(files), .events = POLLIN }, 1, 10000);
-    file_thread_turn(files);
+    let_go(&held);
+    settle(files);
 }
 
 static void end(void)
@@ -133,11 +117,9 @@ static struct request_item *item(int number, int64_t offset)
 START_TEST(again)
 {
     struct eddis_error err = { 0 };
-    cleanup_free char *text = NULL;
     struct request_item *i;
     int rc = -1;
 
-    begin();
     i = item(1, 0);
     ck_assert(!pending_reports_again(&pending_reports, i));
     ck_assert_int_eq(pending_reports_add(&pending_reports, files, i, &err), 0);
@@ -145,7 +127,7 @@ START_TEST(again)
     ck_assert(pending_reports_again(&pending_reports, item(3, 0)));
     ck_assert(n_refused == 2 && refused[0] == exchange(1) && refused[1] == exchange(2));
     ck_assert_ptr_null(pending_reports_take(&pending_reports, &rc, &err));
-    let_go();
+    go_on();
     i = pending_reports_take(&pending_reports, &rc, &err);
     ck_assert_ptr_nonnull(i);
     ck_assert_int_eq(rc, 0);
@@ -153,8 +135,7 @@ START_TEST(again)
     ck_assert_int_eq(i->report->sequence, 7);
     request_item_free(i);
     ck_assert_ptr_null(pending_reports_take(&pending_reports, &rc, &err));
-    text = scratch_content(".fetched-0");
-    ck_assert_str_eq(text, "words\n");
+    scratch_expect(".fetched-0", "words\n");
     end();
 }
 END_TEST
@@ -166,13 +147,12 @@ START_TEST(refused_piece)
     struct request_item *i;
     int rc = 0;
 
-    begin();
     i = item(1, 40);
     ck_assert_int_eq(pending_reports_add(&pending_reports, files, i, &err), -EINVAL);
     request_item_free(i);
     ck_assert_int_eq(pending_reports_add(&pending_reports, files, item(1, 0), &err), 0);
     ck_assert_int_eq(file_remove_tree(scratch, NULL), 0);
-    let_go();
+    go_on();
     i = pending_reports_take(&pending_reports, &rc, &err);
     ck_assert_ptr_nonnull(i);
     ck_assert_int_lt(rc, 0);
@@ -188,11 +168,10 @@ START_TEST(over)
 {
     struct eddis_error err = { 0 };
 
-    begin();
     ck_assert_int_eq(pending_reports_add(&pending_reports, files, item(1, 0), &err), 0);
     pending_reports_refuse(&pending_reports);
     ck_assert(n_refused == 1 && refused[0] == exchange(1));
-    let_go();
+    go_on();
     end();
 }
 END_TEST
@@ -218,9 +197,8 @@ START_TEST(held_up_at_the_end)
     bool written = false;
     int rc, let_append;
 
-    begin();
     ck_assert_int_eq(pending_reports_add(&pending_reports, files, item(1, 0), &err), 0);
-    let_go();
+    go_on();
     request_item_free(pending_reports_take(&pending_reports, &rc, &err));
     ck_assert_int_eq(unlink(path), 0);
     let_append = hold_append();
@@ -242,8 +220,9 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
-    tcase_add_test(tc, held_up_at_the_end);
     scratch_add(tc);
+    tcase_add_checked_fixture(tc, begin, NULL);
+    tcase_add_test(tc, held_up_at_the_end);
     tcase_add_test(tc, again);
     tcase_add_test(tc, refused_piece);
     tcase_add_test(tc, over);

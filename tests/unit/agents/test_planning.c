@@ -4,16 +4,15 @@
  */
 #include "agents/driver/plan/planning.h"
 
+#include "held_thread.h"
 #include "lib/base/clock.h"
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-static int hold[2]; /* the folder answers when this is closed */
+static struct held held; /* the folder answers when it is let go */
 static struct job job;
 static struct driver_options options;
 static struct job_run run;
@@ -27,23 +26,9 @@ static void say(void *ctx, const char *sentence)
     strncat(said, sentence, sizeof said - strlen(said) - 1);
 }
 
-static void wait_for_close(struct file_task *k)
-{
-    char byte;
-
-    (void)k;
-    (void)!read(hold[0], &byte, 1);
-}
-
-static void stay(struct file_task *k)
-{
-    (void)k;
-}
-
 /* The second generation is to be planned, and a checkpoint of step 40 lies in the folder. */
 static void begin(void)
 {
-    static struct file_task task = { .run = wait_for_close, .free = stay };
     const struct state_options so = { .n_agents = 1, .restarts = 3, .launch_ns = 60 * CLOCK_S };
     cleanup_free char *step = file_join(scratch, "step-00000040");
     cleanup_free char *manifest = file_join(step, "MANIFEST");
@@ -60,13 +45,13 @@ static void begin(void)
     run.state.phase = STATE_PHASE_PLAN;
     run.state.generation = 2;
     run.state.resume_step = 20;
-    ck_assert_int_eq(pipe(hold), 0);
     ck_assert_int_eq(file_thread_start(&run.reader, NULL), 0);
-    file_thread_add(run.reader, &task);
+    hold(run.reader, &held);
 }
 
 static void end(void)
 {
+    let_go(&held);
     file_thread_stop(run.reader);
     journal_fini(&run.journal);
     state_fini(&run.state);
@@ -86,7 +71,6 @@ START_TEST(waits)
     int64_t now_ns = clock_now_ns();
     struct action a;
 
-    begin();
     ask_for_plan();
     planning_ops.tick(&planning, now_ns + CLOCK_S);
     ck_assert_str_eq(said, "");
@@ -95,14 +79,10 @@ START_TEST(waits)
     ck_assert_ptr_nonnull(strstr(said, "the restart waits for the list of checkpoints in '"));
     ck_assert_ptr_null(strstr(strstr(said, "waits") + 1, "waits"));
     ck_assert(!state_action(&run.state, &a));
-    (void)close(hold[1]);
-    while (!file_thread_idle(run.reader))
-        (void)poll(&(struct pollfd){ .fd = file_thread_fd(run.reader), .events = POLLIN }, 1,
-                   10000);
-    file_thread_turn(run.reader);
+    let_go(&held);
+    settle(run.reader);
     ck_assert_int_eq(run.state.resume_step, 40);
     ck_assert(state_action(&run.state, &a) && a.type == ACTION_PLAN);
-    end();
 }
 END_TEST
 
@@ -111,14 +91,11 @@ START_TEST(gives_up)
 {
     struct action a = { .type = ACTION_PLAN };
 
-    begin();
     ask_for_plan();
     planning_ops.tick(&planning, clock_now_ns() + 61 * CLOCK_S);
     ck_assert(state_action(&run.state, &a) && a.type == ACTION_SAY);
     ck_assert_ptr_nonnull(strstr(a.text, "could not be listed within 60 s (timeouts.launch)"));
     ck_assert(state_is_ending(&run.state));
-    (void)close(hold[1]);
-    end();
 }
 END_TEST
 
@@ -149,7 +126,6 @@ START_TEST(tells_replans)
     struct plan *p = plan_new(1, 1);
 
     ck_assert_ptr_nonnull(p);
-    begin();
     planning.published.plans.plan = p;
     agree(1, 0); /* the first is no re-plan */
     ck_assert_str_eq(said, "");
@@ -174,8 +150,6 @@ START_TEST(tells_replans)
     ck_assert_int_eq(count_of("re-planned"), 5);
     planning.published.plans.plan = NULL;
     plan_free(p);
-    (void)close(hold[1]);
-    end();
 }
 END_TEST
 
@@ -190,7 +164,6 @@ START_TEST(tells_of_contradictions)
     };
 
     ck_assert_ptr_nonnull(p);
-    begin();
     job.batch.min = job.batch.grain = 1;
     strcpy(p->algorithm, "allreduce");
     p->global_batch = 10 * N;
@@ -214,14 +187,13 @@ START_TEST(tells_of_contradictions)
     replanner_end(&planning.watch.replan);
     planning.published.plans.plan = NULL;
     plan_free(p);
-    (void)close(hold[1]);
-    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
+    tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, waits);
     tcase_add_test(tc, gives_up);
     tcase_add_test(tc, tells_replans);

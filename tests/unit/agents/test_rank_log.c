@@ -23,10 +23,18 @@ static struct rank_log *open_log(int64_t generation, int64_t max)
     return l;
 }
 
+/* Check the last lines, of a log of 20 with 400 bytes each. */
+static void expect_lines(struct rank_log *l, bool this_start, const char *want)
+{
+    char lines[8192];
+
+    rank_log_last_lines(l, this_start, 20, 400, lines, sizeof lines);
+    ck_assert_str_eq(lines, want);
+}
+
 START_TEST(short_output)
 {
     struct rank_log *l = open_log(1, 1 << 20);
-    cleanup_free char *head = NULL, *tail = NULL;
     char lines[8192];
 
     rank_log_write(l, "one\ntw", 6);
@@ -39,10 +47,8 @@ START_TEST(short_output)
     l = open_log(2, 1 << 20);
     rank_log_write(l, "more\n", 5);
     rank_log_close(l);
-    head = scratch_content("rank-0003.log");
-    tail = scratch_content("rank-0003.tail.log");
-    ck_assert_str_eq(head, "one\ntwo\nthree[eddis: start 2]\nmore\n");
-    ck_assert_ptr_null(tail);
+    scratch_expect("rank-0003.log", "one\ntwo\nthree[eddis: start 2]\nmore\n");
+    ck_assert_ptr_null(scratch_content("rank-0003.tail.log"));
 }
 END_TEST
 
@@ -181,11 +187,9 @@ END_TEST
 START_TEST(tiny_limit)
 {
     struct rank_log *l = open_log(1, 1);
-    char lines[64];
 
     rank_log_write(l, "hello\n", 6);
-    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
-    ck_assert_str_eq(lines, "hello\n");
+    expect_lines(l, false, "hello\n");
     rank_log_close(l);
 }
 END_TEST
@@ -209,11 +213,9 @@ static const struct {
 START_TEST(last_lines)
 {
     struct rank_log *l = open_log(1, 1 << 20);
-    char lines[64];
 
     rank_log_write(l, line_rows[_i].data, line_rows[_i].n);
-    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
-    ck_assert_str_eq(lines, line_rows[_i].lines);
+    expect_lines(l, false, line_rows[_i].lines);
     rank_log_close(l);
 }
 END_TEST
@@ -222,16 +224,13 @@ END_TEST
 START_TEST(silent_again)
 {
     struct rank_log *l = open_log(1, 1 << 20);
-    char lines[64];
 
     rank_log_write(l, "one\n", 4);
     rank_log_close(l);
     l = open_log(2, 1 << 20);
-    rank_log_last_lines(l, true, 20, 400, lines, sizeof lines);
-    ck_assert_str_eq(lines, "");
+    expect_lines(l, true, "");
     rank_log_write(l, "two\n", 4);
-    rank_log_last_lines(l, true, 20, 400, lines, sizeof lines);
-    ck_assert_str_eq(lines, "two\n");
+    expect_lines(l, true, "two\n");
     rank_log_close(l);
 }
 END_TEST
@@ -240,7 +239,7 @@ END_TEST
 START_TEST(progress_bar)
 {
     struct rank_log *l = open_log(1, 1 << 20);
-    char lines[64], state[16];
+    char state[16];
 
     rank_log_write(l, "loading\n", 8);
     for (int i = 0; i <= 10000; i++) {
@@ -251,8 +250,7 @@ START_TEST(progress_bar)
         rank_log_write(l, state + cut, (size_t)(n - cut));
     }
     rank_log_write(l, "\nbad luck\n", 10);
-    rank_log_last_lines(l, false, 20, 400, lines, sizeof lines);
-    ck_assert_str_eq(lines, "loading\n10000/10000\nbad luck\n");
+    expect_lines(l, false, "loading\n10000/10000\nbad luck\n");
     rank_log_close(l);
 }
 END_TEST

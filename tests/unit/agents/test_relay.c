@@ -6,64 +6,44 @@
 #include "agents/protocol/protocol_relay.h"
 #include "lib/base/cleanup.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#define MCA(name, value)  "-mca", name, value
+#define PRTE(name, value) "--prtemca", name, value
+
 /* What Open MPI 4.1.4 and 5.0.11 gave to a program that they took for ssh, shortened. */
 static const char *const four[] = { "eddis--1",
                                     " orted",
                                     "--daemonize",
-                                    "-mca",
-                                    "ess",
-                                    "\"env\"",
-                                    "-mca",
-                                    "ess_base_jobid",
-                                    "\"892207104\"",
-                                    "-mca",
-                                    "ess_base_vpid",
-                                    "1",
-                                    "-mca",
-                                    "ess_base_num_procs",
-                                    "\"4\"",
-                                    "-mca",
-                                    "orte_node_regex",
-                                    "\"node[1:0],eddis--[1:1-3]@0(4)\"",
-                                    "-mca",
-                                    "orte_hnp_uri",
-                                    "\"892207104.0;tcp://10.78.0.10,192.168.1.2:59227\"",
+                                    MCA("ess", "\"env\""),
+                                    MCA("ess_base_jobid", "\"892207104\""),
+                                    MCA("ess_base_vpid", "1"),
+                                    MCA("ess_base_num_procs", "\"4\""),
+                                    MCA("orte_node_regex", "\"node[1:0],eddis--[1:1-3]@0(4)\""),
+                                    MCA("orte_hnp_uri",
+                                        "\"892207104.0;tcp://10.78.0.10,192.168.1.2:59227\""),
                                     "--mca",
                                     "plm_rsh_agent",
                                     "\"/run/relay /run/s\"",
-                                    "-mca",
-                                    "pmix",
-                                    "\"^s1,s2,cray,isolated\"",
+                                    MCA("pmix", "\"^s1,s2,cray,isolated\""),
                                     NULL };
 
 static const char *const five[] = { "eddis--2",
                                     "PRTE_PREFIX=/x;export PRTE_PREFIX;/x/bin/prted",
                                     "--daemonize",
                                     "--allow-run-as-root",
-                                    "--prtemca",
-                                    "ess",
-                                    "\"env\"",
-                                    "--prtemca",
-                                    "ess_base_nspace",
-                                    "\"prterun-same-23632@0\"",
-                                    "--prtemca",
-                                    "ess_base_vpid",
-                                    "2",
-                                    "--prtemca",
-                                    "ess_base_num_procs",
-                                    "\"3\"",
-                                    "--prtemca",
-                                    "prte_hnp_uri",
-                                    "\"prterun-same-23632@0.0;tcp://10.78.0.10:44491:24\"",
-                                    "--prtemca",
-                                    "plm",
-                                    "\"ssh\"",
+                                    PRTE("ess", "\"env\""),
+                                    PRTE("ess_base_nspace", "\"prterun-same-23632@0\""),
+                                    PRTE("ess_base_vpid", "2"),
+                                    PRTE("ess_base_num_procs", "\"3\""),
+                                    PRTE("prte_hnp_uri",
+                                         "\"prterun-same-23632@0.0;tcp://10.78.0.10:44491:24\""),
+                                    PRTE("plm", "\"ssh\""),
                                     NULL };
 
 static int count(const char *const *words)
@@ -166,15 +146,12 @@ END_TEST
 
 START_TEST(sent)
 {
-    char dir[] = "/tmp/eddis-test-XXXXXX";
-    cleanup_free char *path = NULL;
+    cleanup_free char *path = file_join(scratch, "socket");
     cleanup_fd int fd = -1, other = -1;
     struct relay r, got;
     struct eddis_error err = { 0 };
     struct sockaddr_un to = { .sun_family = AF_UNIX };
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    ck_assert_int_gt(asprintf(&path, "%s/socket", dir), 0);
     ck_assert_int_eq(parse(four, count(four), &r), 0);
     ck_assert_int_eq(relay_send(path, &r, &err), -ENOENT);
     ck_assert_ptr_nonnull(strstr(err.text, path));
@@ -199,8 +176,6 @@ START_TEST(sent)
     ck_assert_int_eq(relay_receive(fd, &got, NULL), -EINVAL);
     ck_assert_int_eq(relay_receive(fd, &got, NULL), -EINVAL);
     ck_assert_int_eq(relay_receive(fd, &got, NULL), 0);
-    (void)unlink(path);
-    (void)rmdir(dir);
 }
 END_TEST
 
@@ -283,6 +258,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_test(tc, parsed);
     tcase_add_test(tc, damaged);
     tcase_add_loop_test(tc, only_from, 0, sizeof place_rows / sizeof *place_rows);

@@ -5,6 +5,7 @@
 #include "agents/driver/plan/replanner.h"
 
 #include "lib/base/clock.h"
+#include "said.h"
 #include "suite.h"
 
 #include <stdio.h>
@@ -17,13 +18,6 @@ static struct driver_options options;
 static struct job_run run;
 static struct replanner replanner;
 static struct plan *plan;
-static char said[512];
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)snprintf(said, sizeof said, "%s", sentence);
-}
 
 /* A millisecond a sample, of this source; the last worker may have no samples. */
 static void begin(enum time_source source, int64_t last_batch)
@@ -37,7 +31,7 @@ static void begin(enum time_source source, int64_t last_batch)
                         .communication.wire = automatic };
     options = (struct driver_options){ .job = &job, .view.say = say };
     run = (struct job_run){ .o = &options };
-    said[0] = '\0';
+    said_forget();
     plan = plan_new(N, N);
     ck_assert_ptr_nonnull(plan);
     strcpy(plan->algorithm, "allreduce");
@@ -86,34 +80,32 @@ static void report(int rank, double own_s)
 /* The period follows once model and network are known, unless the job itself gives it. */
 START_TEST(period_follows)
 {
-    for (int64_t given = 0; given <= 16; given += 16) {
-        const struct planner_history nothing = { .model_bytes = 0 };
-        const struct planner_history history = { .model_bytes = 1 << 20, .bytes_per_s = 125e6 };
-        const struct run_plans *plans;
-        struct replan_proposal proposal;
-        struct plan *p;
+    const int64_t given = _i ? 16 : 0;
+    const struct planner_history nothing = { .model_bytes = 0 };
+    const struct planner_history history = { .model_bytes = 1 << 20, .bytes_per_s = 125e6 };
+    const struct run_plans *plans;
+    struct replan_proposal proposal;
+    struct plan *p;
 
-        begin(TIME_GIVEN, BATCH);
-        replanner_end(&replanner);
-        strcpy(plan->algorithm, "easgd");
-        strcpy(plan->mode, "async");
-        plan->options = (struct sync_options){ .period = 16, .moving_rate = 0.45 };
-        plan->worker[1].node = plan->worker[1].group = 1;
-        plan->n_groups = N;
-        job.sync.options.period = given;
-        plans = &(struct run_plans){ .plan = plan };
-        ck_assert_int_eq(replanner_begin(&replanner, plans, &nothing, NULL), 0);
-        report(0, 0.064);
-        report(1, 0.064);
-        ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
-        replanner_known(&replanner, plan, &history);
-        ck_assert_int_eq(replanner_decide(&replanner, 100 * CLOCK_S, &proposal), given == 0);
-        p = given ? NULL : replanner_plan(&replanner, plan, &history, &proposal);
-        ck_assert(given || (p && p->options.period > 0 && p->options.period < 16));
-        ck_assert(given || strncmp(p->change, "models are exchanged every ", 27) == 0);
-        plan_free(p);
-        end();
-    }
+    begin(TIME_GIVEN, BATCH);
+    replanner_end(&replanner);
+    strcpy(plan->algorithm, "easgd");
+    strcpy(plan->mode, "async");
+    plan->options = (struct sync_options){ .period = 16, .moving_rate = 0.45 };
+    plan->worker[1].node = plan->worker[1].group = 1;
+    plan->n_groups = N;
+    job.sync.options.period = given;
+    plans = &(struct run_plans){ .plan = plan };
+    ck_assert_int_eq(replanner_begin(&replanner, plans, &nothing, NULL), 0);
+    report(0, 0.064);
+    report(1, 0.064);
+    ck_assert(!replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
+    replanner_known(&replanner, plan, &history);
+    ck_assert_int_eq(replanner_decide(&replanner, 100 * CLOCK_S, &proposal), given == 0);
+    p = given ? NULL : replanner_plan(&replanner, plan, &history, &proposal);
+    ck_assert(given || (p && p->options.period > 0 && p->options.period < 16));
+    ck_assert(given || strncmp(p->change, "models are exchanged every ", 27) == 0);
+    plan_free(p);
 }
 END_TEST
 
@@ -131,42 +123,34 @@ START_TEST(contradicted)
         { TIME_MEASURED, "rank 1 takes 3.00 times as long as before the restart; " },
     };
 
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        begin(row[i].source, BATCH);
-        report(0, 0.064);
-        ck_assert_str_eq(said, "");
-        report(1, 3 * 0.064);
-        ck_assert_int_eq(said[0] != '\0', row[i].text != NULL);
-        ck_assert(!row[i].text || strncmp(said, row[i].text, strlen(row[i].text)) == 0);
-        said[0] = '\0';
-        report(1, 3 * 0.064);
-        ck_assert_str_eq(said, "");
-        end();
-    }
+    begin(row[_i].source, BATCH);
+    report(0, 0.064);
+    ck_assert_str_eq(said, "");
+    report(1, 3 * 0.064);
+    ck_assert_int_eq(said[0] != '\0', row[_i].text != NULL);
+    ck_assert(!row[_i].text || strncmp(said, row[_i].text, strlen(row[_i].text)) == 0);
+    said[0] = '\0';
+    report(1, 3 * 0.064);
+    ck_assert_str_eq(said, "");
 }
 END_TEST
 
 /* A worker without samples is never measured: its ratio is set beside the others. */
 START_TEST(ratios_become_seconds)
 {
-    static const int64_t last_batch[] = { BATCH, 0 };
+    const struct planner_history history = { .model_bytes = 0 };
+    struct plan *p;
 
-    for (int i = 0; i < 2; i++) {
-        const struct planner_history history = { .model_bytes = 0 };
-        struct plan *p;
-
-        begin(TIME_PROBE, last_batch[i]);
-        report(1, last_batch[i] ? 0.064 : 0);
-        ck_assert(!replanner_knows_seconds(&replanner, plan));
-        report(0, 0.064);
-        ck_assert(replanner_knows_seconds(&replanner, plan));
-        p = replanner_seconds(&replanner, plan, &history);
-        ck_assert_ptr_nonnull(p);
-        ck_assert(!p->relative);
-        ck_assert(!replanner_knows_seconds(&replanner, p)); /* once */
-        plan_free(p);
-        end();
-    }
+    begin(TIME_PROBE, _i ? 0 : BATCH);
+    report(1, _i ? 0 : 0.064);
+    ck_assert(!replanner_knows_seconds(&replanner, plan));
+    report(0, 0.064);
+    ck_assert(replanner_knows_seconds(&replanner, plan));
+    p = replanner_refined(&replanner, plan, &history);
+    ck_assert_ptr_nonnull(p);
+    ck_assert(!p->relative);
+    ck_assert(!replanner_knows_seconds(&replanner, p)); /* once */
+    plan_free(p);
 }
 END_TEST
 
@@ -183,7 +167,6 @@ START_TEST(program_takes_no_fewer)
     replanner_known(&replanner, plan, &history);
     ck_assert(replanner_decide(&replanner, 100 * CLOCK_S, &proposal));
     ck_assert_int_ge(proposal.batch[1], 8);
-    end();
 }
 END_TEST
 
@@ -222,7 +205,6 @@ START_TEST(equal_split_counts)
     ck_assert_double_eq_tol(row[1].sample_s, 2e-3, 1e-9);
     ck_assert_int_eq(row[1].largest, BATCH);
     past_times_fini(&learnt);
-    end();
 }
 END_TEST
 
@@ -241,17 +223,17 @@ START_TEST(prediction_follows)
     plan->relative = false;
     ck_assert(replanner_predicts(&replanner, plan, &per_s));
     ck_assert_double_eq_tol(per_s, N * BATCH / 0.080, 1);
-    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_test(tc, prediction_follows);
     tcase_add_test(tc, program_takes_no_fewer);
-    tcase_add_test(tc, period_follows);
-    tcase_add_test(tc, contradicted);
-    tcase_add_test(tc, ratios_become_seconds);
+    tcase_add_loop_test(tc, period_follows, 0, 2);
+    tcase_add_loop_test(tc, contradicted, 0, 5);
+    tcase_add_loop_test(tc, ratios_become_seconds, 0, 2);
     tcase_add_test(tc, equal_split_counts);
 }
 

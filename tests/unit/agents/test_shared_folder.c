@@ -14,18 +14,13 @@
 
 START_TEST(seen)
 {
-    char dir[] = "/tmp/eddis-test-XXXXXX";
-    cleanup_free char *above = NULL, *deep = NULL;
-    size_t first = 0, second = 0, far;
+    cleanup_free char *above = file_join(scratch, "a"), *deep = file_join(scratch, "a/b");
+    size_t first = 0, second = 0, far = strlen(deep);
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    above = file_join(dir, "a");
-    deep = file_join(dir, "a/b");
-    far = strlen(deep);
     ck_assert(!shared_folder_is_seen(deep, "f00", 0, &far));
     ck_assert_int_eq(shared_folder_leave(deep, "f00", 0, &first, NULL), 0); /* makes the folder */
     ck_assert_int_eq(shared_folder_leave(deep, "f00", 12, &second, NULL), 0);
-    ck_assert_uint_eq(first, strlen(dir));
+    ck_assert_uint_eq(first, strlen(scratch));
     ck_assert_uint_eq(second, strlen(deep));
     ck_assert(shared_folder_is_seen(deep, "f00", 12, &first) &&
               shared_folder_is_seen(deep, "f00", 0, &second));
@@ -38,29 +33,23 @@ START_TEST(seen)
               shared_folder_is_seen(deep, "f00", 12, &far));
     shared_folder_remove(deep, "f00", 12, second);
     ck_assert_int_eq(access(above, F_OK), -1); /* the last one goes with what the first has made */
-    ck_assert_int_eq(shared_folder_leave(dir, "f00", 0, &first, NULL), 0);
-    shared_folder_remove(dir, "f00", 0, first);
-    ck_assert_int_eq(access(dir, F_OK), 0); /* empty, but it was there */
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
+    ck_assert_int_eq(shared_folder_leave(scratch, "f00", 0, &first, NULL), 0);
+    shared_folder_remove(scratch, "f00", 0, first);
+    ck_assert_int_eq(access(scratch, F_OK), 0); /* empty, but it was there */
 }
 END_TEST
 
 START_TEST(not_writable)
 {
-    char dir[] = "/tmp/eddis-test-XXXXXX";
-    cleanup_free char *file = NULL, *below = NULL;
+    cleanup_free char *file = file_join(scratch, "file"), *below = file_join(file, "x");
     struct eddis_error err = { 0 };
     size_t kept;
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    file = file_join(dir, "file");
-    below = file_join(dir, "file/x");
     ck_assert_int_eq(file_write_atomic(file, "", 0, 0600, NULL), 0);
     ck_assert_int_lt(shared_folder_leave(below, "f00", 0, &kept, &err), 0);
     ck_assert_ptr_nonnull(strstr(err.text, "checkpoint.dir"));
     ck_assert_int_lt(shared_folder_leave("/proc/self", "f00", 0, &kept, &err), 0);
     ck_assert_ptr_nonnull(strstr(err.text, "checkpoint.dir '/proc/self'"));
-    ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
 }
 END_TEST
 

@@ -9,6 +9,7 @@
 #include "lib/slurm/slurm.h"
 
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -93,56 +94,56 @@ START_TEST(down)
 }
 END_TEST
 
-/* Put Slurm's programs into PATH, which do this. */
-static void put_programs(const char *folder, const char *does)
+static struct state_agent silent;
+static struct job job;
+static struct driver_options options;
+static struct job_run run;
+static struct slurm_query query;
+
+/* Watch a node with Slurm's programs in PATH, which do this. */
+static void begin(const char *does)
 {
+    static const struct slurm_allocation allocation = { .job = "7" };
     static const char *const names[] = { "scontrol", "sinfo" };
+    char script[64];
+    int n = snprintf(script, sizeof script, "#!/bin/sh\n%s\n", does);
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        char path[200];
-        FILE *f;
+        cleanup_free char *path = file_join(scratch, "%s", names[i]);
 
-        (void)snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        f = fopen(path, "w");
-        ck_assert_ptr_nonnull(f);
-        (void)fprintf(f, "#!/bin/sh\n%s\n", does);
-        (void)fclose(f);
-        ck_assert_int_eq(chmod(path, 0700), 0);
+        ck_assert_int_eq(file_write_atomic(path, script, (size_t)n, 0700, NULL), 0);
     }
-    ck_assert_int_eq(setenv("PATH", folder, 1), 0);
+    ck_assert_int_eq(setenv("PATH", scratch, 1), 0);
+    silent = (struct state_agent){ .registered = true, .host = "n1" };
+    job = (struct job){ .timeouts.heartbeat_ns = CLOCK_S };
+    options = (struct driver_options){ .slurm = &allocation, .job = &job };
+    run = (struct job_run){ .o = &options, .n_agents = 1, .state.agent = &silent };
+    query = (struct slurm_query){ .run = &run };
+    ck_assert_int_eq(slurm_query_open(&query, NULL), 0);
+}
+
+static void end(void)
+{
+    slurm_query_close(&query);
+    (void)unsetenv("PATH");
 }
 
 /* Whatever Slurm's controller does, nothing of what was started for it is left at the end. */
 START_TEST(stuck)
 {
-    static struct job_run run;
-    const struct slurm_allocation allocation = { .job = "7" };
-    struct job job = { .timeouts.heartbeat_ns = CLOCK_S };
-    const struct driver_options o = { .slurm = &allocation, .job = &job };
-    struct state_agent silent = { .registered = true, .host = "n1" };
-    struct slurm_query a = { .run = &run };
-    char folder[] = "/tmp/eddis-test-ask-XXXXXX";
-
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    put_programs(folder, "exec /bin/sleep 1000"); /* the controller does not answer */
-    run.o = &o;
-    run.n_agents = 1;
-    run.state.agent = &silent;
-    ck_assert_int_eq(slurm_query_open(&a, NULL), 0);
-    slurm_query_turn(&a, clock_now_ns());
-    ck_assert(a.asking_nodes);
+    begin("exec /bin/sleep 1000"); /* the controller does not answer */
+    slurm_query_turn(&query, clock_now_ns());
+    ck_assert(query.asking_nodes);
     run.state.outcome = STATE_OUTCOME_PREEMPTED;
     run.state.preempt_signal = SIGTERM;
     run.state.preempt_count = 1;
-    slurm_query_turn(&a, clock_now_ns());
-    ck_assert(a.asking_limit);
-    slurm_query_settle(&a);
-    ck_assert(!a.asking_nodes && !a.asking_limit && !run.state.at_limit);
+    slurm_query_turn(&query, clock_now_ns());
+    ck_assert(query.asking_limit);
+    slurm_query_settle(&query);
+    ck_assert(!query.asking_nodes && !query.asking_limit && !run.state.at_limit);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);
     ck_assert_int_eq(errno, ECHILD);
-    slurm_query_close(&a);
-    (void)unsetenv("PATH");
-    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+    end();
 }
 END_TEST
 
@@ -152,45 +153,32 @@ END_TEST
 START_TEST(less_often)
 {
     static const int64_t again_s[] = { 2, 4, 8, 16, 30, 30 };
-    static struct job_run run;
-    const struct slurm_allocation allocation = { .job = "7" };
-    struct job job = { .timeouts.heartbeat_ns = CLOCK_S };
-    const struct driver_options o = { .slurm = &allocation, .job = &job };
-    struct state_agent agent = { .registered = true, .host = "n1" };
-    struct slurm_query a = { .run = &run };
-    char folder[] = "/tmp/eddis-test-ask-XXXXXX";
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    put_programs(folder, "echo 'n1 idle'");
-    run.o = &o;
-    run.n_agents = 1;
-    run.state.agent = &agent;
-    ck_assert_int_eq(slurm_query_open(&a, NULL), 0);
+    begin("echo 'n1 idle'");
     for (size_t i = 0; i < sizeof again_s / sizeof *again_s; i++) {
-        struct pollfd fd = { .fd = slurm_query_fd(&a), .events = POLLIN };
-        int64_t asked_ns = a.nodes_ns;
+        struct pollfd fd = { .fd = slurm_query_fd(&query), .events = POLLIN };
+        int64_t asked_ns = query.nodes_ns;
 
-        slurm_query_turn(&a, asked_ns - 1);
-        ck_assert(i == 0 || !a.asking_nodes);
-        slurm_query_turn(&a, clock_after_ns(clock_now_ns(), asked_ns));
-        while (a.asking_nodes) {
+        slurm_query_turn(&query, asked_ns - 1);
+        ck_assert(i == 0 || !query.asking_nodes);
+        slurm_query_turn(&query, clock_after_ns(clock_now_ns(), asked_ns));
+        while (query.asking_nodes) {
             ck_assert_int_eq(poll(&fd, 1, 60000), 1);
-            slurm_query_turn(&a, clock_now_ns());
+            slurm_query_turn(&query, clock_now_ns());
         }
-        ck_assert_int_eq(a.again_s, again_s[i]);
-        ck_assert_int_ge(a.nodes_ns, clock_now_ns() + (again_s[i] - 1) * CLOCK_S);
+        ck_assert_int_eq(query.again_s, again_s[i]);
+        ck_assert_int_ge(query.nodes_ns, clock_now_ns() + (again_s[i] - 1) * CLOCK_S);
     }
-    agent.heard_ns = clock_now_ns();
-    slurm_query_turn(&a, clock_now_ns());
-    ck_assert(a.again_s == 0 && a.nodes_ns == 0);
-    slurm_query_close(&a);
-    (void)unsetenv("PATH");
-    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
+    silent.heard_ns = clock_now_ns();
+    slurm_query_turn(&query, clock_now_ns());
+    ck_assert(query.again_s == 0 && query.nodes_ns == 0);
+    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_loop_test(tc, limit, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, no_limit);
     tcase_add_test(tc, down);

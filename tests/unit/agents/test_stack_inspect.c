@@ -4,6 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,13 +71,13 @@ START_TEST(words)
 END_TEST
 
 /* A program by the name of python3 that waits, in an environment with this PATH. */
-static pid_t wait_as_python(const char *folder, const char *path)
+static pid_t wait_as_python(const char *path)
 {
-    char python[64], variable[96];
+    cleanup_free char *python = file_join(scratch, "python3");
+    char variable[96];
     int ends[2];
     pid_t pid;
 
-    (void)snprintf(python, sizeof python, "%s/python3", folder);
     (void)snprintf(variable, sizeof variable, "PATH=%s", path);
     ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
     pid = fork();
@@ -88,19 +89,6 @@ static pid_t wait_as_python(const char *folder, const char *path)
     ck_assert_int_eq(read(ends[0], variable, 1), 0); /* until it has become it */
     (void)close(ends[0]);
     return pid;
-}
-
-static void write_stub(const char *folder, const char *script)
-{
-    char path[64];
-    FILE *f;
-
-    (void)snprintf(path, sizeof path, "%s/py-spy", folder);
-    f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    (void)fputs(script, f);
-    (void)fclose(f);
-    ck_assert_int_eq(chmod(path, 0755), 0);
 }
 
 static const struct {
@@ -122,21 +110,22 @@ static const struct {
 
 START_TEST(asked)
 {
-    char folder[] = "/tmp/test-stack-look-XXXXXX", command[128], place[STACK_PLACE];
+    cleanup_free char *stub = file_join(scratch, "py-spy");
+    const char *script = stubs[_i].script;
+    char command[128], place[STACK_PLACE];
     struct stack_inspect l = { 0 };
     int64_t now_ns = clock_now_ns();
     pid_t python;
     int status;
 
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    (void)snprintf(command, sizeof command, "cp /bin/sleep %s/python3", folder);
+    (void)snprintf(command, sizeof command, "cp /bin/sleep %s/python3", scratch);
     ck_assert_int_eq(system(command), 0);
-    if (stubs[_i].script)
-        write_stub(folder, stubs[_i].script);
+    if (script)
+        ck_assert_int_eq(file_write_atomic(stub, script, strlen(script), 0755, NULL), 0);
     ck_assert_int_eq(setenv("PATH", "/bin:/usr/bin", 1), 0);
     ck_assert_int_eq(stack_inspect_start(&l, getpid(), now_ns), -ENOENT); /* no Python */
-    python = wait_as_python(folder, stubs[_i].in_path && stubs[_i].script ? folder : "/bin");
-    if (stubs[_i].script || access("/usr/bin/py-spy", X_OK) < 0)
+    python = wait_as_python(stubs[_i].in_path && script ? scratch : "/bin");
+    if (script || access("/usr/bin/py-spy", X_OK) < 0)
         ck_assert_int_eq(stack_inspect_start(&l, python, now_ns), stubs[_i].rc);
     if (l.pid > 0) {
         stack_inspect_report_soon(&l, now_ns);
@@ -149,8 +138,6 @@ START_TEST(asked)
     }
     (void)kill(python, SIGKILL);
     (void)waitpid(python, NULL, 0);
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
-    ck_assert_int_eq(system(command), 0);
 }
 END_TEST
 
@@ -177,6 +164,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_loop_test(tc, forbidden, 0, 8);
     tcase_add_loop_test(tc, words, 0, sizeof rows / sizeof *rows);
     tcase_add_loop_test(tc, asked, 0, sizeof stubs / sizeof *stubs);

@@ -56,13 +56,16 @@ static char *text_at(int64_t step, enum job_state now, bool one_line)
     return text;
 }
 
-static void add_metrics_of(int64_t step, enum job_state now)
+static void add_line(char *line)
 {
-    char *line = text_at(step, now, true);
-
     write_file("metrics.jsonl", line, strlen(line));
     write_file("metrics.jsonl", "\n", 1);
     free(line);
+}
+
+static void add_metrics_of(int64_t step, enum job_state now)
+{
+    add_line(text_at(step, now, true));
 }
 
 static void add_metrics(int64_t step)
@@ -169,7 +172,6 @@ END_TEST
 static void add_rows(int64_t step, int64_t generation, int one, int other)
 {
     struct job_status s;
-    char *line;
 
     job_status_init(&s);
     ck_assert_int_eq(job_status_resize(&s, 5, NULL), 0);
@@ -182,10 +184,7 @@ static void add_rows(int64_t step, int64_t generation, int one, int other)
     s.wall_s = (double)step;
     for (int i = 0; i < 5; i++)
         s.worker[i].steps_done = step;
-    line = job_status_line(&s, (const int[]){ one, other }, 2);
-    write_file("metrics.jsonl", line, strlen(line));
-    write_file("metrics.jsonl", "\n", 1);
-    free(line);
+    add_line(job_status_line(&s, (const int[]){ one, other }, 2));
     job_status_fini(&s);
 }
 

@@ -3,6 +3,7 @@
 #include "agents/node/watch/step_watch.h"
 
 #include "suite.h"
+#include "tests/unit/scratch.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -21,7 +22,6 @@
 
 enum { FULL = 8 };
 
-static char folder[64], path[80];
 static struct board *agent, *worker;
 static struct step_watch watch;
 
@@ -35,10 +35,8 @@ static void publish(int64_t version, int64_t batch)
 static void set_up(void)
 {
     struct board_area a = { .n_ranks = 1, .n_local = 1, .mode = "sync", .algorithm = "allreduce" };
+    cleanup_free char *path = file_join(scratch, "board");
 
-    strcpy(folder, "/tmp/eddis-step-watch-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/board", folder);
     ck_assert_int_eq(board_create(path, &a, &agent, NULL), 0);
     ck_assert_int_eq(board_open(path, 0, &worker, NULL), 0);
     publish(1, FULL);
@@ -49,7 +47,6 @@ static void tear_down(void)
 {
     board_close(worker);
     board_close(agent);
-    ck_assert_int_eq(file_remove_tree(folder, NULL), 0);
 }
 
 /* n steps of so many ms under this version, and a look after each `every` of them. */
@@ -306,6 +303,7 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, plans_do_not_mix);
     tcase_add_test(tc, another_speed_is_news);

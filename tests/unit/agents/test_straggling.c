@@ -5,6 +5,7 @@
 #include "agents/driver/plan/straggling.h"
 
 #include "lib/base/clock.h"
+#include "said.h"
 #include "suite.h"
 
 #include <math.h>
@@ -24,16 +25,7 @@ static struct job_run run;
 static struct state_agent agents[N];
 static struct straggling straggling;
 static struct plan *plan;
-static char said[1024];
-static int n_said;
 static double now_s;
-
-static void say(void *ctx, const char *sentence)
-{
-    (void)ctx;
-    (void)snprintf(said, sizeof said, "%s", sentence);
-    n_said++;
-}
 
 /* A node each, named "a" and on; a millisecond a sample was learnt, or nothing. */
 static void begin(enum time_source source)
@@ -52,8 +44,7 @@ static void begin(enum time_source source)
     }
     straggling = (struct straggling){ .run = &run };
     ck_assert_int_eq(straggling_begin(&straggling, plan, NULL), 0);
-    said[0] = '\0';
-    n_said = 0;
+    said_forget();
     now_s = 0;
 }
 
@@ -145,7 +136,6 @@ START_TEST(named_and_over)
     ck_assert_str_eq(row->straggler, "");
     ck_assert_str_eq(row->straggler_says, "");
     ck_assert_double_eq_tol(row->straggler_times, 3, 1e-6);
-    end();
 }
 END_TEST
 
@@ -158,7 +148,6 @@ START_TEST(another_share)
     plan->worker[1].batch = 25;
     tell();
     ck_assert_ptr_nonnull(strstr(said, "; it gets 25 samples instead of 64"));
-    end();
 }
 END_TEST
 
@@ -198,26 +187,22 @@ START_TEST(causes)
           "below the highest; its cores are slowed down by heat for 60 % of their time, at 99 "
           "degrees Celsius)" },
     };
+    struct steps now = row[_i].now;
 
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct steps now = row[i].now;
-
-        begin(TIME_PROBE);
-        report_all(1, &(struct steps){ .own_s = OWN_S, .lost = { { 0 } } });
-        for (int k = 0; k < 4; k++) { /* a reading counts that is not as the one before */
-            report(1, 200, &now);
-            for (int c = 0; c < CORE_LOSSES; c++)
-                now.lost.part[c] = row[i].now.lost.part[c] * (k % 2 ? 1 : 0.999999);
-        }
-        tell();
-        ck_assert_msg(strstr(said, row[i].text), "%s", said);
-        ck_assert_str_eq(run.status.worker[1].straggler, row[i].word);
-        end();
+    begin(TIME_PROBE);
+    report_all(1, &(struct steps){ .own_s = OWN_S, .lost = { { 0 } } });
+    for (int k = 0; k < 4; k++) { /* a reading counts that is not as the one before */
+        report(1, 200, &now);
+        for (int c = 0; c < CORE_LOSSES; c++)
+            now.lost.part[c] = row[_i].now.lost.part[c] * (k % 2 ? 1 : 0.999999);
     }
+    tell();
+    ck_assert_msg(strstr(said, row[_i].text), "%s", said);
+    ck_assert_str_eq(run.status.worker[1].straggler, row[_i].word);
 }
 END_TEST
 
-/* What earlier jobs have learnt is a past, too; and what the probe says is none. */
+/* What earlier jobs have learnt is a past, too. */
 START_TEST(learnt)
 {
     begin(TIME_LEARNT);
@@ -228,13 +213,17 @@ START_TEST(learnt)
     ck_assert_int_eq(n_said, 1);
     ck_assert_ptr_eq(
         strstr(said, "rank 1 on b takes 3.0 times as long as in earlier jobs since step "), said);
-    end();
+}
+END_TEST
+
+/* What the probe says is none. */
+START_TEST(probed)
+{
     begin(TIME_PROBE);
     report(0, 1, &usual);
     report(1, 1, &slow);
     tell();
     ck_assert_int_eq(n_said, 0);
-    end();
 }
 END_TEST
 
@@ -259,7 +248,6 @@ START_TEST(all_at_once)
     }
     ck_assert_str_eq(said, "the workers are as fast as before again");
     ck_assert_int_eq(run.status.stragglers, 0);
-    end();
 }
 END_TEST
 
@@ -278,7 +266,6 @@ START_TEST(generations)
     report(0, 1, &usual);
     tell();
     ck_assert_int_eq(n_said, 0);
-    end();
 }
 END_TEST
 
@@ -319,17 +306,18 @@ START_TEST(numbers_only)
     } else if (_i == 2) {
         ck_assert_ptr_nonnull(strstr(said, "most workers take 3.0 times as long as before"));
     }
-    end();
 }
 END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_loop_test(tc, numbers_only, 0, 3);
     tcase_add_test(tc, named_and_over);
     tcase_add_test(tc, another_share);
-    tcase_add_test(tc, causes);
+    tcase_add_loop_test(tc, causes, 0, 7);
     tcase_add_test(tc, learnt);
+    tcase_add_test(tc, probed);
     tcase_add_test(tc, all_at_once);
     tcase_add_test(tc, generations);
 }
