@@ -23,9 +23,9 @@ struct dlopen_symbol {
 
 /* Load the first available library of the NULL-ended names and fill the slots.  The library stays
  * loaded until the process ends, because drivers do not survive being unloaded.  Return 0 or a
- * negative errno, and then no slot is written.  -ENOENT: no library of these names; -ELIBBAD: one exists but cannot be loaded, and err has the loader's
- * words; -ENOTSUP: it
- * lacks a required symbol.
+ * negative errno, and then no slot is written.  -ENOENT: no library of these names; -ELIBBAD: one
+ * exists but cannot be loaded, and err has the loader's words; -ENOTSUP: it lacks a required
+ * symbol.
  */
 int dlopen_library(const char *const *names, const struct dlopen_symbol *symbols, size_t n,
                    struct eddis_error *err);

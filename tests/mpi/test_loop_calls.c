@@ -18,7 +18,7 @@ static void misuse_body(struct eddis *e, int rank, struct loop_job *j)
 {
     float value[4] = { 0 }, gradient[4] = { 1, 2, 3, 4 };
     struct eddis_parameter p = vector_of(NULL, 4);
-    struct eddis_step s;
+    struct eddis_step s = { .size = sizeof s };
 
     OK(eddis_add_layer(e, "only", EDDIS_LAYER_OTHER, &err));
     REFUSED(-EINVAL, "", eddis_add_parameter(e, 0, &p, &err)); /* no value */

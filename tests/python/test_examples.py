@@ -34,7 +34,8 @@ def test_characters_alone(tmp_path):
 def test_digits_job(tmp_path, mode):
     output = said(tmp_path, "eddis-run", "--set", f"sync.mode={mode}", EXAMPLES / "train.yaml")
     done = output[output.index("done in"):]
-    assert accuracy_of(done) > 0.85, output
+    # How far the models of async and hybrid mode get in ten epochs depends on who comes first: chance is 0.1
+    assert accuracy_of(done) > (0.85 if mode == "sync" else 0.6), output
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ enum { PATIENCE_S = 120, CROWD = 70000 };
 
 static struct link_watch *watch;
 static int ends[8], n_ends; /* of connections */
-static int crowd; /* connections that the machine has besides its own */
+static int crowd;           /* connections that the machine has besides its own */
 
 /* A connection of another process with the attribute that link_watch reads. */
 struct diag_message {
