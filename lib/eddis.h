@@ -92,12 +92,12 @@
  * message and ends the job with 1, also with one worker.  An exit with another status acts as
  * without the option.
  *
- * EDDIS_EXIT_FINISH also ends the steps first, in three cases: the number of epochs is not known; a
- * stop was requested by this worker, or by another one as far as known; or no step is left.  If
- * steps are left to do, the job ends with 1, as above.  A step that has begun is completed, with
- * zero for what was not announced; then everything is done that eddis_finish does.  A checkpoint
- * that another worker is writing meanwhile is not kept, see eddis_checkpoint_commit.  Announced
- * memory and the values of parameters must stay valid until then: they must not be on main's stack.
+ * EDDIS_EXIT_FINISH also ends the steps first, in three cases: the number of epochs is not known;
+ * this worker, or another one as far as known, has asked for a stop; or no step is left.
+ * Otherwise the job ends with 1, as above.  A step that has begun is completed, with zero for what
+ * was not announced; then everything is done that eddis_finish does.  A checkpoint that another
+ * worker is writing meanwhile is not kept, see eddis_checkpoint_commit.  Announced memory and the
+ * values of parameters must stay valid until then, so they must not be on main's stack.
  */
 #ifndef EDDIS_H
 #define EDDIS_H
@@ -164,21 +164,21 @@ enum eddis_phase {
 
 /* ---- opening and closing ---------------------------------------------------------------- */
 
-#define EDDIS_READ_NONE (-1)
+#define EDDIS_READ_NONE   (-1)
+#define EDDIS_EXIT_CLOSE  1
+#define EDDIS_EXIT_FINISH 2
 
 struct eddis_options {
-    size_t size;     /* sizeof (struct eddis_options) */
-    int64_t samples; /* samples of one epoch, all workers together; 0: set by eddis_set_data */
-    int64_t epochs;  /* 0: unknown; then steps go on until eddis_finish, which is allowed at any
-                      * time, or a stop */
-    int64_t batch;   /* global batch if eddis-run gives no plan; 0: 64 per worker */
-    uint64_t seed;   /* for the order of samples, if eddis-run gives no plan */
+    size_t size;          /* sizeof (struct eddis_options) */
+    int64_t samples;      /* samples of one epoch, all workers together; 0: set by eddis_set_data */
+    int64_t epochs;       /* 0: unknown; steps go on until a stop or eddis_finish, at any time */
+    int64_t batch;        /* global batch if eddis-run gives no plan; 0: 64 per worker */
+    uint64_t seed;        /* for the order of samples, if eddis-run gives no plan */
     int64_t bucket_bytes; /* bytes of gradients sent in one message; 0: the plan's value, or one
                            * measured in the first steps, or without eddis-run 4 MiB */
     int own_pace;         /* 1: the program itself sleeps for the time of an emulated device
                            * (eddis_step.emulated_s); 0: eddis_wait sleeps */
-    int measure; /* 1: measure how to combine gradients also without eddis-run; no plan keeps that
-                  * choice, so two runs may differ in rounding */
+    int measure; /* 1: choose all-reduces by measurement without eddis-run, too; runs may differ */
     int pieces;  /* 1: the program splits a step into micro-batches of eddis_step.piece samples; 0:
                   * it does not, so a worker gets no more samples than its memory holds */
     int read_ahead;    /* how many steps ahead eddis_plan_step answers, 1 to 64, the same on all
@@ -196,10 +196,10 @@ struct eddis_options {
     int close_at_exit; /* action at an exit of the process with status 0.  0: end the job;
                         * EDDIS_EXIT_CLOSE: close the handle; EDDIS_EXIT_FINISH: end the steps, then
                         * close; see above */
+    /* what combines the gradients, such as "torch"; NULL or "": libeddis.  See eddis_parameters.h
+     */
+    const char *gradients;
 };
-
-#define EDDIS_EXIT_CLOSE  1
-#define EDDIS_EXIT_FINISH 2
 
 /* Join the job and create a handle, which the caller frees with eddis_close.  Collective.  Block
  * until all workers have joined.  Return 0; -EINVAL: invalid options; -ENODEV: MPI or the job's

@@ -7,6 +7,15 @@
 #error "include eddis.h, of which this is a part"
 #endif
 
+/* Limit of the name in eddis_options.gradients with its 0: a letter or digit, then letters, digits,
+ * '.', '_' or '-'; the same on all workers.  The program then combines the gradients itself, each
+ * worker's by its eddis_step.weight.  A step makes the workers agree on plans, samples, checkpoints
+ * and the end, from eddis_step_begin to eddis_wait.  No gradient may be announced and no weight set
+ * (-EINVAL).  A parameter may have no value (NULL): only its size is used.  The mode is sync:
+ * eddis_commit fails with -EINVAL in a job of another mode.
+ */
+#define EDDIS_GRADIENTS_SIZE 16
+
 /* Register a layer in set 0, in the order of the forward pass.  name is copied.  Return the layer's
  * number.
  */

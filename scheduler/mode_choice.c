@@ -76,7 +76,8 @@ static void predict_equal(struct choice *f, struct modes_worker *w, struct plan 
     p->equal_samples_per_s = modes_sync(&f->in.setup);
 }
 
-/* Fill f->candidate with every algorithm and its prediction. Return 0 or a negative errno value. */
+/* Fill f->candidate with every algorithm that a plan may choose, and its prediction. Return 0 or a
+ * negative errno value. */
 static int predict_all(struct choice *f, struct eddis_error *err)
 {
     const struct algorithm *row;
@@ -84,8 +85,11 @@ static int predict_all(struct choice *f, struct eddis_error *err)
     int rc = 0;
 
     for (size_t i = 0; i < n && rc >= 0 && f->n < PLAN_MAX_CANDIDATES; i++) {
-        struct candidate *c = &f->candidate[f->n++];
+        struct candidate *c = &f->candidate[f->n];
 
+        if (row[i].traits & ALGORITHM_EXTERNAL)
+            continue;
+        f->n++;
         c->algorithm = &row[i];
         rc = predictors_run(c->algorithm, &f->in, &c->is, err);
         c->efficiency = algorithm_efficiency(c->algorithm, c->is.writers, c->is.options.period);
@@ -233,7 +237,7 @@ static const struct algorithm *settled(const struct job *job, const struct plann
 
 /* Reason why a candidate was chosen, to explain why the others were not.
  */
-enum why { WHY_ASKED, WHY_BEGUN, WHY_ALONE, WHY_BETTER, WHY_EXACT };
+enum why { WHY_ASKED, WHY_BEGUN, WHY_PROGRAM, WHY_ALONE, WHY_BETTER, WHY_EXACT };
 
 /* Choose a candidate and return it, write the plan's reason, and fill *ret_why. past: what the job
  * has begun with; lacks: what is not measured yet, or NULL.
@@ -242,15 +246,20 @@ static const struct candidate *choose(const struct job *job, const struct choice
                                       const struct planner_history *past, const char *lacks,
                                       struct plan *p, enum why *ret_why)
 {
-    const struct algorithm *wanted = settled(job, past, p);
+    bool open = algorithm_is_open(job->sync.mode, job->sync.algorithm);
+    bool external = open && program_is_external(&p->program);
+    const struct algorithm *wanted = external ? NULL : settled(job, past, p);
     const struct candidate *best = best_other(f);
 
-    *ret_why = algorithm_is_open(job->sync.mode, job->sync.algorithm) ? WHY_BEGUN : WHY_ASKED;
+    *ret_why = open ? WHY_BEGUN : WHY_ASKED;
     for (int i = 0; wanted && i < f->n; i++)
         if (f->candidate[i].algorithm == wanted)
             return &f->candidate[i];
-    *ret_why = p->n_workers == 1 ? WHY_ALONE : WHY_EXACT;
-    if (p->n_workers == 1)
+    *ret_why = external ? WHY_PROGRAM : p->n_workers == 1 ? WHY_ALONE : WHY_EXACT;
+    if (external)
+        snprintf(p->reason, sizeof p->reason,
+                 "sync because the program's gradients are combined by %s", p->program.gradients);
+    else if (p->n_workers == 1)
         snprintf(p->reason, sizeof p->reason, "sync because there is one worker");
     else if (!lacks && is_better(f, best)) {
         say_other(f, best, p);
@@ -271,9 +280,14 @@ static enum sync_wire wanted_wire(const struct job *job, const struct planner_hi
     return job->sync.options.wire ? job->sync.options.wire : asked ? asked : history->wire;
 }
 
-/* Append to the plan's reason that gradients are sent in 16 bits, if eddis chose that by itself. */
-static void say_wire(const struct candidate *taken, struct plan *p)
+/* Append to the plan's reason that gradients are sent in 16 bits, if eddis chose that by itself, or
+ * that the job's wire format has no effect.
+ */
+static void say_wire(const struct job *job, const struct candidate *taken, struct plan *p)
 {
+    if (program_is_external(&p->program) && sync_wire_find(job->communication.wire))
+        text_append(p->reason, sizeof p->reason,
+                    "; communication.wire has no effect on its gradients");
     if (taken->is.wire_gain > 0)
         text_append(p->reason, sizeof p->reason,
                     "; gradients as %s between nodes: predicted %.2f times as fast as float32",
@@ -303,6 +317,8 @@ static void say_lost(const struct choice *f, const struct candidate *c, enum why
         snprintf(ret->lost, sizeof ret->lost, "the job asks for another");
     else if (why == WHY_BEGUN)
         snprintf(ret->lost, sizeof ret->lost, "the job has begun with another");
+    else if (why == WHY_PROGRAM)
+        snprintf(ret->lost, sizeof ret->lost, "the program combines its gradients itself");
     else if (why == WHY_ALONE)
         snprintf(ret->lost, sizeof ret->lost, "there is one worker");
     else if (is_one_model(c))
@@ -435,7 +451,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     taken = choose(job, &f, history, lacks, p, &why);
     take(taken, p);
     list_candidates(&f, taken, why, lacks, p);
-    say_wire(taken, p);
+    say_wire(job, taken, p);
     say_period(&f, taken, p);
     say_groups(job, p);
     return 0;

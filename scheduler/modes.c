@@ -73,12 +73,15 @@ static double ring_pass_s(const struct modes_setup *s)
 }
 
 /* Return the seconds of an all-reduce of all gradients over `members` workers on `nodes` nodes: the
- * sum within nodes, and the ring between nodes if has_wire.
+ * sum within nodes, and the ring between nodes if has_wire.  0 if the program combines its
+ * gradients itself: how long that takes is measured, not predicted.
  */
 static double allreduce_s(const struct modes_setup *s, int members, int nodes)
 {
     double time = 0;
 
+    if (program_is_external(&s->program))
+        return 0;
     if (members > nodes)
         time += 2 * gradient_bytes(s) / MEMORY_BYTES_PER_S;
     if (nodes > 1 && has_wire(s))

@@ -569,7 +569,8 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
     set_workers(again, w, batch, equal, &pieces);
     again->takes_pieces = pieces && history->takes_pieces;
     rc = mode_choose(&settled, &begun, again, err);
-    memcpy(again->reason, p->reason, sizeof again->reason);
+    if (strcmp(again->program.gradients, p->program.gradients) == 0)
+        memcpy(again->reason, p->reason, sizeof again->reason);
     if (rc < 0)
         plan_free(again);
     else

@@ -222,7 +222,8 @@ bool replan_contradicted(struct replan *r, struct replan_contradiction *ret)
     double scale;
     bool agree;
 
-    if (n->n_nodes < 2 || n->model_bytes <= 0 || !(n->bytes_per_s > 0) || !is_enough(r))
+    if (n->n_nodes < 2 || n->model_bytes <= 0 || !(n->bytes_per_s > 0) || !is_enough(r) ||
+        program_is_external(&n->program)) /* its gradients may take another network */
         return false;
     replan_fill(r);
     find_reporters(r);

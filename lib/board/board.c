@@ -224,7 +224,7 @@ static bool program_is_valid(const struct program *p)
     return p->gradient_bytes >= 0 && p->float32_bytes >= 0 &&
            p->float32_bytes <= p->gradient_bytes && p->largest_bytes >= 0 &&
            p->largest_behind >= 0 && p->largest_bytes <= p->gradient_bytes - p->largest_behind &&
-           p->centre_bytes >= 0 && p->min_count >= 0;
+           p->centre_bytes >= 0 && p->min_count >= 0 && is_text(p->gradients, sizeof p->gradients);
 }
 
 /* Check that the page is of this rank and layout and its values are valid. */

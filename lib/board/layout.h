@@ -64,8 +64,8 @@ enum {
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* bytes of a job's id with its 0 */
     BOARD_WHY = 256,     /* bytes of an error message with its 0 */
-    /* Layout 25; one more option of an algorithm makes another layout. */
-    BOARD_VERSION = 25 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 26; one more option of an algorithm makes another layout. */
+    BOARD_VERSION = 26 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Limit of a page's steps_done, so that adding recent steps does not overflow. */

@@ -46,9 +46,14 @@ static const struct algorithm table[] = {
       "all-reduce within each group at every step; the groups' models are averaged with a center "
       "variable at intervals",
       "HSGD of ShmCaffe (ICDCS 2018)", &hsgd },
+    /* last, so that the others have the numbers of algorithm_word */
+    { "external", SYNC_MODE_SYNC, ALGORITHM_EXACT | ALGORITHM_EXTERNAL,
+      "the program combines the gradients itself, weighted; workers agree on plans and samples at "
+      "every step",
+      "", NULL },
 };
 
-enum { N_ALGORITHMS = sizeof table / sizeof *table };
+enum { N_ALGORITHMS = sizeof table / sizeof *table, N_CHOICES = N_ALGORITHMS - 1 };
 
 static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid" };
 
@@ -112,6 +117,11 @@ bool algorithm_has(const char *name, enum algorithm_trait trait)
     return a && a->traits & trait;
 }
 
+const struct algorithm *algorithm_external(void)
+{
+    return &table[N_ALGORITHMS - 1];
+}
+
 /* ---- mode and algorithm as a job's keys name them ---- */
 
 /* Check whether the word is "auto". */
@@ -127,7 +137,8 @@ bool algorithm_is_open(const char *mode, const char *name)
 
 bool algorithm_suits(const struct algorithm *a, const char *mode, const char *name)
 {
-    return (is_auto(mode) || strcmp(mode, mode_names[a->mode]) == 0) &&
+    return !(a->traits & ALGORITHM_EXTERNAL) &&
+           (is_auto(mode) || strcmp(mode, mode_names[a->mode]) == 0) &&
            (is_auto(name) || strcmp(name, a->name) == 0);
 }
 
@@ -159,7 +170,7 @@ const char *sync_mode_later(size_t i)
 
 const char *algorithm_word(size_t i)
 {
-    return i == 0 ? "auto" : i <= N_ALGORITHMS ? table[i - 1].name : NULL;
+    return i == 0 ? "auto" : i <= N_CHOICES ? table[i - 1].name : NULL;
 }
 
 const char *algorithm_later(size_t i)

@@ -19,11 +19,13 @@ const char *sync_mode_name(enum sync_mode mode);
 
 /* Properties of an algorithm on which other code depends */
 enum algorithm_trait {
-    ALGORITHM_EXACT = 1,   /* an update equals that of one process on the whole batch */
-    ALGORITHM_SEVERAL = 2, /* each worker, or group of workers, trains its own model */
-    ALGORITHM_ELASTIC = 4, /* every `period` steps, models are drawn to a common centre by
-                            * moving_rate */
-    ALGORITHM_GROUPED = 8, /* a group of workers shares one model */
+    ALGORITHM_EXACT = 1,     /* an update equals that of one process on the whole batch */
+    ALGORITHM_SEVERAL = 2,   /* each worker, or group of workers, trains its own model */
+    ALGORITHM_ELASTIC = 4,   /* every `period` steps, models are drawn to a common centre by
+                              * moving_rate */
+    ALGORITHM_GROUPED = 8,   /* a group of workers shares one model */
+    ALGORITHM_EXTERNAL = 16, /* the program combines the gradients itself and has said so in
+                              * eddis_options.gradients; neither a job nor a plan chooses it */
 };
 
 /* Number format of gradient sums sent between nodes */
@@ -87,7 +89,12 @@ bool algorithm_has(const char *name, enum algorithm_trait trait);
 /* Check whether both mode and name are "auto". */
 bool algorithm_is_open(const char *mode, const char *name);
 
-/* Check whether algorithm a matches the requested mode and name. */
+/* Borrow the algorithm of a program that combines its gradients itself. */
+const struct algorithm *algorithm_external(void);
+
+/* Check whether algorithm a matches the requested mode and name.  One with ALGORITHM_EXTERNAL
+ * matches no request.
+ */
 bool algorithm_suits(const struct algorithm *a, const char *mode, const char *name);
 
 /* Borrow the first algorithm that matches the requested mode and name; NULL: none does. */

@@ -11,8 +11,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-/* Sizes that a program reported */
+enum { PROGRAM_GRADIENTS = 16 }; /* EDDIS_GRADIENTS_SIZE */
+
+/* What a program reported: sizes, limits, and what combines its gradients */
 struct program {
     int64_t gradient_bytes; /* size of all gradients of a worker */
     int64_t float32_bytes;  /* size of the float32 gradients, which 16 bits between nodes would
@@ -23,7 +26,17 @@ struct program {
     int64_t largest_bytes;  /* size of the largest gradient; 0: unknown */
     int64_t largest_behind; /* bytes of the gradients that a backward pass computes after the
                              * largest */
+    /* name of what combines the gradients instead of libeddis (eddis_options.gradients); "":
+     * libeddis does.  If it is set, the sizes of gradients are 0.
+     */
+    char gradients[PROGRAM_GRADIENTS];
 };
+
+/* Check whether the program combines its gradients itself, so that libeddis sends none. */
+static inline bool program_is_external(const struct program *p)
+{
+    return p->gradients[0] != '\0';
+}
 
 /* Check whether both programs give the same predictions.  min_count is not compared: it only limits
  * batches.
@@ -32,7 +45,7 @@ static inline bool program_is_same_size(const struct program *a, const struct pr
 {
     return a->gradient_bytes == b->gradient_bytes && a->float32_bytes == b->float32_bytes &&
            a->centre_bytes == b->centre_bytes && a->largest_bytes == b->largest_bytes &&
-           a->largest_behind == b->largest_behind;
+           a->largest_behind == b->largest_behind && strcmp(a->gradients, b->gradients) == 0;
 }
 
 /* Return the sizes to use for a model of model_bytes: those reported, or, if unknown, those of

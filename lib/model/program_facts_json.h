@@ -13,6 +13,7 @@ static const struct field program_fields[] = {
     FIELD(struct program, largest_behind, INT64, 0, INT64_MAX),
     FIELD(struct program, centre_bytes, INT64, 0, INT64_MAX),
     FIELD(struct program, min_count, INT64, 0, INT64_MAX),
+    FIELD(struct program, gradients, NAME, 0, 0),
 };
 
 static const struct fields program_table = FIELDS(struct program, program_fields);

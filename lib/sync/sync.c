@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct sync_ops *const all_ops[] = { &sync_allreduce, &sync_easgd, &sync_hsgd };
+static const struct sync_ops *const all_ops[] = { &sync_allreduce, &sync_easgd, &sync_hsgd,
+                                                  &sync_external };
 
 const enum comm_type sync_type[SYNC_TYPES] = { COMM_FLOAT32, COMM_FLOAT64 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sync_allreduce.c - AR-SGD: sums every buffer over all ranks in every step
  *
- * Gradients are weighted already, so the sum is the mean over all samples of the step.
+ * Gradients are weighted already, so the sum is the mean over all samples of the step.  If the
+ * program combines its gradients itself ("external"), the engine has no parameters, so that the one
+ * buffer is a trailer.
  */
 #include "sync_impl.h"
 
@@ -80,17 +82,18 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
     return 0;
 }
 
-/* Open the algorithm with an all-reduce for each buffer.  sync_close frees *ret.  Return 0 or a
- * negative errno.
+/* Open the algorithm `ops` with an all-reduce for each buffer.  sync_close frees *ret.  Return 0 or
+ * a negative errno.
  */
-static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
+static int open_as(const struct sync_ops *ops, const struct sync_setup *o, struct sync **ret,
+                   struct eddis_error *err)
 {
     struct reducer *r = calloc(1, sizeof *r);
     int rc;
 
     if (!r)
         return eddis_fail(err, -ENOMEM, "no memory for %d buffers", o->n_buffers);
-    r->base.ops = &sync_allreduce;
+    r->base.ops = ops;
     r->place = o->place;
     r->wire = o->options.wire;
     rc = allreduce_lay_out(&r->base, o->buffer, o->n_buffers, err);
@@ -99,6 +102,18 @@ static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct 
     else
         *ret = &r->base;
     return rc;
+}
+
+/* Open the algorithm that sums gradients. */
+static int allreduce_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
+{
+    return open_as(&sync_allreduce, o, ret, err);
+}
+
+/* Open the algorithm for a program that combines its gradients itself. */
+static int external_open(const struct sync_setup *o, struct sync **ret, struct eddis_error *err)
+{
+    return open_as(&sync_external, o, ret, err);
 }
 
 /* Start to sum a buffer over all ranks.  Return 1 if the sum is done already, else 0, or a failure.
@@ -193,6 +208,18 @@ const struct sync_ops sync_allreduce = {
     .name = "allreduce",
     .open = allreduce_open,
     .lay_out = allreduce_lay_out,
+    .begin = allreduce_begin,
+    .receive = allreduce_receive,
+    .polls = allreduce_polls,
+    .poll = allreduce_poll,
+    .waits_for = allreduce_waits_for,
+    .result = allreduce_sum,
+    .close = allreduce_close,
+};
+
+const struct sync_ops sync_external = {
+    .name = "external",
+    .open = external_open,
     .begin = allreduce_begin,
     .receive = allreduce_receive,
     .polls = allreduce_polls,

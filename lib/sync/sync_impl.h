@@ -50,6 +50,6 @@ struct sync {
 /* Record that the exchange under way is over. */
 void sync_exchange_over(struct sync *s);
 
-extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd;
+extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd, sync_external;
 
 #endif

@@ -145,12 +145,12 @@ int rounds_release(struct eddis *e, int64_t deadline_ns, struct eddis_error *err
 }
 
 /* Check that a call may announce this parameter with this source and result (source is NULL with
- * factors).  Return 0, -EINVAL, or the failure of worker_check.
+ * factors).  Return 0, -EINVAL, or the failure of worker_check_gradients.
  */
 static int announce_check(const struct eddis *e, int parameter, const void *source,
                           const void *result, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_gradients(e, err);
 
     if (rc < 0)
         return rc;
@@ -188,7 +188,7 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
                         void *const *result, struct eddis_error *err)
 {
     struct batch b = { .end = &b.first };
-    int rc = worker_check(e, err);
+    int rc = worker_check_gradients(e, err);
 
     if (rc == 0 && (n < 0 || (n && !parameter)))
         rc = eddis_fail(err, -EINVAL, "%d parameters%s cannot be announced", n,
@@ -213,7 +213,7 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 int eddis_announce_layer(struct eddis *e, int layer, struct eddis_error *err)
 {
     struct batch b = { .end = &b.first };
-    int rc = worker_check(e, err);
+    int rc = worker_check_gradients(e, err);
 
     if (rc < 0)
         return rc;
@@ -258,7 +258,7 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
 
 int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_gradients(e, err);
     struct step_set *s;
 
     if (rc < 0)

@@ -11,17 +11,18 @@
 #include "lib/sync/arena.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Return a hash of everything besides the options that must be equal on all workers: seed,
- * algorithm, layers and parameters.
+/* Return a hash of everything besides the numbers among the options that must be equal on all
+ * workers: seed, algorithm, eddis_options.gradients, layers and parameters.
  */
 static uint64_t registration_hash(const struct eddis *e)
 {
     uint64_t h = parameters_hash_text(e->seed, e->algorithm);
 
-    return parameters_hash(&e->parameters, h);
+    return parameters_hash(&e->parameters, parameters_hash_text(h, e->gradients));
 }
 
 /* Compare the workers' registrations.  The smallest and the largest hash are equal if all are.
@@ -35,8 +36,10 @@ static int commit_compare(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     if (both[0] != ~both[1])
-        return eddis_fail(err, -EPROTO,
-                          "the workers have registered different layers, parameters or seeds");
+        return eddis_fail(
+            err, -EPROTO,
+            "the workers have registered different layers, parameters or seeds, or have "
+            "different options `gradients`");
     rc = parameters_sets(&e->parameters, err); /* the same result on all workers */
     return rc < 0 ? rc : 0;
 }
@@ -133,15 +136,17 @@ static int commit_measure(struct eddis *e, struct comm_cost *ret, struct eddis_e
 
 /* Choose the kinds of all-reduce: by a replayed plan, or else by measurement if the options ask for
  * it; store them in e->limits and let the places refer to them.  Otherwise leave all as it is
- * (choose by size), also if every worker is its own group, since there are no all-reduces then.
- * *ret: the network's cost, if the kinds were chosen.  Collective.  Return 0 or a negative errno.
+ * (choose by size), also if there are no all-reduces of gradients, since every worker is its own
+ * group or the program combines them.  *ret: the network's cost, if the kinds were chosen.
+ * Collective.  Return 0 or a negative errno.
  */
 static int commit_kinds(struct eddis *e, struct comm_cost *ret, struct eddis_error *err)
 {
     const struct comm_choice *fixed = commit_choice(e);
     int rc = 0;
 
-    if (e->group.n_groups == e->all.place.n_ranks || (!fixed && !e->options.measure))
+    if (e->group.n_groups == e->all.place.n_ranks || (!fixed && !e->options.measure) ||
+        worker_is_external(e))
         return 0;
     if (fixed) {
         e->limits = tuning_limits(fixed, commit_nodes(e));
@@ -166,7 +171,7 @@ static int commit_buckets(struct eddis *e, struct bucket_layout *layout, struct 
     o->bucket_bytes = (size_t)e->options.bucket_bytes;
     if (!c && !e->options.measure && !o->bucket_bytes)
         o->bucket_bytes = ENGINE_BUCKET_BYTES;
-    if (!c)
+    if (!c || worker_is_external(e))
         return 0;
     rc = tuning_layout(c, e->parameters.n_slots, layout, err);
     if (rc < 0)
@@ -272,10 +277,30 @@ static void commit_show(struct eddis *e)
     page->model_bytes = (int64_t)parameters_bytes(&e->parameters);
     page->program = parameters_program(&e->parameters);
     page->program.min_count = e->options.min_count;
+    (void)snprintf(page->program.gradients, sizeof page->program.gradients, "%s", e->gradients);
     page->network = e->network;
     page->committed = 1;
     board_end(b);
     phase_unlock_board(&e->phase);
+}
+
+/* If the program combines its gradients itself, make its algorithm the one that only agrees.
+ * -EINVAL: the job's mode has several models.
+ */
+static int commit_external(struct eddis *e, struct eddis_error *err)
+{
+    if (!worker_is_external(e))
+        return 0;
+    if (e->group.several) {
+        commit_show(e); /* so that eddis-run chooses sync in the program's next run */
+        return eddis_fail(
+            err, -EINVAL,
+            "the program's gradients are combined by %s, which needs sync.mode: sync, "
+            "but the job's mode is %s",
+            e->gradients, e->mode);
+    }
+    (void)snprintf(e->algorithm, sizeof e->algorithm, "%s", algorithm_external()->name);
+    return 0;
 }
 
 /* Interval at which the board is polled. */
@@ -355,6 +380,8 @@ int eddis_commit(struct eddis *e, struct eddis_error *err)
         rc = confirm_network(&e->all, e->area, &e->network, err);
     if (rc == 0 && worker_is_open(e))
         rc = commit_settle(e, err);
+    if (rc == 0)
+        rc = commit_external(e, err);
     if (rc == 0 && e->group.several)
         rc = centre_commit(&e->centre, err);
     if (rc < 0)

@@ -4,6 +4,8 @@
 
 #include "sized.h"
 
+#include "lib/base/text.h"
+
 #include <errno.h>
 
 /* Limit and default of eddis_options.read_ahead. */
@@ -14,6 +16,17 @@ int open_options_ahead(const struct eddis_options *o)
     if (o->read_ahead == EDDIS_READ_NONE)
         return 0;
     return o->read_ahead ? o->read_ahead : READ_AHEAD_DEFAULT;
+}
+
+/* Check that eddis_options.gradients is NULL, "", or a name.  -EINVAL if not. */
+static int check_gradients(const char *name, struct eddis_error *err)
+{
+    if (name && *name && !text_is_name(name, EDDIS_GRADIENTS_SIZE - 1))
+        return eddis_fail(err, -EINVAL,
+                          "gradients of the options names what combines them: at most %d letters, "
+                          "digits, '.', '_' or '-'",
+                          EDDIS_GRADIENTS_SIZE - 1);
+    return 0;
 }
 
 int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
@@ -36,7 +49,7 @@ int open_options_read(const struct eddis_options *in, struct eddis_options *ret,
         return eddis_fail(err, -EINVAL,
                           "close_at_exit is %d: 0, EDDIS_EXIT_CLOSE or EDDIS_EXIT_FINISH",
                           ret->close_at_exit);
-    return 0;
+    return check_gradients(ret->gradients, err);
 }
 
 /* ---- options that must be equal on all workers ---- */

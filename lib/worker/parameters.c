@@ -14,9 +14,10 @@
 /* Check a parameter of this layer before it is registered, and store its number of elements in
  * *ret_n.  Return 0, or -EINVAL if not valid.
  */
-static int parameter_check(const struct parameters *all, int layer, const struct eddis_parameter *p,
+static int parameter_check(const struct eddis *e, int layer, const struct eddis_parameter *p,
                            size_t *ret_n, struct eddis_error *err)
 {
+    const struct parameters *all = &e->parameters;
     size_t n = 1;
 
     if (layer < 0 || layer >= all->n_layers)
@@ -48,7 +49,7 @@ static int parameter_check(const struct parameters *all, int layer, const struct
                           "parameter '%s' is state: it has no gradient that could be factored or "
                           "have a place for its result",
                           p->name);
-    if (n && !p->value)
+    if (n && !p->value && !worker_is_external(e))
         return eddis_fail(err, -EINVAL, "parameter '%s' has no value", p->name);
     *ret_n = n;
     return 0;
@@ -74,6 +75,7 @@ uint64_t parameters_hash(const struct parameters *all, uint64_t h)
         h = random_mix(h, (uint64_t)p->dtype);
         h = random_mix(h, (uint64_t)p->factored);
         h = random_mix(h, (uint64_t)(p->slot < 0));
+        h = random_mix(h, (uint64_t)(p->value != NULL));
         h = random_mix(h, (uint64_t)p->n_dims);
         for (int d = 0; d < p->n_dims; d++)
             h = random_mix(h, (uint64_t)p->dims[d]);
@@ -182,6 +184,10 @@ int eddis_add_layer_to(struct eddis *e, int set, const char *name, enum eddis_la
     if (set < 0 || set >= EDDIS_MAX_SETS)
         return eddis_fail(err, -EINVAL, "layer '%s' cannot be in set %d: the sets are 0 to %d",
                           name, set, EDDIS_MAX_SETS - 1);
+    if (set > 0 && worker_is_external(e))
+        return eddis_fail(err, -EINVAL,
+                          "layer '%s' is in set %d, but %s combines the gradients: leave sets out",
+                          name, set, e->gradients);
     bigger = realloc(all->layer, (size_t)(all->n_layers + 1) * sizeof *bigger);
     if (bigger)
         all->layer = bigger;
@@ -212,7 +218,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
         return rc;
     sized_copy_in(&p, sizeof p, in);
     all = &e->parameters;
-    rc = parameter_check(all, layer, &p, &n, err);
+    rc = parameter_check(e, layer, &p, &n, err);
     if (rc < 0)
         return rc;
     bigger = realloc(all->item, (size_t)(all->n + 1) * sizeof *bigger);
@@ -233,7 +239,7 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
                              .n = n,
                              .value = p.value,
                              .result = p.result,
-                             .slot = p.state ? -1 : all->n_slots++,
+                             .slot = p.state || worker_is_external(e) ? -1 : all->n_slots++,
                              .factored = p.factored != 0 };
     memcpy(q->dims, p.dims, sizeof q->dims);
     all->layer[layer].newest = all->n;

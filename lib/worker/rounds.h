@@ -11,6 +11,11 @@
 /* Begin a round of the set unless one is open.  With announce_lock held. */
 void rounds_open(struct eddis *e, struct step_set *s);
 
+/* Close the set's open round, so that nothing more can be announced in it; what was not announced
+ * counts as zero.  Do nothing if it is closed.  With announce_lock held.
+ */
+void rounds_finish(struct eddis *e, int set);
+
 /* Return the set whose latest round is number `number` of the step; -1: none, since the set of that
  * round has begun a later round.  With announce_lock held.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - the beginning and the end of a step, and its display on the board */
-#include "worker.h"
+#include "rounds.h"
 
 #include "lib/base/clock.h"
 
@@ -307,13 +307,17 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->step.begin.command.kind = MAIL_BEGIN;
     e->step.round++;
     comm_thread_send(e->comm_thread, &e->step.begin.command);
+    if (worker_is_external(e)) { /* nothing is announced, so that the trailers leave at once */
+        rounds_open(e, &e->step.set[0]);
+        rounds_finish(e, 0);
+    }
     pthread_mutex_unlock(&e->step.announce_lock);
     return 1;
 }
 
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
 {
-    int rc = worker_check(e, err);
+    int rc = worker_check_gradients(e, err);
 
     if (rc < 0)
         return rc;

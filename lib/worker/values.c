@@ -68,12 +68,13 @@ int eddis_broadcast_parameters(struct eddis *e, int root, struct eddis_error *er
         const struct parameter *p = &e->parameters.item[begun];
 
         if (begun < e->parameters.n && begun - done < WINDOW) {
-            rc = collectives_start(&e->all,
-                                   &(struct eddis_collective){ .kind = EDDIS_BROADCAST,
-                                                               .buffer = p->value,
-                                                               .n = parameter_bytes(p),
-                                                               .root = root },
-                                   &r[begun % WINDOW], err);
+            rc = collectives_start(
+                &e->all,
+                &(struct eddis_collective){ .kind = EDDIS_BROADCAST,
+                                            .buffer = p->value,
+                                            .n = p->value ? parameter_bytes(p) : 0,
+                                            .root = root },
+                &r[begun % WINDOW], err);
             begun++;
             continue;
         }

@@ -109,10 +109,7 @@ static int wait_check(const struct eddis *e, struct eddis_error *err)
     return rc;
 }
 
-/* Close the set's round, so that nothing more can be announced in it; what was not announced counts
- * as zero.  Do nothing if it is closed.  With announce_lock held.
- */
-static void round_finish(struct eddis *e, int set)
+void rounds_finish(struct eddis *e, int set)
 {
     struct step_set *s = &e->step.set[set];
 
@@ -166,7 +163,7 @@ static void step_finish(struct eddis *e)
         int set = rounds_set(s, i);
 
         if (set >= 0 && s->set[set].open)
-            round_finish(e, set);
+            rounds_finish(e, set);
     }
 }
 
@@ -215,6 +212,8 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
 
     if (rc == 0 && (set < 0 || set >= e->step.n_sets))
         rc = eddis_fail(err, -EINVAL, "there is no set %d", set);
+    if (rc == 0)
+        rc = worker_check_gradients(e, err);
     if (rc == 0 && e->step.finished)
         rc = eddis_fail(err, -EINVAL, "set %d has no round after eddis_wait", set);
     if (rc == 0)
@@ -224,7 +223,7 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
     before = phase_wait_enter(&e->phase);
     pthread_mutex_lock(&e->step.announce_lock);
     rounds_open(e, &e->step.set[set]);
-    round_finish(e, set);
+    rounds_finish(e, set);
     pthread_mutex_unlock(&e->step.announce_lock);
     rc = wait_round(e, set, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
@@ -257,8 +256,10 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
     enum eddis_phase before;
     int64_t round = 0;
-    int rc = wait_check(e, err);
+    int rc = worker_check_gradients(e, err);
 
+    if (rc == 0)
+        rc = wait_check(e, err);
     if (rc < 0)
         return rc;
     if (layer < 0 || layer >= e->parameters.n_layers)

@@ -373,6 +373,9 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
     rc = open_options_read(options, &e->options, err);
     if (rc < 0)
         goto fail;
+    (void)snprintf(e->gradients, sizeof e->gradients, "%s",
+                   e->options.gradients ? e->options.gradients : "");
+    e->options.gradients = e->gradients; /* the caller's text may go */
     rc = worker_read_board(e, s, err);
     /* Also after a failure: otherwise the others would wait for this rank forever. */
     rc2 = worker_join(e, s, rc < 0 ? NULL : err);

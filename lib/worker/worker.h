@@ -46,6 +46,7 @@ struct eddis {
     struct board *board;  /* NULL without eddis-run */
     const struct board_area *area; /* set-up of the board; NULL without eddis-run */
     char mode[16], algorithm[16];
+    char gradients[EDDIS_GRADIENTS_SIZE]; /* eddis_options.gradients; "": libeddis combines them */
     uint64_t seed;
 
     struct phase phase;
@@ -92,6 +93,12 @@ int worker_open(const struct worker_setup *s, const struct eddis_options *option
 static inline bool worker_is_open(struct eddis *e)
 {
     return !samples_settled(&e->samples);
+}
+
+/* Check whether the program combines its gradients itself. */
+static inline bool worker_is_external(const struct eddis *e)
+{
+    return e->gradients[0] != '\0';
 }
 
 /* Write the job's length to the page, as far as the data set and the first plan are known. */
@@ -142,6 +149,22 @@ static inline int worker_check_ret(const struct eddis *e, const void *ret, const
     int rc = worker_check(e, err);
 
     return rc < 0 || ret ? rc : eddis_fail(err, -EINVAL, "the place for the %s is NULL", what);
+}
+
+/* Check e as worker_check does, for a call about gradients; -EINVAL also if the program combines
+ * them itself.
+ */
+static inline int worker_check_gradients(const struct eddis *e, struct eddis_error *err)
+{
+    int rc = worker_check(e, err);
+
+    if (rc < 0 || !worker_is_external(e))
+        return rc;
+    return eddis_fail(
+        err, -EINVAL,
+        "gradients of this program are combined by %s, as its eddis_options say: none "
+        "can be announced, weighted or waited for",
+        e->gradients);
 }
 
 #endif

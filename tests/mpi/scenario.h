@@ -25,7 +25,8 @@ struct scenario {
     int read_ahead;  /* as of eddis_options */
     int drop_last;
     int64_t min_count;
-    int measured; /* buckets as measured, instead of small ones */
+    int measured;          /* buckets as measured, instead of small ones */
+    const char *gradients; /* as of eddis_options */
 
     int plans;          /* a new plan comes, by after_step or by itself */
     int go_back;        /* the first checkpoint is restored at once */

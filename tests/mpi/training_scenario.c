@@ -49,7 +49,8 @@ struct eddis_options scenario_options(const struct scenario *s)
                                    .min_count = s->min_count,
                                    .seed = 5,
                                    .bucket_bytes = s->measured ? 0 : 64,
-                                   .measure = s->measured };
+                                   .measure = s->measured,
+                                   .gradients = s->gradients };
 }
 
 struct eddis *scenario_open(const struct scenario *s, struct eddis_world *ret)

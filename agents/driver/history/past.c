@@ -44,7 +44,7 @@ struct past_model past_model(struct file_thread *reader, const struct job *job)
         return m;
     if (json_want_int(o, "bytes", 0, INT64_MAX, &m.bytes, NULL) == 0) {
         (void)fields_read(program_fields, N(program_fields), o, &m.program, NULL);
-        (void)json_want_int(o, "gradients", 0, INT64_MAX, &m.n_gradients, NULL);
+        (void)json_want_int(o, "n_gradients", 0, INT64_MAX, &m.n_gradients, NULL);
         (void)json_want_int(o, "samples", 0, INT64_MAX, &m.samples, NULL);
     }
     return m;
@@ -57,7 +57,7 @@ int past_model_keep(struct file_thread *reader, const struct job *job,
     cleanup_json json_t *o = json_object();
 
     if (!key || !o || json_object_set_new(o, "bytes", json_integer(model->bytes)) < 0 ||
-        json_object_set_new(o, "gradients", json_integer(model->n_gradients)) < 0 ||
+        json_object_set_new(o, "n_gradients", json_integer(model->n_gradients)) < 0 ||
         json_object_set_new(o, "samples", json_integer(model->samples)) < 0 ||
         fields_write(program_fields, N(program_fields), &model->program, o) < 0 ||
         !(text = json_text(o, false)))

@@ -4,6 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
+#include "lib/model/algorithm.h"
 #include "lib/model/choice_json.h"
 #include "scheduler/limits.h"
 #include "scheduler/planner.h"
@@ -272,8 +273,19 @@ int plan_versions_replace(struct plan_versions *s, struct plan *p, struct eddis_
     return 0;
 }
 
+void plan_versions_show(struct plan_versions *s, const struct plan *p)
+{
+    struct job_status *t = &s->run->status;
+    bool external = program_is_external(&p->program);
+
+    (void)snprintf(t->mode, sizeof t->mode, "%s", p->mode);
+    (void)snprintf(t->algorithm, sizeof t->algorithm, "%s",
+                   external ? algorithm_external()->name : p->algorithm);
+}
+
 void plan_versions_refine(struct plan_versions *s, struct plan *p)
 {
+    plan_versions_show(s, p);
     journal_plan(&s->run->journal, p);
     metrics_refine(&s->run->metrics, p);
     plan_free(s->plans.plan);

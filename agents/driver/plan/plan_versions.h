@@ -59,6 +59,9 @@ bool plan_versions_measures_equal(const struct plan_versions *s);
  */
 int plan_versions_replace(struct plan_versions *s, struct plan *p, struct eddis_error *err);
 
+/* Show p's mode and algorithm in the job's status. */
+void plan_versions_show(struct plan_versions *s, const struct plan *p);
+
 /* Replace the plan by p, which differs only in predictions, without publishing p. The function
  * takes over p.
  */

@@ -242,7 +242,26 @@ static void refine(struct plan_watch *w)
     if (!replanner_knows_seconds(&w->replan, now))
         return;
     history_fill(w->history, &history);
-    p = replanner_seconds(&w->replan, now, &history);
+    p = replanner_refined(&w->replan, now, &history);
+    if (p)
+        plan_versions_refine(w->published, p);
+}
+
+/* If the program combines its gradients itself but the plan says otherwise, or the reverse, replace
+ * the plan by the same plan with other predictions.  What a program does is not known before it
+ * commits.
+ */
+static void watch_gradients(struct plan_watch *w)
+{
+    const struct plan *now = w->published->plans.plan;
+    const struct past_model *model = &w->history->model;
+    struct planner_history history;
+    struct plan *p;
+
+    if (model->bytes == 0 || strcmp(model->program.gradients, now->program.gradients) == 0)
+        return;
+    history_fill(w->history, &history);
+    p = replanner_refined(&w->replan, now, &history);
     if (p)
         plan_versions_refine(w->published, p);
 }
@@ -289,6 +308,7 @@ static void replan(struct plan_watch *w, int64_t now_ns)
     struct plan *p;
 
     refine(w);
+    watch_gradients(w);
     watch_network(w);
     predict(w);
     watch_memory(w);

@@ -64,13 +64,10 @@ static bool is_open(const struct planning *g, const struct plan *p)
  */
 static void take_mode(struct planning *g, const struct plan *p)
 {
-    struct job_status *s = &g->run->status;
-
     (void)snprintf(g->history.algorithm, sizeof g->history.algorithm, "%s",
                    plan_versions_is_open(&g->published) ? "" : p->algorithm);
     g->history.wire = p->options.wire;
-    (void)snprintf(s->mode, sizeof s->mode, "%s", p->mode);
-    (void)snprintf(s->algorithm, sizeof s->algorithm, "%s", p->algorithm);
+    plan_versions_show(&g->published, p);
 }
 
 /* Prepare everything that depends on the new plan: versions, watching, metrics, status and state

@@ -307,7 +307,7 @@ bool replanner_knows_seconds(const struct replanner *r, const struct plan *p)
 /* Return the plan with measured times and the same batches: the predictions change, not what the
  * workers do.
  */
-struct plan *replanner_seconds(struct replanner *r, const struct plan *p,
+struct plan *replanner_refined(struct replanner *r, const struct plan *p,
                                const struct planner_history *history)
 {
     cleanup_free int64_t *batch = calloc((size_t)p->n_workers, sizeof *batch);

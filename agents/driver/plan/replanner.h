@@ -80,8 +80,9 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
  */
 bool replanner_knows_seconds(const struct replanner *r, const struct plan *p);
 
-/* Return a copy of p with measured times in seconds, which the caller frees; NULL: it failed. */
-struct plan *replanner_seconds(struct replanner *r, const struct plan *p,
+/* Return a copy of p with the present times of the workers and predictions by this history, which
+ * the caller frees; NULL: it failed. */
+struct plan *replanner_refined(struct replanner *r, const struct plan *p,
                                const struct planner_history *history);
 
 /* Check whether the steps under p contradict the prediction of p, which must be in seconds

@@ -2,6 +2,8 @@
 /* page_check.c - replaces invalid numbers of a progress page */
 #include "page_check.h"
 
+#include "lib/base/text.h"
+
 /* Highest phase that is accepted: above the present values of enum eddis_phase, so that new ones
  * can be added.
  */
@@ -77,6 +79,8 @@ void page_check_repair(struct board_page *page)
     if (page->phase < 0 || page->phase > EDDIS_PHASES)
         page->phase = 0;
     repair_models(&page->models);
+    if (!text_is_name(page->program.gradients, PROGRAM_GRADIENTS - 1))
+        page->program.gradients[0] = '\0';
     for (int i = 0; i < BOARD_METRICS; i++)
         page->metric[i].name[BOARD_METRIC_NAME - 1] = '\0';
 }

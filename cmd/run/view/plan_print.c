@@ -389,11 +389,17 @@ static void print_network(const struct plan_print *o, const struct plan *p)
     strbuf_add(o->out, "\n");
 }
 
-/* Print the mode with its parameters: "hybrid, hsgd, 4 groups, period 16, moving rate 0.22". */
+/* Print the mode with its parameters: "hybrid, hsgd, 4 groups, period 16, moving rate 0.22", or
+ * with what combines the gradients instead of libeddis: "sync, gradients by torch".
+ */
 static void print_mode(const struct plan_print *o, const struct plan *p)
 {
     char n[NUMBER_SIZE];
 
+    if (program_is_external(&p->program)) {
+        text_add_clean(o->out, "%s, gradients by %s", p->mode, p->program.gradients);
+        return;
+    }
     strbuf_addf(o->out, "%s, %s", p->mode, p->algorithm);
     if (algorithm_has(p->algorithm, ALGORITHM_GROUPED))
         strbuf_addf(o->out, ", %s", number_of(p->n_groups, "group", n));

@@ -52,6 +52,22 @@ START_TEST(never_rises)
 }
 END_TEST
 
+/* Neither a job nor a plan can ask for what a program must say of itself. */
+START_TEST(external_is_never_asked_for)
+{
+    const struct algorithm *a = algorithm_external();
+    const char *word;
+
+    ck_assert_ptr_eq(a, algorithm_find("external"));
+    ck_assert(a->traits & ALGORITHM_EXTERNAL);
+    ck_assert(!algorithm_suits(a, "auto", "auto") && !algorithm_suits(a, "sync", "external"));
+    ck_assert_ptr_null(algorithm_asked("auto", "external"));
+    for (size_t i = 0; (word = algorithm_word(i)); i++)
+        ck_assert_str_ne(word, "external");
+    ck_assert(!algorithm_may_have("auto", "auto", ALGORITHM_EXTERNAL));
+}
+END_TEST
+
 START_TEST(wires_by_name)
 {
     for (size_t i = 0; i < SYNC_WIRES; i++)
@@ -67,6 +83,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, measured, 0, sizeof points / sizeof *points);
     tcase_add_test(tc, never_rises);
+    tcase_add_test(tc, external_is_never_asked_for);
     tcase_add_test(tc, wires_by_name);
 }
 

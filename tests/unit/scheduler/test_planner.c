@@ -307,6 +307,40 @@ START_TEST(chooses_by_prediction)
 }
 END_TEST
 
+/* A program that combines its gradients itself trains in sync mode, even where another mode would
+ * be chosen; its gradients take no predicted time, and no wire format.
+ */
+START_TEST(external)
+{
+    static const char *const wires[] = { "auto", "bfloat16" };
+    const struct planner_history known = { .model_bytes = 4000000,
+                                           .latency_s = 1e-4,
+                                           .bytes_per_s = 5e6,
+                                           .program = { .centre_bytes = 4000000,
+                                                        .gradients = "torch" } };
+
+    make_mix(4);
+    job.batch.global = 512;
+    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++) {
+        int64_t batch[16];
+
+        job.communication.wire = word_of(wires[i]);
+        ck_assert_int_eq(plan_nodes(4, &known), 0);
+        ck_assert_str_eq(p->mode, "sync");
+        ck_assert_str_eq(p->program.gradients, "torch");
+        ck_assert_msg(strstr(p->reason, "the program's gradients are combined by torch"), "%s",
+                      p->reason);
+        ck_assert_int_eq(strstr(p->reason, "communication.wire has no effect") != NULL, i == 1);
+        for (int r = 0; r < p->n_workers; r++)
+            batch[r] = p->worker[r].batch;
+        ck_assert_double_eq_tol(p->predicted_samples_per_s, planner_throughput(p, batch), 1e-6);
+        for (int c = 0; c < p->n_candidates; c++)
+            ck_assert_str_eq(p->candidate[c].lost,
+                             c == 0 ? "" : "the program combines its gradients itself");
+    }
+}
+END_TEST
+
 /* What is stable for few writers is not for many: each of p draws the centre by 0.9 / p. */
 START_TEST(seasgd_5_the_moving_rate_is_shared_by_the_writers)
 {
@@ -333,14 +367,16 @@ static double throughput(const char *algorithm)
     return 0;
 }
 
-/* Every algorithm has its predictor, and there are no others. */
+/* Every algorithm that a plan may choose has its predictor, and there are no others. */
 START_TEST(predictors_follow_the_table)
 {
     const struct algorithm *row;
     const struct predictor *predictor;
-    size_t n = algorithms(&row);
+    size_t n = predictors(&predictor), chosen = 0;
 
-    ck_assert_uint_eq(predictors(&predictor), n);
+    for (size_t i = 0, all = algorithms(&row); i < all; i++)
+        chosen += !(row[i].traits & ALGORITHM_EXTERNAL);
+    ck_assert_uint_eq(n, chosen);
     for (size_t i = 0; i < n; i++)
         ck_assert_str_eq(predictor[i].name, row[i].name);
 }
@@ -349,10 +385,10 @@ END_TEST
 /* One candidate was taken, the others say why not. */
 START_TEST(candidates)
 {
-    const struct algorithm *row;
+    const struct predictor *predictor;
 
     plan_chosen(_i);
-    ck_assert_uint_eq((size_t)p->n_candidates, algorithms(&row));
+    ck_assert_uint_eq((size_t)p->n_candidates, predictors(&predictor));
     for (int i = 0; i < p->n_candidates; i++) {
         const struct plan_candidate *c = &p->candidate[i];
 
@@ -628,6 +664,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, chooses_by_progress);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
+    tcase_add_test(tc, external);
     tcase_add_test(tc, predictors_follow_the_table);
     tcase_add_loop_test(tc, candidates, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, seasgd_5_the_moving_rate_is_shared_by_the_writers);
