@@ -56,7 +56,8 @@ class _Sized(Structure):
 class Options(_Sized):
     _fields_ = [("size", c_size_t), ("samples", c_int64), ("epochs", c_int64), ("batch", c_int64), ("seed", c_uint64),
                 ("bucket_bytes", c_int64), ("own_pace", c_int), ("measure", c_int), ("pieces", c_int),
-                ("read_ahead", c_int), ("drop_last", c_int), ("min_count", c_int64), ("close_at_exit", c_int)]
+                ("read_ahead", c_int), ("drop_last", c_int), ("min_count", c_int64), ("close_at_exit", c_int),
+                ("gradients", c_char_p)]
 
 
 class World(_Sized):

@@ -16,6 +16,7 @@ import ctypes
 import enum
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, Union
 
@@ -84,7 +85,7 @@ class Worker:
 
     def __init__(self) -> None:
         self.handle: ctypes.c_void_p | None = None
-        self.options: dict[str, int] = {}  # options of eddis_open, by name
+        self.options: dict[str, Any] = {}  # options of eddis_open, by name
         self.world = L.World()  # the job's state when `look` last read it
         self.step = L.Step(flags=L.STEP_READS)  # the library reads values at the first step, too
         self.committed = False  # all parameters are registered and the group is known
@@ -99,6 +100,7 @@ class Worker:
         self.n_counting = 0  # workers of the group with samples in the step; 0: n_with_samples has not asked yet
         self.loops = 0  # loops over the loader that the script has begun
         self.next_step = 0  # number of the step after the present one
+        self.begun_s = 0.0  # time.perf_counter() when the step began
         self.report = L.Report()  # what `end` reports of the step
         # Callbacks
         self.before_commit: list[Callable[[], None]] = []  # register parameters with the library
@@ -113,6 +115,8 @@ class Worker:
         # Called before a checkpoint is read: examine the model as the script has made it.
         self.before_restore: list[Callable[[], None]] = []
         self.marks: list[Callable[[Mark], None]] = []  # called at each mark
+        # Takes the step's weight if the program combines its gradients itself.
+        self.on_weight: Callable[[float], None] | None = None
         self.restore: Callable[[], bool] | None = None  # continue from a checkpoint; returns False if there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, together with all other workers
         self.is_told_unsaved = False  # the message that the script saves nothing was printed
@@ -120,7 +124,7 @@ class Worker:
 
     # ---- joining and leaving
 
-    def set_options(self, advice: str, **options: int) -> None:
+    def set_options(self, advice: str, **options: Any) -> None:
         """Set options of eddis_open.  If the job is already joined with other values, raise RuntimeError with this
         advice."""
         if self.handle and any(self.options.get(name, 0) != value for name, value in options.items()):
@@ -151,12 +155,12 @@ class Worker:
     @property
     def rank(self) -> int:
         """This worker's number, from 0; from the environment before the job is joined."""
-        return self.world.rank if self.handle else _environment("RANK", "OMPI_COMM_WORLD_RANK", default=0)
+        return self.world.rank if self.handle else _environment("RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", default=0)
 
     @property
     def size(self) -> int:
         """The number of workers; from the environment before the job is joined."""
-        return self.world.n_ranks if self.handle else _environment("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", default=1)
+        return self.world.n_ranks if self.handle else _environment("WORLD_SIZE", default=self.n_joining)
 
     @property
     def local_rank(self) -> int:
@@ -283,6 +287,7 @@ class Worker:
         if self.is_sum and self.in_step and self.step.count:
             self.weight, self.is_weight_open = 1.0, True
         self.report = L.Report()
+        self.begun_s = time.perf_counter()
         if self.is_several and self.over or self.step.flags & L.STEP_WRITTEN:
             run_all(self.after_values)
         self.mark(Mark.BEGUN)
@@ -296,9 +301,12 @@ class Worker:
         if self.is_sum:
             raise RuntimeError("every sample of a loss that is a sum counts alike, as eddis.torch.DistributedOptimizer "
                                "was told by loss='sum': leave eddis.torch.set_weight out")
+        if self.on_weight:
+            self.on_weight(weight if self.step.count else 0.0)
         if not self.step.count:  # the samples of this step only fill the batch and count nothing
             return
-        L.call("set_weight", self.handle, weight)
+        if not self.on_weight:
+            L.call("set_weight", self.handle, weight)
         self.is_touched, self.is_weight_open, self.is_empty = True, False, False
         self.weight = weight
 
@@ -371,7 +379,8 @@ class Worker:
         """Raise RuntimeError for a step that ends without a round of gradients; the message depends on the cause."""
         if not self.before_end:
             raise RuntimeError("nothing combines the gradients of this script, so each worker would train a model of "
-                               "its own: give its optimizer to eddis.torch.DistributedOptimizer before the loop")
+                               "its own: call eddis.torch.attach(model), or give its optimizer to "
+                               "eddis.torch.DistributedOptimizer, before the loop")
         raise RuntimeError(
             f"step {self.step.step} ends without a backward pass that combines gradients, so this worker's model would "
             "no longer be that of the others: take every batch through backward(), with the loss "
@@ -409,21 +418,41 @@ class Worker:
 
     # ---- collectives of any buffer
 
-    def collective(self, kind: int, memory: Memory, n: int, *, scope: int = L.ALL, input: Memory | None = None,
-                   dtype: int = 0, op: int = 0, root: int = 0) -> None:
+    def collective(self, kind: int, memory: Memory, n: int, **others: Any) -> None:
         """Run eddis_collective on `memory`, n elements or bytes, and wait for its end.  The result is in `memory`.
-        Joins the job.  A signal handler may raise during the wait; the library then goes on with the operation, so the
-        memory is kept until the process ends.  Collective."""
+        others: as of `begin_collective`.  Joins the job.  Collective."""
+        self.begin_collective(kind, memory, n, **others)()
+
+    def begin_collective(self, kind: int, memory: Memory, n: int, *, scope: int = L.ALL, input: Memory | None = None,
+                         dtype: int = 0, op: int = 0, root: int = 0) -> Callable[[], None]:
+        """Begin a collective of eddis_collective.h on `memory`, n elements or bytes, and return a function that waits
+        for its end, to be called once.  The result is then in `memory`.  Joins the job.  A signal handler may raise
+        during the wait; the library then goes on with the operation, so the memory is kept until the process ends.
+        Collective."""
         self.open()
         request = ctypes.c_void_p()
-        wish = L.Collective(kind=kind, scope=scope, buffer=_address(memory), input=_address(input), n=n, dtype=dtype,
-                            op=op, root=root)
-        try:
-            L.call("collective_start", self.handle, wish, request)
-            L.wait("request_wait", self.handle, request)
-        except BaseException:
-            _hold((memory, input))
-            raise
+        asked = L.Collective(kind=kind, scope=scope, buffer=_address(memory), input=_address(input), n=n, dtype=dtype,
+                             op=op, root=root)
+
+        def hold_after_failure(call: Callable[..., int], *arguments: Any) -> None:
+            """Make this call; if it raises, keep the memory."""
+            try:
+                call(*arguments)
+            except BaseException:
+                _hold((memory, input))
+                raise
+
+        def wait() -> None:
+            """Wait for the end; with `attach` the clock of the step leaves this time out."""
+            waits = self.in_step and bool(self.on_weight)
+            if waits:
+                self.mark(Mark.WAITS)
+            hold_after_failure(L.wait, "request_wait", self.handle, request)
+            if waits:
+                self.mark(Mark.GOES_ON)
+
+        hold_after_failure(L.call, "collective_start", self.handle, asked, request)
+        return wait
 
     def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
         """Return the root's bytes on all workers; `data` is used on the root only.  Collective."""

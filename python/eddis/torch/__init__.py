@@ -24,6 +24,7 @@ import torch
 from .._lib import Error
 from .._progress import progress
 from .._worker import READ_NONE, worker
+from ._attach import attach, weighted
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._device import late_loss
@@ -32,10 +33,10 @@ from ._optimizer import DistributedOptimizer, no_sync
 from ._pieces import pieces
 from ._state import State
 
-__all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "broadcast",
-           "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init", "loader",
-           "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report", "set_metric",
-           "set_weight", "shutdown", "size", "stop"]
+__all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "attach",
+           "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",
+           "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
+           "set_metric", "set_weight", "shutdown", "size", "stop", "weighted"]
 
 
 def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False,
@@ -55,6 +56,8 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
 
     Raises RuntimeError if the job was already joined with other options.
     """
+    if worker.options.get("gradients"):
+        raise RuntimeError("call eddis.torch.init before eddis.torch.attach")
     options = {"min_count": min_count, "own_pace": int(own_pace), "pieces": int(pieces)}
     if read_ahead is not None:
         options["read_ahead"] = read_ahead or READ_NONE
@@ -92,8 +95,8 @@ def set_weight(weight: float) -> None:
 
     For losses that are not means over samples: for a mean over tokens the weight is the number of tokens.  Call it
     inside of the loop, before backward(), once in a step.  Only the ratio of the workers' weights matters; gradients of
-    weight 0 do not count.  A worker without samples keeps the weight 0.  Raises RuntimeError outside of the loop, or
-    for an optimizer with loss="sum".
+    weight 0 do not count.  A worker without samples keeps the weight 0.  After `attach` it needs weights="told" there.
+    Raises RuntimeError outside of the loop, or for an optimizer with loss="sum".
     """
     worker.set_weight(float(weight))
 

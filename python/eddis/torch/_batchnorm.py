@@ -148,7 +148,8 @@ def _refuse_one_value(norm: torch.nn.Module, arguments: tuple[Any, ...]) -> None
     """Raise ValueError if a batch normalisation in training mode gets one value per channel.  A pre-hook of all
     modules.
     """
-    if not isinstance(norm, _BatchNorm) or isinstance(norm, SyncBatchNorm) or not norm.training:
+    if not isinstance(norm, _BatchNorm) or isinstance(norm, (SyncBatchNorm, torch.nn.SyncBatchNorm)) or \
+            not norm.training:
         return
     input = arguments[0] if arguments else None
     if worker.in_step and torch.is_tensor(input) and input.dim() > 1 and input.numel() == input.size(1):
@@ -212,7 +213,8 @@ class _Normalise(torch.autograd.Function):
         else:  # PyTorch would divide by the number of values, 0
             of_input, of_weight, of_bias = torch.zeros_like(input), torch.zeros_like(mean), torch.zeros_like(mean)
         if needs_input:
-            share = worker.weight
+            # With `attach` the gradient is weighted when it arrives.
+            share = float(worker.weight != 0) if worker.options.get("gradients") else worker.weight
             sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")
             if share:  # without samples these may be NaN
                 sums.copy_(torch.stack([of_weight, of_bias])).mul_(share)

@@ -151,7 +151,7 @@ class _Cuda:
         return copied
 
     def mark(self) -> torch.cuda.Event:
-        mark = torch.cuda.Event(enable_timing=True)
+        mark = torch.cuda.Event(enable_timing=True, blocking=True)  # waiting must not keep a core busy
         mark.record(torch.cuda.current_stream(self._device))
         return mark
 
@@ -346,11 +346,14 @@ class Clock:
         elif what is Mark.BEGUN:
             self._since, self._parts = now, []
         elif what is Mark.WAITS:
-            self._parts.append((self._since, now))
+            if self._since is not None:  # it may wait already
+                self._parts.append((self._since, now))
+            self._since = None
         elif what is Mark.GOES_ON:
-            self._since = now
+            if self._since is None:  # it may go on already
+                self._since = now
         else:
-            self._tell((self._since, now))
+            self._tell((now if self._since is None else self._since, now))
 
     def _tell(self, last: tuple[Any, Any]) -> None:
         """Set compute_ns and input_ns of the step's report. `last`: the marks of the step's part after its last round.

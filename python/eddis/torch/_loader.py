@@ -117,19 +117,25 @@ class Loader:
         self._has_told_rows = False  # the message that batches hold fewer samples than planned was printed
         self._sampler = _Sampler(len(made_from.dataset))
         self._inner = _reader(made_from, self._sampler)
+        if worker.handle:
+            self.join()
+
+    def join(self) -> None:
+        """Join the job, unless this worker has joined, and give it the data's size.  Not earlier than needed, so that
+        `attach` may come after the loader.  Raises RuntimeError if the job was joined with other batches.  Collective.
+        """
         worker.open()
-        batch = made_from.batch_sampler.batch_size
+        batch = self._made_from.batch_sampler.batch_size
         if not worker.has_plan and worker.world.batch != batch * worker.size:
             raise RuntimeError(f"the job was joined with batches of {worker.world.batch // worker.size} samples each, "
                                f"by a collective perhaps, the loader's are of {batch}: make eddis.torch.loader before")
-        worker.set_data(len(self.dataset), epochs)
+        worker.set_data(len(self.dataset), self._epochs)
 
     def epochs(self, n: int) -> Iterator[int]:
         """Yield the numbers of the remaining epochs of n, for `for epoch in loader.epochs(n)`: all, or after a restart
         those that the checkpoint does not contain.  Raises RuntimeError for an epoch without a loop over the loader."""
         if not worker.committed:
             self._epochs = n
-            worker.set_data(len(self.dataset), n)
         start()
         self._give_back()
         self._are_over = False
@@ -153,7 +159,10 @@ class Loader:
         self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Return the number of steps of an epoch; in async and hybrid mode it is an estimate."""
+        """Return the number of steps of an epoch; in async and hybrid mode it is an estimate.  Joins the job.
+        Collective before the first step."""
+        if not (worker.handle or worker.committed):
+            self.join()
         n, batch = len(self.dataset), worker.world.batch
         # The rest after the last whole batch may be too small for any worker
         is_cut = self.drop_last or n % batch < worker.options.get("min_count", 0)
@@ -388,7 +397,7 @@ def start() -> None:
     one.  Later calls do nothing.  Raises RuntimeError if there is no loader.  Collective."""
     if worker.committed:
         return
-    the_loader()
+    the_loader().join()
     worker.commit()
     _draws.differ()  # before a checkpoint may restore the random states
     worker.begin_with()

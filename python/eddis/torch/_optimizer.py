@@ -22,6 +22,7 @@ from ._schedules import keep_last_rates
 from ._sums import look_for_partial, tell_sums
 
 _distributed: list[_Distributed] = []
+also_without_sync: list[Callable[[], Any]] = []  # makes a context manager for `no_sync` of a model that is attached
 
 
 class _Distributed:
@@ -166,6 +167,9 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
         raise RuntimeError("the first step has begun: make eddis.torch.DistributedOptimizer before the loop")
     if backward_passes_per_step < 1:
         raise ValueError(f"backward_passes_per_step is {backward_passes_per_step}, but at least 1 is needed")
+    if worker.options.get("gradients"):
+        raise RuntimeError("torch.distributed combines the gradients of models that eddis.torch.attach was given: "
+                           "leave out eddis.torch.DistributedOptimizer, or attach")
     if loss not in ("mean", "sum"):
         raise ValueError(f"loss is {loss!r}, but a loss is the 'mean' or the 'sum' over a batch's samples")
     if _distributed and worker.is_sum != (loss == "sum"):
@@ -205,4 +209,6 @@ def no_sync() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for d in _distributed:
             stack.enter_context(d.set.hold())
+        for without_sync in also_without_sync:
+            stack.enter_context(without_sync())
         yield

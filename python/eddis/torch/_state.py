@@ -29,6 +29,7 @@ from .. import _checkpoint
 from .. import _lib as L
 from .._worker import worker
 from . import _draws
+from ._attach import attached_parameters, is_sharded
 from ._loader import Loader, the_loader
 from ._optimizer import distributed_optimizers
 
@@ -171,6 +172,15 @@ class State:
         """Raise RuntimeError if something that is trained is not in State, and ValueError or TypeError if what State
         has cannot be saved and read again.  A callback before commit."""
         kept = self._of(torch.optim.Optimizer).values()
+        whole = {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+        for parameter in whole:
+            if is_sharded(parameter):
+                raise TypeError("a model of fully_shard is in eddis.torch.State, of which each rank has a part: save "
+                                "it by torch.distributed.checkpoint, and leave model and optimizer out of State")
+        for name, parameter in attached_parameters():
+            if parameter not in whole and not is_sharded(parameter):
+                raise RuntimeError(f"parameter '{name}' of a model that eddis.torch.attach was given is in no model of "
+                                   "eddis.torch.State: give it as model=")
         for optimizer, named in distributed_optimizers():
             if not any(optimizer is it for it in kept):
                 raise RuntimeError(f"an optimizer ({type(optimizer).__name__}) is not in eddis.torch.State, which "

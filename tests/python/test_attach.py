@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_attach.py - gradients that torch.distributed combines, with the plan's batches: three ranks make what one
+process makes of all samples"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+from collections import Counter
+
+import pytest
+import torch
+
+import attached
+import training
+from rows import slow
+from started import ended, said
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
+NO_SAMPLES = "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"
+EQUAL = "{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}"
+BIASED = 1e-3  # what the plain mean is wrong by at least
+
+
+def started(folder, kind, *options, emulate=UNEQUAL, **settings):
+    """Return what each rank wrote down, and what the job printed."""
+    told = {"batch.global": 24, "batch.rebalance": "off", "profile.emulate": f"[{emulate}]",
+            **{name.replace("__", "."): value for name, value in settings.items()}}
+    output = said(folder, "eddis-run", *(word for name, value in told.items()
+                                         for word in ("--set", f"{name}={value}")), "--", "python3",
+                  PROGRAMS / "attached_cases.py", folder, kind, *options)
+    return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))], output
+
+
+def one_process(kind, ranks):
+    """Return {case: case} of one process that trains on the samples of all ranks, step by step."""
+    x, y = training.lines() if kind == "told" else training.data()
+    trained = {name: case(attached.Alone) for name, case in attached.KINDS[kind].items()}
+    for parts in zip(*(rank["samples"] for rank in ranks), strict=True):
+        numbers = [n for part in parts for n in part]
+        for case in trained.values():
+            case.step(x[numbers], y[numbers])
+    return trained
+
+
+def assert_exact(kind, ranks, times=1):
+    """Every case is that of one process, but for the one without weights; all ranks have the same bits.  times: how
+    often as long as usual they were trained."""
+    far = {}
+    for name, case in one_process(kind, ranks).items():
+        for rank in ranks:
+            assert all(torch.equal(a, b) for a, b in zip(rank["models"][name], ranks[0]["models"][name], strict=True))
+        distance = training.largest(zip(case.numbers(), ranks[0]["models"][name], strict=True))
+        far[name] = distance, (case.tolerance or 0) * times
+    print({name: f"{row[0]:.1e}" for name, row in far.items()})
+    assert far.pop("unweighted")[0] > BIASED
+    assert not {name: row for name, row in far.items() if not row[0] <= row[1]}
+
+
+def assert_once(ranks, epochs):
+    times = Counter(n for rank in ranks for part in rank["samples"] for n in part)
+    assert times == {n: epochs for n in range(training.N)}
+
+
+def skip_without_sharding(kind):
+    if kind == "fsdp" and (attached.fully_shard is None or torch.__version__ < "2.7"):
+        pytest.skip("fully_shard of this PyTorch does not run on CPUs")
+
+
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_exact(tmp_path, kind):
+    skip_without_sharding(kind)
+    ranks, output = started(tmp_path, kind)
+    assert [len(rank["samples"][0]) for rank in ranks] == [3, 6, 15]
+    assert {rank["world"] for rank in ranks} == {("sync", "external")}
+    assert_once(ranks, 2)
+    assert_exact(kind, ranks)
+    assert "gradients by torch" in output
+
+
+@pytest.mark.parametrize("kind", ["ddp", slow("fsdp")])
+def test_without_samples(tmp_path, kind):
+    """The first rank never has one: it makes the same calls, and its samples count nothing."""
+    skip_without_sharding(kind)
+    ranks, _ = started(tmp_path, kind, emulate=NO_SAMPLES, batch__min=0)
+    assert not any(ranks[0]["samples"])
+    assert_exact(kind, ranks)
+
+
+@pytest.mark.parametrize("kind", ["ddp", slow("fsdp")])
+def test_replan(tmp_path, kind):
+    """The shares follow what the ranks take, although each waits for the slowest in every step; all take up a plan at
+    the same step, or the sums would not be of all samples."""
+    skip_without_sharding(kind)
+    ranks, _ = started(tmp_path, kind, "epochs=6", "pace=2,2,12", emulate=EQUAL, batch__rebalance=4)
+    splits = [tuple(map(len, parts)) for parts in zip(*(rank["samples"] for rank in ranks), strict=True)]
+    whole = [split for split in splits if sum(split) == 24]
+    assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], splits
+    assert_once(ranks, 6)
+    assert_exact(kind, ranks, times=3)
+
+
+@pytest.mark.slow
+def test_own_ranks(tmp_path):
+    """torch.distributed has two ranks, of which eddis knows nothing."""
+    found, output = ended(tmp_path, "torchrun", "--nproc_per_node=2", PROGRAMS / "attached_refused.py", "right")
+    assert found == 1 and "torch.distributed has 2 ranks, the job 1: start the script by eddis-run" in output, output
+
+
+REFUSED = {
+    "unweighted": (1, r"a backward pass of a loss that is not weighted"),
+    "optimizer": (1, r"torch.distributed combines the gradients of models that eddis.torch.attach was given"),
+    "attached-late": (1, r"the job has been joined already, by a collective perhaps: call eddis.torch.attach before"),
+    "outside": (1, r"eddis.torch.weighted is for the loop over eddis.torch.loader"),
+    "nothing": (1, r"nothing is attached: call eddis.torch.attach\(model\) before the loop"),
+    "no-backward": (1, r"ends without a backward pass that combines gradients"),
+    "set-weight": (1, r"set_weight counts with attach\(model, weights='told'\)"),
+    "unlike": (1, r"the workers have registered different layers"),
+    "part": (1, r"the process group is not of all 3 workers"),
+    "reduction": (1, r"reduction is 'product'"),
+    "state": (1, r"of a model that eddis.torch.attach was given is in no model of eddis.torch.State"),
+    "sharded-state": (1, r"a model of fully_shard is in eddis.torch.State, of which each rank has a part"),
+    "again": (1, r"the model is attached already"),
+    "twice": (1, r"models are attached with the same reduction and weights"),
+}
+
+
+@pytest.mark.parametrize("what", [name if i < 4 else slow(name) for i, name in enumerate(REFUSED)])
+def test_refused(tmp_path, what):
+    code, words = REFUSED[what]
+    found, output = ended(tmp_path, "eddis-run", "-n", 3, "--", "python3", PROGRAMS / "attached_refused.py", what)
+    assert found == code and re.search(words, output), output
+
+
+@pytest.mark.parametrize("mode", ["async", slow("hybrid")])
+def test_modes(tmp_path, mode):
+    """Workers with models of their own have no gradients to combine at every step."""
+    found, output = ended(tmp_path, "eddis-run", "-n", 3, "--set", f"sync.mode={mode}", "--", "python3",
+                          PROGRAMS / "attached_refused.py", "mode")
+    assert found == 1 and f"needs sync.mode: sync, but the job's mode is {mode}" in output, output
+
+
+def test_told(tmp_path):
+    """Means over words, of which every rank has others; and sums that torch.distributed takes."""
+    ranks, _ = started(tmp_path, "told")
+    assert_exact("told", ranks)
+
+
+@pytest.mark.parametrize("emulate", [NO_SAMPLES, slow(UNEQUAL)])
+def test_held(tmp_path, emulate):
+    """Weights that the ranks sum up by themselves: what their batches hold, or nothing."""
+    ranks, _ = started(tmp_path, "held", emulate=emulate, batch__min=0)
+    assert_exact("held", ranks)
