@@ -179,7 +179,6 @@ END_TEST
 START_TEST(long_ranges)
 {
     char pattern[436];
-    struct eddis_error err = { 0 };
     struct strbuf b = { 0 };
 
     memset(pattern, 'a', sizeof pattern);

@@ -372,11 +372,11 @@ START_TEST(predictors_follow_the_table)
 {
     const struct algorithm *row;
     const struct predictor *predictor;
-    size_t n = predictors(&predictor), chosen = 0;
+    size_t n = predictors(&predictor), n_chosen = 0;
 
     for (size_t i = 0, all = algorithms(&row); i < all; i++)
-        chosen += !(row[i].traits & ALGORITHM_EXTERNAL);
-    ck_assert_uint_eq(n, chosen);
+        n_chosen += !(row[i].traits & ALGORITHM_EXTERNAL);
+    ck_assert_uint_eq(n, n_chosen);
     for (size_t i = 0; i < n; i++)
         ck_assert_str_eq(predictor[i].name, row[i].name);
 }
