@@ -36,7 +36,7 @@ struct csv {
 
 static const struct dataset_ops csv_ops;
 
-/* Return the CSV data set of which d is the base: the same pointer, another type. */
+/* Return the CSV data set whose first member is d. */
 static struct csv *csv(struct dataset *d)
 {
     assert(d->ops == &csv_ops);

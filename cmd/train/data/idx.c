@@ -26,7 +26,7 @@ struct idx {
 
 static const struct dataset_ops idx_ops;
 
-/* Return the IDX data set of which d is the base: the same pointer, another type. */
+/* Return the IDX data set whose first member is d. */
 static struct idx *idx(struct dataset *d)
 {
     assert(d->ops == &idx_ops);
