@@ -24,7 +24,7 @@ import torch
 from .._lib import Error
 from .._progress import progress
 from .._worker import READ_NONE, worker
-from ._attach import attach, weighted
+from ._attach import attach
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._device import late_loss
@@ -32,6 +32,7 @@ from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
 from ._pieces import pieces
 from ._state import State
+from ._weighted import weighted
 
 __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "attach",
            "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",

@@ -29,7 +29,8 @@ from .. import _checkpoint
 from .. import _lib as L
 from .._worker import worker
 from . import _draws
-from ._attach import attached_parameters, is_sharded
+from ._attach import attached_parameters
+from ._combined import is_sharded
 from ._loader import Loader, the_loader
 from ._optimizer import distributed_optimizers
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models whose gradients torch.distributed combines: DistributedDataParallel and modules of fully_shard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
+
+from .._worker import say, worker
+from ._device import Device, device_of
+
+
+def is_sharded(parameter: torch.Tensor) -> bool:
+    """Return whether a parameter is a DTensor, of which this rank has a part."""
+    return any(kind.__name__ == "DTensor" for kind in type(parameter).__mro__)
+
+
+def device_of_part(name: str, parameter: torch.Tensor) -> Device | None:
+    """Return the device of this rank's part of a parameter; None: the host's memory.  Raises TypeError for devices
+    other than CPU and CUDA."""
+    try:
+        return device_of(parameter.to_local() if is_sharded(parameter) else parameter)
+    except TypeError as reason:
+        raise TypeError(f"parameter '{name}': {reason}") from None
+
+
+def inner(model: torch.nn.Module) -> torch.nn.Module:
+    """Return the module that torch.compile has wrapped, or the model itself."""
+    return getattr(model, "_orig_mod", model)
+
+
+def combined(model: torch.nn.Module, group: Any) -> torch.nn.Module:
+    """Return the model as one whose gradients torch.distributed combines: itself if it is, else wrapped in
+    DistributedDataParallel.  With one worker, return it as it is."""
+    if isinstance(inner(model), DistributedDataParallel) or any(is_sharded(p) for p in model.parameters()) or \
+            worker.size == 1:
+        return model
+    device = next(model.parameters()).device
+    if not distributed.is_initialized():
+        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    if worker.rank == 0:
+        say("the model is wrapped in DistributedDataParallel: its own attributes are those of model.module")
+    return DistributedDataParallel(model, process_group=group)
+
+
+def ranks_of(model: torch.nn.Module, group: Any) -> int:
+    """Return the number of ranks over which the model's gradients are combined."""
+    if not distributed.is_initialized():
+        return 1
+    sizes = {parameter.device_mesh.size() for parameter in model.parameters() if is_sharded(parameter)}
+    if isinstance(inner(model), DistributedDataParallel):
+        sizes.add(inner(model).process_group.size())
+    return min(sizes | {distributed.get_world_size(group)})
+
+
+def refuse_parts(model: torch.nn.Module) -> None:
+    """Raise ValueError if the gradients of some parameters are not combined to the mean over all ranks: for the older
+    FullyShardedDataParallel, for tensor, pipeline or context parallelism, and if only some are in fully_shard."""
+    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
+        raise ValueError("attach takes fully_shard, not the older FullyShardedDataParallel")
+    sharded = {p for module in model.modules() if is_fsdp_module(module) for p in module.parameters()}
+    has_shards = any(is_sharded(p) for p in model.parameters())
+    for name, parameter in model.named_parameters():
+        if not is_sharded(parameter):
+            if has_shards and parameter.requires_grad:
+                raise ValueError(f"parameter '{name}' is in no module of fully_shard, so nothing combines its "
+                                 "gradient: call fully_shard(model), too")
+            continue
+        mesh, kinds = parameter.device_mesh, [type(p).__name__ for p in parameter.placements]
+        is_hybrid = mesh.ndim == 2 and kinds[0] == "Replicate"
+        if parameter not in sharded or mesh.ndim > 1 and not is_hybrid:
+            raise ValueError(f"parameter '{name}' is on a mesh of {'x'.join(map(str, mesh.shape))} ranks: attach takes "
+                             "models whose gradients are the mean over all workers, without tensor, pipeline or "
+                             "context parallelism")
+
+
+def is_fsdp_module(module: torch.nn.Module) -> bool:
+    """Return whether fully_shard was called with this module."""
+    return any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__)

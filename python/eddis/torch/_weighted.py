@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weighted: gradients weighted by the plan before torch.distributed combines them.
+
+torch.distributed takes the plain mean over n ranks.  `weighted` multiplies the gradient of a rank's loss by
+weight * n / (sum of all weights) where the backward pass begins, so the plain mean becomes the mean over all samples,
+whatever combines it.  Sums inside the backward pass, as of torch.nn.SyncBatchNorm, are weighted by this, too.  A
+communication hook would come too late for those.
+
+A rank's own computing ends when its last local gradient is complete.  The autograd engine runs callbacks in the order
+in which they were queued: the first is queued as the backward pass begins, before the one in which
+DistributedDataParallel waits for its buckets, and queues the second, which runs after that.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.autograd import Variable
+
+from .. import _lib as L
+from .._worker import Mark, worker
+from ._device import Clock, Device
+
+
+class _Host:
+    """The host as a device that computes when it is called: marks are its clock."""
+
+    def mark(self) -> int:
+        """See Device.mark."""
+        return time.perf_counter_ns()
+
+    def elapsed_ns(self, first: int, last: int) -> int:
+        """See Device.elapsed_ns."""
+        return last - first
+
+
+class _Clock(Clock):
+    """The clock of a step whose gradients the library does not wait for: a GPU may still compute when the step ends on
+    the host, so this waits for the last mark before it reports."""
+
+    def _tell(self, last: tuple[Any, Any]) -> None:
+        """See Clock._tell."""
+        for _, end in self._parts[-1:]:
+            if hasattr(end, "synchronize"):
+                end.synchronize()
+        super()._tell(last)
+
+
+class _Told:
+    """The sum of the workers' weights in a step: one all-reduce of a number, waited for in the backward pass."""
+
+    def __init__(self) -> None:
+        self._step = -1  # the step of the newest sum
+        self._sum = torch.zeros(1, dtype=torch.float64, device="cpu")
+        self._wait: Callable[[], None] | None = None
+        self.own = 0.0
+
+    def begin(self, weight: float) -> None:
+        """Begin to sum up this worker's weight in the present step.  Raises RuntimeError for a second one in a step,
+        and ValueError for an impossible weight."""
+        if self._step == worker.step.step:
+            raise RuntimeError(f"step {self._step} has its weight already: call eddis.torch.set_weight once in a step, "
+                               "before backward()")
+        if not 0 <= weight < math.inf:
+            raise ValueError(f"a weight of {weight:g} is not possible")
+        self.finish()  # of a step that was left before backward()
+        self._step, self.own = worker.step.step, weight
+        self._sum[0] = weight
+        self._wait = worker.begin_collective(L.ALLREDUCE, self._sum, 1, dtype=L.FLOAT64, op=L.SUM)
+
+    def finish(self) -> None:
+        """Wait for the sum under way, if there is one."""
+        if self._wait:
+            self._wait()
+            self._wait = None
+
+    def total(self) -> float:
+        """Return the sum over all workers; without a call of `begin` in this step, begin with the number of samples."""
+        if self._step != worker.step.step:
+            self.begin(worker.weight if worker.step.count else 0.0)
+        self.finish()
+        return float(self._sum)
+
+
+class Passes:
+    """The backward passes of this process: how they are weighted, when the rank waits in them, and what was seen of the
+    present one."""
+
+    def __init__(self, n: int, reduction: str, weights: str, device: Device | None) -> None:
+        self.n = n
+        self.is_mean = reduction == "mean"
+        self.weights = weights
+        self.told = _Told() if weights == "told" else None
+        self.is_weighted = False  # the present backward pass has come through `weighted`
+        self.counts_nothing = False  # the present backward pass is of samples that count nothing
+        self._is_under_way = False
+        worker.marks.append(self._mark)
+        self._clock = _Clock(worker, device or _Host())
+        worker.on_weight = self.told.begin if self.told else _refuse_weight
+
+    def _mark(self, what: Mark) -> None:
+        """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
+        if what is Mark.BEGUN:
+            self._is_under_way = self.is_weighted = False
+
+    def scale(self, is_sum: bool) -> float:
+        """Return the factor for the gradient of this rank's loss: of a mean over its samples, or of a sum over them.
+        Raises RuntimeError if the batch does not hold what the plan counts."""
+        ranks = self.n if self.is_mean else 1  # by which torch.distributed divides
+        if self.told:  # on all ranks, since this may be a message
+            total = self.told.total()
+            own = float(bool(self.told.own)) if is_sum else self.told.own / total if total else 0.0
+            return own * ranks
+        if not worker.step.count:
+            return 0.0
+        if is_sum:
+            return ranks
+        if worker.is_weight_open:
+            raise RuntimeError(f"the batch of step {worker.step.step} holds {worker.weight:g} samples, the plan counts "
+                               f"{worker.step.count}: call eddis.torch.attach(model, weights='told'), so that workers "
+                               "sum up what their batches hold")
+        return worker.step.count * ranks / worker.step.batch
+
+    def begin(self) -> None:
+        """Note that a backward pass through `weighted` has begun."""
+        if worker.step.lr_factor != 1:
+            raise RuntimeError("learning_rate.warmup of the job is for eddis.torch.DistributedOptimizer: remove it, "
+                               "and use a scheduler of PyTorch")
+        self.is_weighted = True
+        worker.is_touched = True
+        worker.rounds += 1
+        if self._is_under_way:
+            return
+        self._is_under_way = True
+        _pace()
+        Variable._execution_engine.queue_callback(self._local)
+
+    def arrived(self, gradient: torch.Tensor) -> torch.Tensor | None:
+        """Take the gradient of an attached model's output, and return zeros if this rank's samples count nothing, since
+        what is no number would reach all ranks.  Raises RuntimeError if the loss was not weighted.  A hook of the
+        output."""
+        if not worker.in_step:
+            return None
+        if not self.is_weighted:
+            raise RuntimeError("a backward pass of a loss that is not weighted, so the workers' mean would be biased "
+                               "towards small batches: call eddis.torch.weighted(loss).backward()")
+        return torch.zeros_like(gradient) if self.counts_nothing else None
+
+    def _local(self) -> None:
+        """After the last local gradient."""
+        worker.mark(Mark.WAITS)
+        Variable._execution_engine.queue_callback(self._end)
+
+    def _end(self) -> None:
+        """After the callbacks in which the gradients are combined."""
+        self._is_under_way = self.is_weighted = False
+        worker.mark(Mark.GOES_ON)
+
+
+def _refuse_weight(weight: float) -> None:
+    """Raise RuntimeError for a weight that the script sets."""
+    raise RuntimeError("eddis.torch.set_weight counts with attach(model, weights='told') only: there the workers sum "
+                       "up their weights in each step")
+
+
+passes: Passes | None = None  # None: nothing is attached
+
+
+def begin_passes(n: int, reduction: str, weights: str, device: Device | None) -> Passes:
+    """Return the backward passes of this process, which the first call makes.  n: the ranks; reduction, weights: as of
+    `attach`; device: that of the models' parameters.  Raises ValueError for another reduction or other weights."""
+    global passes
+    if passes is None:
+        passes = Passes(n, reduction, weights, device)
+    elif (reduction == "mean", weights) != (passes.is_mean, passes.weights):
+        raise ValueError("models are attached with the same reduction and weights")
+    return passes
+
+
+def _pace() -> None:
+    """Wait until the emulated device, if this worker is one, would have computed the gradients."""
+    if worker.world.emulated and worker.step.emulated_s > 0:
+        time.sleep(max(0.0, worker.step.emulated_s - (time.perf_counter() - worker.begun_s)))
+
+
+class _Weighted(torch.autograd.Function):
+    """The loss, unchanged; its gradient times the rank's factor."""
+
+    @staticmethod
+    def forward(ctx: Any, loss: torch.Tensor, is_sum: bool) -> torch.Tensor:
+        ctx.is_sum = is_sum
+        return loss.clone()  # the script may change the loss in place
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        passes.begin()
+        scale = passes.scale(ctx.is_sum)
+        passes.counts_nothing = scale == 0
+        return (gradient * scale if scale else torch.zeros_like(gradient)), None
+
+
+@torch.compiler.disable  # the factor differs from step to step
+def weighted(loss: torch.Tensor, *, sum: bool = False) -> torch.Tensor:
+    """Return the loss with a gradient that is weighted by this worker's samples: eddis.weighted(loss).backward().
+
+    The value is unchanged.  With it, the mean over ranks that DistributedDataParallel and others take is the mean over
+    all samples of the step.
+
+    loss: the whole loss, a mean over this worker's samples, or over a micro-batch times its share of them.
+    sum: the loss is a sum over samples; the result is the gradient of the sum over all workers' samples.
+
+    After `attach`, every step of the loop over the loader needs a backward pass of a weighted loss.  Raises
+    RuntimeError without `attach`, or outside of the loop.
+    """
+    if passes is None:
+        raise RuntimeError("nothing is attached: call eddis.torch.attach(model) before the loop")
+    if not worker.in_step:
+        raise RuntimeError("eddis.torch.weighted is for the loop over eddis.torch.loader, whose steps have weights")
+    return _Weighted.apply(loss, sum)
