@@ -148,6 +148,35 @@ for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2))
     assert code == 1 and f"RuntimeError: {told}" in output, output
 
 
+@pytest.mark.parametrize("seed", ["", slow("generator=torch.Generator().manual_seed(3)")])
+def test_split(tmp_path, seed):
+    """Workers whose data are other samples, of a split that nothing has seeded, also inside of another data set."""
+    program = script(tmp_path, f"""class Twice(data.Dataset):
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __len__(self):
+        return len(self.parts[0])
+
+    def __getitem__(self, number):
+        return self.parts[0][number]
+
+
+train, test = data.random_split(data.TensorDataset(torch.arange(40.0)), [30, 10], {seed})
+loader = eddis.loader(data.DataLoader(data.Subset(Twice([train, test]), range(20)), batch_size=10))
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1))
+for epoch in loader.epochs(1):
+    for batch, in loader:
+        (p * batch).sum().backward()
+""")
+    code, output = ended(tmp_path, *job(program, options=["-n", 2], batch__global=10, restarts=0))
+    if seed:
+        assert code == 0, output
+    else:
+        assert code == 1 and "has other samples on rank 1 than on rank 0, as random_split makes it" in output, output
+
+
 # Rank 1 is in its first step until rank 0 has taken so many samples that it has made more steps than the plan has.
 ONE_CYCLE = """import pathlib
 import sys

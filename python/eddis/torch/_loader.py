@@ -18,6 +18,7 @@ from . import _draws
 from ._batchnorm import tell_of_one_value
 from ._parts import parts, sizes_of
 from ._rows import rows_of
+from ._splits import compare_subsets
 
 # Arguments of a DataLoader besides its data set and its samplers.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
@@ -444,10 +445,12 @@ def _set_options(made_from: data.DataLoader) -> None:
 
 def start() -> None:
     """Before the first step: end the registration and give all workers the same model, the checkpoint's if there is
-    one.  Later calls do nothing.  Raises RuntimeError if there is no loader.  Collective."""
+    one.  Later calls do nothing.  Raises RuntimeError if there is no loader, or the workers' Subsets differ.
+    Collective."""
     if worker.committed:
         return
     the_loader().join()
     worker.commit()
+    compare_subsets(the_loader().dataset)
     _draws.differ()  # before a checkpoint may restore the random states
     worker.begin_with()
