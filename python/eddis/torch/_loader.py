@@ -109,8 +109,8 @@ class Loader:
 
     def __init__(self, made_from: data.DataLoader, epochs: int) -> None:
         self.dataset = made_from.dataset
-        self.drop_last = made_from.batch_sampler.drop_last
-        self.sampler = _Order(made_from.batch_sampler.sampler)
+        self.drop_last = _batches_of(made_from).drop_last
+        self.sampler = _Order(_batches_of(made_from).sampler)
         self.iterations = 0  # iterations over this object that were begun: the script's epochs
         self.is_inside = False  # inside of an iteration
         self.on_entry: list[Callable[[], None]] = []  # called once, when the next iteration begins
@@ -130,15 +130,21 @@ class Loader:
         `attach` may come after the loader.  Raises RuntimeError if the job was joined with other batches.  Collective.
         """
         worker.open()
-        batch = self._made_from.batch_sampler.batch_size * parts.n
+        batch = _batches_of(self._made_from).batch_size * parts.n
         if not worker.has_plan and worker.world.batch != batch * worker.size:
             raise RuntimeError(f"the job was joined with batches of {worker.world.batch // worker.size} samples each, "
                                f"by a collective perhaps, the loader's are of {batch}: make eddis.torch.loader before")
         worker.set_data(len(self.dataset), self._epochs)
 
-    def epochs(self, n: int) -> Iterator[int]:
+    def epochs(self, n: int | range) -> Iterator[int]:
         """Yield the numbers of the remaining epochs of n, for `for epoch in loader.epochs(n)`: all, or after a restart
-        those that the checkpoint does not contain.  Raises RuntimeError for an epoch without a loop over the loader."""
+        those that the checkpoint does not contain.  A range has the numbers themselves, as range(1, n + 1).  Raises
+        RuntimeError for an epoch without a loop over the loader."""
+        return self._epochs_of(n if isinstance(n, range) else range(n))
+
+    def _epochs_of(self, numbers: range) -> Iterator[int]:
+        """Yield these numbers of epochs, see `epochs`."""
+        n = len(numbers)
         if not worker.committed:
             self._epochs = n
         start()
@@ -147,11 +153,11 @@ class Loader:
         while self.iterations < n and not worker.over:
             before = self.iterations
             self._has_begun = False
-            yield before
+            yield numbers[before]
             self._give_back()
             if self.iterations == before and not self._has_begun:
-                raise RuntimeError(f"epoch {before} went by without a loop over eddis.torch.loader, whose steps the "
-                                   "other workers wait for: remove `continue` before it")
+                raise RuntimeError(f"epoch {numbers[before]} went by without a loop over eddis.torch.loader, whose "
+                                   "steps the other workers wait for: remove `continue` before it")
             self.iterations = max(self.iterations, before + 1)
         if not worker.is_several and n >= self._epochs > 0 and not worker.over:
             worker.end(is_left=True)  # loops were left by break, so steps are left that nobody will make
@@ -328,13 +334,32 @@ class Loader:
 def _reader(made_from: data.DataLoader, sampler: _Sampler) -> data.DataLoader:
     """Return a DataLoader of the same kind whose batches the sampler chooses."""
     start_with = _Initialise(made_from.worker_init_fn) if made_from.num_workers else made_from.worker_init_fn
-    if type(made_from) is data.DataLoader:
+    if type(made_from) is data.DataLoader or made_from.batch_sampler is not _batches_of(made_from):
         kept = {name: getattr(made_from, name) for name in _KEPT}
         return data.DataLoader(made_from.dataset, batch_sampler=sampler, **{**kept, "worker_init_fn": start_with})
     # The constructor of a derived class is unknown, so copy the object and replace its sampler.
     reader = copy.copy(made_from)
     vars(reader).update(batch_sampler=sampler, worker_init_fn=start_with, in_order=True, _iterator=None)
     return reader
+
+
+def _batches_of(made_from: data.DataLoader) -> Any:
+    """Return the batch sampler of a DataLoader: the one inside, if the script's own only repeats it."""
+    own = made_from.batch_sampler
+    inside = getattr(own, "sampler", None)
+    return inside if type(inside) is data.BatchSampler and _repeats(own) else own
+
+
+def _repeats(sampler: Any) -> bool:
+    """Check whether a batch sampler only repeats the batches of its attribute `sampler`, as those do that keep the
+    processes of a DataLoader alive between epochs: it is tried with two batches in the place of these."""
+    batches = [[0, 1, 2], [3, 4, 5]]
+    try:
+        tried = copy.copy(sampler)
+        tried.sampler = batches
+        return list(itertools.islice(tried, 5)) == [*batches, *batches, batches[0]]
+    except Exception:  # whatever it may do with these numbers
+        return False
 
 
 _loader: Loader | None = None
@@ -388,10 +413,10 @@ def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1) -> Load
                         "eddis.progress the steps")
     if made_from.batch_sampler is None:
         raise ValueError("a loader with batch_size=None makes no batches: give it any batch size")
-    if type(made_from.batch_sampler) is not data.BatchSampler:
+    if type(_batches_of(made_from)) is not data.BatchSampler:
         raise ValueError(f"a batch sampler of its own ({type(made_from.batch_sampler).__name__}) decides what "
                          "eddis.torch.loader has to: leave it out")
-    sampler = made_from.batch_sampler.sampler
+    sampler = _batches_of(made_from).sampler
     chooses = isinstance(sampler, data.RandomSampler) and (sampler.replacement or sampler.num_samples != len(dataset))
     if type(sampler) not in _REPLACED or chooses:
         raise ValueError(f"the sampler {type(sampler).__name__} would be replaced by the plan's: leave it "
@@ -401,6 +426,8 @@ def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1) -> Load
     if len(dataset) < 1:
         raise ValueError("the data set is empty")
     parts.n = pieces
+    if pieces > 1:
+        worker.before_commit.insert(0, _check_attached)
     _set_options(made_from)
     _loader = Loader(made_from, epochs)
     return _loader
@@ -413,8 +440,6 @@ def _check_pieces(pieces: int) -> None:
     if pieces > 1 and worker.options.get("pieces"):
         raise RuntimeError("eddis.torch.init(pieces=True) lets a worker divide its batch as its memory demands, but "
                            "eddis.torch.loader(pieces=) divides it alike on all: leave one of them out")
-    if pieces > 1:
-        worker.before_commit.insert(0, _check_attached)
 
 
 def _check_attached() -> None:
@@ -437,10 +462,10 @@ def _set_options(made_from: data.DataLoader) -> None:
     if not worker.handle:
         own = 0 if type(made_from).__iter__ is data.DataLoader.__iter__ else OWN_AHEAD
         worker.options.setdefault("read_ahead", min(ahead + own, MAX_READ_AHEAD) or READ_NONE)
-    if made_from.batch_sampler.drop_last:
+    if _batches_of(made_from).drop_last:
         worker.set_options("make eddis.torch.loader before, as its drop_last has to be known", drop_last=1)
     if not worker.handle and not worker.has_plan:
-        worker.options["batch"] = made_from.batch_sampler.batch_size * parts.n * worker.n_joining
+        worker.options["batch"] = _batches_of(made_from).batch_size * parts.n * worker.n_joining
 
 
 def start() -> None:
