@@ -24,7 +24,7 @@ import torch
 from .._lib import Error
 from .._progress import progress
 from .._worker import READ_NONE, worker
-from ._attach import attach
+from ._attach import attach, expect
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._device import late_loss
@@ -41,7 +41,7 @@ __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchN
 
 
 def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False,
-         pieces: bool = False) -> None:
+         pieces: bool = False, attach: bool = False) -> None:
     """Set how this worker joins the job.  Optional; equal on all workers; before any other call of eddis.
 
     read_ahead: most steps that a loader's processes read ahead, at most 64; None: as many as the loader needs, or 8 if
@@ -55,6 +55,9 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
     pieces: the script splits each batch with `eddis.torch.pieces`.  A worker whose memory is too small for its share
     then keeps the share and holds fewer samples at once; otherwise it gets fewer samples.
 
+    attach: models will be given to `attach`, which may then come after len(loader) and collectives of eddis, but before
+    the first step.
+
     Raises RuntimeError if the job was already joined with other options.
     """
     if worker.options.get("gradients"):
@@ -63,6 +66,8 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
     if read_ahead is not None:
         options["read_ahead"] = read_ahead or READ_NONE
     worker.set_options("call eddis.torch.init before anything else of eddis", **options)
+    if attach:
+        expect()
 
 
 def rank() -> int:
