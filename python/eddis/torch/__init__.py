@@ -19,6 +19,9 @@ hybrid.  The same script runs in all modes.  Started alone, it trains in one pro
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+
 import torch
 
 from .._lib import Error
@@ -68,6 +71,14 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
     worker.set_options("call eddis.torch.init before anything else of eddis", **options)
     if attach:
         expect()
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import eddis.lightning or eddis.transformers when a script uses it by this package.  Raises AttributeError for
+    other names."""
+    if name not in ("lightning", "transformers"):
+        raise AttributeError(f"eddis.torch has no {name}")
+    return importlib.import_module(f"eddis.{name}")
 
 
 def rank() -> int:

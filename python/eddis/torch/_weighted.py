@@ -197,10 +197,21 @@ class _Weighted(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        passes.begin()
-        scale = passes.scale(ctx.is_sum)
-        passes.counts_nothing = scale == 0
-        return (gradient * scale if scale else torch.zeros_like(gradient)), None
+        return _scaled(gradient, ctx.is_sum), None
+
+
+def _scaled(gradient: torch.Tensor, is_sum: bool) -> torch.Tensor:
+    """Begin a weighted backward pass, and return the loss's gradient times the rank's factor."""
+    passes.begin()
+    scale = passes.scale(is_sum)
+    passes.counts_nothing = scale == 0
+    return gradient * scale if scale else torch.zeros_like(gradient)
+
+
+def weight_in_place(loss: torch.Tensor) -> None:
+    """Weight the gradient of a loss, a mean over samples, as `weighted` does, for frameworks that call backward() on
+    this very tensor."""
+    loss.register_hook(lambda gradient: _scaled(gradient, False))
 
 
 @torch.compiler.disable  # the factor differs from step to step
