@@ -165,7 +165,7 @@ def _group_statistics(input: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, 
     have.  Collective in the group."""
     channels = input.size(1)
     own = torch.zeros(2 * channels + 1, dtype=torch.float64, device="cpu")
-    if worker.weight and input.numel():
+    if worker.weight and not worker.is_empty and input.numel():
         seen = input.float() if input.dtype in (torch.float16, torch.bfloat16) else input
         mean, var = torch.batch_norm_update_stats(seen, None, None, 0.0)
         own[:-1] = torch.cat([mean, var])

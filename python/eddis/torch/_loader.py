@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,6 +16,7 @@ from .. import _lib as L
 from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, say, worker
 from . import _draws
 from ._batchnorm import tell_of_one_value
+from ._parts import parts, sizes_of
 from ._rows import rows_of
 
 # Arguments of a DataLoader besides its data set and its samplers.
@@ -31,15 +33,17 @@ class _Sampler(data.Sampler):
     def __init__(self, samples: int) -> None:
         self.samples = samples
         self.epoch = 0  # yields no step of a later epoch
-        self.told: deque[int] = deque()  # numbers of the steps whose batches are being read
+        self.told: deque[int] = deque()  # numbers of the steps whose batches are being read, once for each part
 
     def __iter__(self) -> Iterator[list[int]]:
         number = worker.next_step
         while (step := worker.plan_step(number)) and step.epoch <= self.epoch:
-            self.told.append(number)
-            # Without samples the loop's body runs, too, with two samples that count nothing: clipping and schedulers
-            # go on as on the other workers, and batch normalisation cannot take one sample.
-            yield worker.sample_indices(step) or [0, 1 % self.samples]
+            indices = iter(worker.sample_indices(step))
+            for n in sizes_of(step.count, parts.n):
+                self.told.append(number)
+                # Without samples the loop's body runs, too, with two samples that count nothing: clipping and
+                # schedulers go on as on the other workers, and batch normalisation cannot take one sample.
+                yield list(itertools.islice(indices, n)) or [0, 1 % self.samples]
             if step.flags & L.STEP_END_OF_EPOCH:
                 return
             number += 1
@@ -88,11 +92,11 @@ class _Order:
 
 
 class _Loop:
-    """One loop over the loader: its iterator of batches, and the batch that the script has."""
+    """One loop over the loader: its iterator of batches, and the parts of the batch that the script has."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
         self.batches = batches
-        self.batch: Any = None
+        self.parts: list[Any] = []
         self.has_batch = False
         self.n_ended = 0  # steps that ended in the loop
         self.is_epoch = False  # the loop counts as an epoch of the script
@@ -125,7 +129,7 @@ class Loader:
         `attach` may come after the loader.  Raises RuntimeError if the job was joined with other batches.  Collective.
         """
         worker.open()
-        batch = self._made_from.batch_sampler.batch_size
+        batch = self._made_from.batch_sampler.batch_size * parts.n
         if not worker.has_plan and worker.world.batch != batch * worker.size:
             raise RuntimeError(f"the job was joined with batches of {worker.world.batch // worker.size} samples each, "
                                f"by a collective perhaps, the loader's are of {batch}: make eddis.torch.loader before")
@@ -159,14 +163,29 @@ class Loader:
         self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Return the number of steps of an epoch; in async and hybrid mode it is an estimate.  Joins the job.
-        Collective before the first step."""
+        """Return the number of batches of an epoch: one for each step, or one for each of its parts.  In async and
+        hybrid mode it is an estimate.  Joins the job.  Collective before the first step."""
         if not (worker.handle or worker.committed):
             self.join()
         n, batch = len(self.dataset), worker.world.batch
         # The rest after the last whole batch may be too small for any worker
         is_cut = self.drop_last or n % batch < worker.options.get("min_count", 0)
-        return n // batch if is_cut else -(-n // batch)
+        return (n // batch if is_cut else -(-n // batch)) * parts.n
+
+    @property
+    def parts(self) -> list[Any]:
+        """The batches of all parts of the present step."""
+        return self._loop.parts if self._loop else []
+
+    @property
+    def part(self) -> int:
+        """Number of the part of the step that the loop has, from 0."""
+        return parts.at
+
+    @property
+    def counts(self) -> list[int]:
+        """The samples that count in each part of the present step; 0: those of the part only fill it."""
+        return parts.counts
 
     def __getattr__(self, name: str) -> Any:
         """Return any other attribute from the script's DataLoader."""
@@ -239,51 +258,55 @@ class Loader:
         meanwhile."""
         turn = loop.turn
         while loop.has_batch or self._read(loop):
-            yield loop.batch
-            if self._loop is not loop or loop.turn != turn:
-                raise RuntimeError("a loop over eddis.torch.loader continues after another loop that began later: end "
-                                   "each before the next one, for all workers make its steps together")
-            loop.batch, loop.has_batch = None, False
+            for part in range(parts.n):
+                parts.follow(part)
+                yield loop.parts[part]
+                if self._loop is not loop or loop.turn != turn:
+                    raise RuntimeError("a loop over eddis.torch.loader continues after another loop that began later: "
+                                       "end each before the next one, for all workers make its steps together")
+            loop.parts, loop.has_batch = [], False
             worker.end()
             loop.n_ended += 1
             if worker.step.flags & L.STEP_STOP:
                 break
 
     def _read(self, loop: _Loop) -> bool:
-        """Read the batch of the next step and begin the step.  Return False if the epoch is over.  Raises RuntimeError
-        if the script's DataLoader does not yield one batch per step."""
+        """Read the batch of the next step, all parts of it, and begin the step.  Return False if the epoch is over.
+        Raises RuntimeError if the script's DataLoader does not yield one batch per step, or part of it."""
         told, name = self._sampler.told, type(self._made_from).__name__
         _draws.differ()  # the script may have seeded in the previous step
         worker.mark(Mark.ASKED)
-        try:
-            batch = next(loop.batches)
-        except StopIteration:
+        batches = list(itertools.islice(loop.batches, parts.n))
+        if len(batches) < parts.n:
             if told and not worker.over:
-                raise RuntimeError(f"{name}.__iter__ has ended with {len(told)} batches left, whose steps the other "
-                                   "workers wait for: have it yield one batch for each that it gets") from None
+                raise RuntimeError(f"{name}.__iter__ has ended with {len(told) - len(batches)} batches left, whose "
+                                   "steps the other workers wait for: have it yield one batch for each that it gets")
             return False
         worker.mark(Mark.GOT)
-        if not told:
+        if len(told) < parts.n:
             raise RuntimeError(f"{name}.__iter__ has yielded a batch that is of no step: have it yield one batch for "
                                "each that it gets from DataLoader.__iter__")
-        if not self._begin(told.popleft()):
+        number = [told.popleft() for _ in batches][0]
+        if not self._begin(number):
             return False
-        loop.batch, loop.has_batch = batch, True
-        held = self._weigh(batch)
+        loop.parts, loop.has_batch = batches, True
+        counts = self._weigh(batches)
+        parts.begin(counts)
         piece = max(worker.step.piece, 1)
-        if 1 in (held, min(held, piece), held % piece):
+        if any(1 in (held, min(held, piece), held % piece) for held in counts):
             tell_of_one_value()
         return True
 
-    def _weigh(self, batch: Any) -> int:
-        """Return the number of samples that the batch holds.  If it is smaller than planned, make it the step's weight
-        and print a message once.  With PyTorch's own collate function it is the planned number."""
-        made_from, planned = self._made_from, worker.step.count
-        if not planned or type(made_from) is data.DataLoader and made_from.collate_fn is data.default_collate:
+    def _weigh(self, batches: list[Any]) -> list[int]:
+        """Return the number of samples that each part of the step's batch holds.  If it is smaller than planned, make
+        it the step's weight and print a message once.  With PyTorch's own collate function it is the planned number."""
+        made_from, planned = self._made_from, sizes_of(worker.step.count, parts.n)
+        if not worker.step.count or \
+                type(made_from) is data.DataLoader and made_from.collate_fn is data.default_collate:
             return planned
-        held = rows_of(batch, planned)
-        if held < planned:
-            worker.hold(held)
+        held = [min(n, rows_of(batch, n)) for batch, n in zip(batches, planned)]
+        if held != planned:
+            worker.hold(sum(held))
             if not self._has_told_rows:
                 self._has_told_rows = True
                 say("some batches hold fewer samples than the plan: their gradients count for what they hold; where a "
@@ -328,7 +351,7 @@ def planned_steps() -> int:
     return len(the_loader()) * the_loader()._epochs
 
 
-def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
+def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1) -> Loader:
     """Make a loader of the same data set that follows the plan: it yields this worker's share of each step.  Each
     sample comes once an epoch, in an order that depends on the job's seed.
 
@@ -339,15 +362,22 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
     epochs: number of epochs that the script will make; 0: unknown.  If it is known, the job ends all workers together
     and reports the remaining time; in async and hybrid mode every worker also gets samples of the last epoch.
 
+    pieces: batches into which each step is divided on every worker, for gradients that add up over so many backward
+    passes.  For models of `attach`: weighted(mean loss of the batch).backward() for each of them, and a step of the
+    optimizer after the last.  The loader then has so many batches per step.  Without eddis-run each of them has
+    made_from's batch size.
+
     If a loop is left with a batch that nothing has used, the next loop begins with that batch.  A loop that begins
     while gradients are off, or after the last epoch, yields the batches of made_from itself and does not train.  The
     size of a worker's batch differs from step to step.  A worker that gets no samples in a step gets two that count
     nothing.
 
-    Raises TypeError for an iterable data set; ValueError for other samplers, an empty data set or too much prefetching;
-    RuntimeError for a second loader.
+    Raises TypeError for an iterable data set; ValueError for other samplers, an empty data set, too much prefetching
+    or impossible pieces; RuntimeError for a second loader, and for pieces with init(pieces=True) or, at the first step,
+    without `attach`.
     """
     global _loader
+    _check_pieces(pieces)
     if not isinstance(made_from, data.DataLoader):
         raise TypeError(f"a loader is made from a torch.utils.data.DataLoader, not from a {type(made_from).__name__}")
     dataset = made_from.dataset
@@ -369,15 +399,35 @@ def loader(made_from: data.DataLoader, epochs: int = 0) -> Loader:
         raise RuntimeError("there is a loader that follows the plan already: test data take an ordinary one")
     if len(dataset) < 1:
         raise ValueError("the data set is empty")
+    parts.n = pieces
     _set_options(made_from)
     _loader = Loader(made_from, epochs)
     return _loader
 
 
+def _check_pieces(pieces: int) -> None:
+    """Raise ValueError or RuntimeError if steps cannot be divided into so many batches."""
+    if pieces < 1:
+        raise ValueError(f"pieces is {pieces}, but a step has at least 1")
+    if pieces > 1 and worker.options.get("pieces"):
+        raise RuntimeError("eddis.torch.init(pieces=True) lets a worker divide its batch as its memory demands, but "
+                           "eddis.torch.loader(pieces=) divides it alike on all: leave one of them out")
+    if pieces > 1:
+        worker.before_commit.insert(0, _check_attached)
+
+
+def _check_attached() -> None:
+    """Raise RuntimeError if nothing weights the parts of a step.  A callback before commit."""
+    if not worker.options.get("gradients"):
+        raise RuntimeError("eddis.torch.loader(pieces=) is for models of eddis.torch.attach, whose losses "
+                           "eddis.torch.weighted weights: attach the model, or with DistributedOptimizer leave pieces "
+                           "out, and divide each batch by eddis.torch.pieces")
+
+
 def _set_options(made_from: data.DataLoader) -> None:
     """Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
     Raises ValueError if made_from prefetches more steps than allowed."""
-    ahead = made_from.num_workers * (made_from.prefetch_factor or 0)
+    ahead = -(-made_from.num_workers * (made_from.prefetch_factor or 0) // parts.n)
     told = worker.options.get("read_ahead", READ_AHEAD if worker.handle else MAX_READ_AHEAD)
     if ahead > max(0, told):
         raise ValueError(f"{made_from.num_workers} processes that prefetch {made_from.prefetch_factor} batches each "
@@ -389,7 +439,7 @@ def _set_options(made_from: data.DataLoader) -> None:
     if made_from.batch_sampler.drop_last:
         worker.set_options("make eddis.torch.loader before, as its drop_last has to be known", drop_last=1)
     if not worker.handle and not worker.has_plan:
-        worker.options["batch"] = made_from.batch_sampler.batch_size * worker.n_joining
+        worker.options["batch"] = made_from.batch_sampler.batch_size * parts.n * worker.n_joining
 
 
 def start() -> None:

@@ -24,6 +24,7 @@ from torch.autograd import Variable
 from .. import _lib as L
 from .._worker import Mark, worker
 from ._device import Clock, Device
+from ._parts import parts
 
 
 class _Host:
@@ -58,17 +59,27 @@ class _Told:
         self._sum = torch.zeros(1, dtype=torch.float64, device="cpu")
         self._wait: Callable[[], None] | None = None
         self.own = 0.0
+        self.is_set = False  # the script has set the weight
+
+    def set(self, weight: float) -> None:
+        """Begin to sum up the weight that the script sets, see `begin`."""
+        self.begin(weight)
+        self.is_set = True
 
     def begin(self, weight: float) -> None:
         """Begin to sum up this worker's weight in the present step.  Raises RuntimeError for a second one in a step,
         and ValueError for an impossible weight."""
+        if self._step == worker.step.step and parts.n > 1:
+            raise RuntimeError(f"step {self._step} has its weight already, which is that of all its {parts.n} parts: "
+                               "call eddis.torch.set_weight once in a step, before the first backward(), with the sum "
+                               "over the loader's parts")
         if self._step == worker.step.step:
             raise RuntimeError(f"step {self._step} has its weight already: call eddis.torch.set_weight once in a step, "
                                "before backward()")
         if not 0 <= weight < math.inf:
             raise ValueError(f"a weight of {weight:g} is not possible")
         self.finish()  # of a step that was left before backward()
-        self._step, self.own = worker.step.step, weight
+        self._step, self.own, self.is_set = worker.step.step, weight, False
         self._sum[0] = weight
         self._wait = worker.begin_collective(L.ALLREDUCE, self._sum, 1, dtype=L.FLOAT64, op=L.SUM)
 
@@ -100,30 +111,31 @@ class Passes:
         self._is_under_way = False
         worker.marks.append(self._mark)
         self._clock = _Clock(worker, device or _Host())
-        worker.on_weight = self.told.begin if self.told else _refuse_weight
+        worker.on_weight = self.told.set if self.told else _refuse_weight
 
     def _mark(self, what: Mark) -> None:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
         if what is Mark.BEGUN:
             self._is_under_way = self.is_weighted = False
 
-    def scale(self, is_sum: bool) -> float:
+    def scale(self, is_sum: bool, part: int) -> float:
         """Return the factor for the gradient of this rank's loss: of a mean over its samples, or of a sum over them.
-        Raises RuntimeError if the batch does not hold what the plan counts."""
+        part: number of the step's part that the loss is of.  Raises RuntimeError if the batch does not hold what the
+        plan counts."""
         ranks = self.n if self.is_mean else 1  # by which torch.distributed divides
         if self.told:  # on all ranks, since this may be a message
             total = self.told.total()
             own = float(bool(self.told.own)) if is_sum else self.told.own / total if total else 0.0
-            return own * ranks
+            return own * ranks * parts.share(part, is_sum or self.told.is_set)
         if not worker.step.count:
             return 0.0
         if is_sum:
-            return ranks
+            return ranks * parts.share(part, True)
         if worker.is_weight_open:
             raise RuntimeError(f"the batch of step {worker.step.step} holds {worker.weight:g} samples, the plan counts "
                                f"{worker.step.count}: call eddis.torch.attach(model, weights='told'), so that workers "
                                "sum up what their batches hold")
-        return worker.step.count * ranks / worker.step.batch
+        return worker.step.count * ranks / worker.step.batch * parts.share(part, False)
 
     def begin(self) -> None:
         """Note that a backward pass through `weighted` has begun."""
@@ -192,26 +204,28 @@ class _Weighted(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, loss: torch.Tensor, is_sum: bool) -> torch.Tensor:
-        ctx.is_sum = is_sum
+        ctx.is_sum, ctx.part = is_sum, parts.use()
         return loss.clone()  # the script may change the loss in place
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return _scaled(gradient, ctx.is_sum), None
+        return _scaled(gradient, ctx.is_sum, ctx.part), None
 
 
-def _scaled(gradient: torch.Tensor, is_sum: bool) -> torch.Tensor:
-    """Begin a weighted backward pass, and return the loss's gradient times the rank's factor."""
+def _scaled(gradient: torch.Tensor, is_sum: bool, part: int) -> torch.Tensor:
+    """Begin a weighted backward pass, and return the gradient of the loss of this part of the step times the rank's
+    factor."""
     passes.begin()
-    scale = passes.scale(is_sum)
+    scale = passes.scale(is_sum, part)
     passes.counts_nothing = scale == 0
     return gradient * scale if scale else torch.zeros_like(gradient)
 
 
-def weight_in_place(loss: torch.Tensor) -> None:
-    """Weight the gradient of a loss, a mean over samples, as `weighted` does, for frameworks that call backward() on
-    this very tensor."""
-    loss.register_hook(lambda gradient: _scaled(gradient, False))
+def weight_in_place(loss: torch.Tensor, factor: float = 1.0) -> None:
+    """Weight the gradient of a loss, a mean over samples, as `weighted` does, and multiply it by `factor`, for
+    frameworks that call backward() on this very tensor."""
+    part = parts.use()
+    loss.register_hook(lambda gradient: _scaled(gradient * factor, False, part))
 
 
 @torch.compiler.disable  # the factor differs from step to step
@@ -221,7 +235,8 @@ def weighted(loss: torch.Tensor, *, sum: bool = False) -> torch.Tensor:
     The value is unchanged.  With it, the mean over ranks that DistributedDataParallel and others take is the mean over
     all samples of the step.
 
-    loss: the whole loss, a mean over this worker's samples, or over a micro-batch times its share of them.
+    loss: the whole loss, a mean over this worker's samples, or over a micro-batch times its share of them.  With
+    loader(pieces=), a mean over the samples of the loop's batch; after `set_weight`, their sum divided by the weight.
     sum: the loss is a sum over samples; the result is the gradient of the sum over all workers' samples.
 
     After `attach`, every step of the loop over the loader needs a backward pass of a weighted loss.  Raises
