@@ -19,7 +19,6 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
 NO_SAMPLES = "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"
 EQUAL = "{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}"
-BIASED = 1e-3  # what the plain mean is wrong by at least
 
 
 def job(folder: pathlib.Path, program: str, *options: str, emulate: str = UNEQUAL, **settings: object) -> list[object]:

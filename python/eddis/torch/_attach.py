@@ -11,6 +11,7 @@ import torch
 from .. import _lib as L
 from .._worker import worker
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
+from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
@@ -35,8 +36,9 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
                 eddis.weighted(loss_of(model(x), y)).backward()
                 optimizer.step()
 
-    model: DistributedDataParallel or a module of fully_shard, whose gradients are the mean over the group's ranks; any
-    other module is wrapped in DistributedDataParallel, after init_process_group if the script has not called it.
+    model: DistributedDataParallel, a module of fully_shard, or an engine of deepspeed.initialize, whose gradients are
+    the mean over the group's ranks; any other module is wrapped in DistributedDataParallel, after init_process_group if
+    the script has not called it.
     group: the process group of all workers that combines the gradients; None: the default group.
     reduction: "sum" if what combines the gradients takes their sum.
     weights: "told" if batches hold other numbers than the plan, or losses are means over tokens: then the workers sum
@@ -135,7 +137,7 @@ def _register(passes: Passes) -> None:
     sizes: dict[int, int] = {}
     for parameter in {p for model in _models for p in model.parameters()}:
         kind = types.get(parameter.dtype, L.FLOAT32)
-        sizes[kind] = sizes.get(kind, 0) + parameter.numel()
+        sizes[kind] = sizes.get(kind, 0) + elements_of(parameter)
     for kind, n in sorted(sizes.items()):
         p = L.Parameter(name=f"parameters of type {kind}".encode(), dtype=kind, n_dims=1)
         p.dims[0] = n
