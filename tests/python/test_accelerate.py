@@ -11,6 +11,7 @@ import framed
 import training
 
 pytest.importorskip("accelerate")
+pytestmark = pytest.mark.slow
 
 
 def far(ranks, epochs=2):
@@ -24,22 +25,21 @@ def far(ranks, epochs=2):
     return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
 
 
-def test_exact(tmp_path):
-    """Clipped, with a scheduler that was made by len(loader), before the model was attached."""
-    ranks, output = framed.trained(tmp_path, "accelerated.py")
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_exact(tmp_path, pieces):
+    """Clipped, with a scheduler that was made by len(loader), before the model was attached; accumulated."""
+    ranks, output = framed.trained(tmp_path, "accelerated.py", f"pieces={pieces}")
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert far(ranks) <= 1e-12
 
 
-@pytest.mark.slow
 def test_without_samples(tmp_path):
     ranks, _ = framed.trained(tmp_path, "accelerated.py", emulate=framed.NO_SAMPLES, batch__min=0)
     assert not any(ranks[0]["samples"])
     assert far(ranks) <= 1e-12
 
 
-@pytest.mark.slow
 def test_replan(tmp_path):
     ranks, _ = framed.trained(tmp_path, "accelerated.py", "epochs=6", "pace=2,2,12", emulate=framed.EQUAL,
                               batch__rebalance=4)
