@@ -114,6 +114,7 @@ REFUSED = {
     "attached-late": (1, r"the job has been joined already, by a collective perhaps: call eddis.torch.attach before"),
     "outside": (1, r"eddis.torch.weighted is for the loop over eddis.torch.loader"),
     "nothing": (1, r"nothing is attached: call eddis.torch.attach\(model\) before the loop"),
+    "expected": (1, r"no model is attached at the first step, although eddis.torch.init\(attach=True\)"),
     "no-backward": (1, r"ends without a backward pass that combines gradients"),
     "set-weight": (1, r"set_weight counts with attach\(model, weights='told'\)"),
     "unlike": (1, r"the workers have registered different layers"),

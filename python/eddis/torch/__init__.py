@@ -19,12 +19,15 @@ hybrid.  The same script runs in all modes.  Started alone, it trains in one pro
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+
 import torch
 
 from .._lib import Error
 from .._progress import progress
 from .._worker import READ_NONE, worker
-from ._attach import attach
+from ._attach import attach, expect
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._device import late_loss
@@ -41,7 +44,7 @@ __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchN
 
 
 def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pace: bool = False,
-         pieces: bool = False) -> None:
+         pieces: bool = False, attach: bool = False) -> None:
     """Set how this worker joins the job.  Optional; equal on all workers; before any other call of eddis.  min_count
     alone may also be set later, until a collective, len(loader) or the first step joins the job.
 
@@ -58,6 +61,9 @@ def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pac
     pieces: the script splits each batch with `eddis.torch.pieces`.  A worker whose memory is too small for its share
     then keeps the share and holds fewer samples at once; otherwise it gets fewer samples.
 
+    attach: models will be given to `attach`, which may then come after len(loader) and collectives of eddis, but before
+    the first step.
+
     Raises RuntimeError if the job was already joined with other options.
     """
     is_least_alone = min_count is not None and read_ahead is None and not own_pace and not pieces
@@ -69,6 +75,16 @@ def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pac
     if read_ahead is not None:
         options["read_ahead"] = read_ahead or READ_NONE
     worker.set_options("call eddis.torch.init before anything else of eddis", **options)
+    if attach:
+        expect()
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Import eddis.lightning or eddis.transformers when a script uses it by this package.  Raises AttributeError for
+    other names."""
+    if name not in ("lightning", "transformers"):
+        raise AttributeError(f"eddis.torch has no {name}")
+    return importlib.import_module(f"eddis.{name}")
 
 
 def rank() -> int:

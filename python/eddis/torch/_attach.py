@@ -12,6 +12,7 @@ from .. import _lib as L
 from .._worker import worker
 from ._batchnorm import set_min_count
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
+from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
@@ -36,15 +37,17 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
                 eddis.weighted(loss_of(model(x), y)).backward()
                 optimizer.step()
 
-    model: DistributedDataParallel or a module of fully_shard, whose gradients are the mean over the group's ranks; any
-    other module is wrapped in DistributedDataParallel, after init_process_group if the script has not called it.
+    model: DistributedDataParallel, a module of fully_shard, or an engine of deepspeed.initialize, whose gradients are
+    the mean over the group's ranks; any other module is wrapped in DistributedDataParallel, after init_process_group if
+    the script has not called it.
     group: the process group of all workers that combines the gradients; None: the default group.
     reduction: "sum" if what combines the gradients takes their sum.
     weights: "told" if batches hold other numbers than the plan, or losses are means over tokens: then the workers sum
     up what `set_weight` gives, or else what their batches hold.
 
     Several models may be attached, with equal arguments.  Call it before the first step and before a collective of
-    eddis.  Leave DistributedOptimizer out.  The job's mode must be sync; "auto" becomes sync.
+    eddis or len(loader), unless `init(attach=True)` comes before these.  Leave DistributedOptimizer out.  The job's
+    mode must be sync; "auto" becomes sync.
 
     Raises ValueError for impossible arguments or a group that is not of all workers; RuntimeError if the job was joined
     already, or a DistributedOptimizer combines gradients.
@@ -62,7 +65,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
     device = device_of_part(*trained[0])
-    worker.set_options("call eddis.torch.attach before a collective or len(loader)", gradients=NAME, own_pace=1)
+    _set_options()
     passes = begin_passes(n, reduction, weights, device)
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
@@ -75,6 +78,28 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
         also_without_sync.append(inner(model).no_sync)
     watch(model, passes.arrived)
     return model
+
+
+def _set_options() -> None:
+    """Set the options of joining for models whose gradients torch.distributed combines.  Raises RuntimeError if the job
+    was joined without them."""
+    worker.set_options("call eddis.torch.attach before a collective or len(loader), or eddis.torch.init(attach=True) "
+                       "before all", gradients=NAME, own_pace=1)
+
+
+def expect() -> None:
+    """Join the job as one whose models will be given to `attach` before the first step.  The first step raises
+    RuntimeError if there is none.  Later calls do nothing.  Raises RuntimeError if the job was joined already."""
+    _set_options()
+    if _refuse_none not in worker.before_commit:
+        worker.before_commit.insert(0, _refuse_none)
+
+
+def _refuse_none() -> None:
+    """Raise RuntimeError if no model is attached.  A callback before commit."""
+    if not _models:
+        raise RuntimeError("no model is attached at the first step, although eddis.torch.init(attach=True) or a "
+                           "callback of eddis has announced one: call eddis.torch.attach(model) before the loop")
 
 
 def _check(reduction: str, weights: str) -> None:
@@ -114,7 +139,7 @@ def _register(passes: Passes) -> None:
     sizes: dict[int, int] = {}
     for parameter in {p for model in _models for p in model.parameters()}:
         kind = types.get(parameter.dtype, L.FLOAT32)
-        sizes[kind] = sizes.get(kind, 0) + parameter.numel()
+        sizes[kind] = sizes.get(kind, 0) + elements_of(parameter)
     for kind, n in sorted(sizes.items()):
         p = L.Parameter(name=f"parameters of type {kind}".encode(), dtype=kind, n_dims=1)
         p.dims[0] = n

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models whose gradients torch.distributed combines: DistributedDataParallel and modules of fully_shard."""
+"""The models whose gradients torch.distributed combines: DistributedDataParallel, modules of fully_shard, and engines
+of DeepSpeed."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from .._worker import say, worker
+from ._deepspeed import is_engine, refuse_other_engines
 from ._device import Device, device_of
 
 
@@ -36,7 +38,7 @@ def combined(model: torch.nn.Module, group: Any) -> torch.nn.Module:
     """Return the model as one whose gradients torch.distributed combines: itself if it is, else wrapped in
     DistributedDataParallel.  With one worker, return it as it is."""
     if isinstance(inner(model), DistributedDataParallel) or any(is_sharded(p) for p in model.parameters()) or \
-            worker.size == 1:
+            is_engine(model) or worker.size == 1:
         return model
     device = next(model.parameters()).device
     if not distributed.is_initialized():
@@ -53,12 +55,16 @@ def ranks_of(model: torch.nn.Module, group: Any) -> int:
     sizes = {parameter.device_mesh.size() for parameter in model.parameters() if is_sharded(parameter)}
     if isinstance(inner(model), DistributedDataParallel):
         sizes.add(inner(model).process_group.size())
+    if is_engine(model):
+        sizes.add(model.dp_world_size)
     return min(sizes | {distributed.get_world_size(group)})
 
 
 def refuse_parts(model: torch.nn.Module) -> None:
     """Raise ValueError if the gradients of some parameters are not combined to the mean over all ranks: for the older
     FullyShardedDataParallel, for tensor, pipeline or context parallelism, and if only some are in fully_shard."""
+    if is_engine(model):
+        refuse_other_engines(model)
     if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
         raise ValueError("attach takes fully_shard, not the older FullyShardedDataParallel")
     sharded = {p for module in model.modules() if is_fsdp_module(module) for p in module.parameters()}

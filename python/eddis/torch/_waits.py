@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from .._worker import Mark, worker
 from ._combined import inner, is_fsdp_module
+from ._deepspeed import is_engine, watch_collectives
 
 
 def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
@@ -28,6 +29,8 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
     if isinstance(inner(model), DistributedDataParallel):  # it waits for rank 0's buffers before the forward pass
         inner(model).register_forward_pre_hook(_waits, prepend=True)
         inner(model).module.register_forward_pre_hook(_goes_on, prepend=True)
+    if is_engine(model):
+        watch_collectives()
     # After the hooks of _bracket, so that the gradients arrive after theirs
     model.register_forward_hook(functools.partial(_see, arrived))
 

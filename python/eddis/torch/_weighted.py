@@ -209,10 +209,23 @@ class _Weighted(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        passes.begin()
-        scale = passes.scale(ctx.is_sum, ctx.part)
-        passes.counts_nothing = scale == 0
-        return (gradient * scale if scale else torch.zeros_like(gradient)), None
+        return _scaled(gradient, ctx.is_sum, ctx.part), None
+
+
+def _scaled(gradient: torch.Tensor, is_sum: bool, part: int) -> torch.Tensor:
+    """Begin a weighted backward pass, and return the gradient of the loss of this part of the step times the rank's
+    factor."""
+    passes.begin()
+    scale = passes.scale(is_sum, part)
+    passes.counts_nothing = scale == 0
+    return gradient * scale if scale else torch.zeros_like(gradient)
+
+
+def weight_in_place(loss: torch.Tensor, factor: float = 1.0) -> None:
+    """Weight the gradient of a loss, a mean over samples, as `weighted` does, and multiply it by `factor`, for
+    frameworks that call backward() on this very tensor."""
+    part = parts.use()
+    loss.register_hook(lambda gradient: _scaled(gradient * factor, False, part))
 
 
 @torch.compiler.disable  # the factor differs from step to step

@@ -21,6 +21,8 @@ if what == "part":
     eddis.attach(model, distributed.new_group([0, 1]))
 elif what == "unlike":
     eddis.attach(model, weights="told" if eddis.rank() == 1 else "samples")
+elif what == "expected":
+    eddis.init(attach=True)
 elif what != "nothing":
     model = eddis.attach(model, reduction="product" if what == "reduction" else "mean")
 if what == "again":

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lightning with the plan's batches: unequal shares, and gradients that its strategy combines.
+
+    import eddis.torch as eddis
+
+    loader = eddis.loader(DataLoader(dataset, batch_size=256, shuffle=True))
+    trainer = Trainer(strategy="ddp", devices=eddis.local_size(), callbacks=[eddis.lightning.Callback()])
+    trainer.fit(module, loader)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+try:
+    from lightning import pytorch as lightning
+except ImportError:  # the package of another name
+    import pytorch_lightning as lightning
+
+from . import _lib as L
+from ._worker import worker
+from .torch import _attach, _loader, _weighted, report
+
+__all__ = ["Callback"]
+
+
+class Callback(lightning.Callback):
+    """Attaches the model that Lightning's strategy has wrapped, and weights the loss of each training step.
+
+    weights: "told" if losses are means over tokens: then call eddis.torch.set_weight in each training_step.
+
+    Make it before len(loader) and collectives of eddis.  At the start of the training it raises RuntimeError if the
+    strategy does not combine gradients over all workers, or `fit` was not given a loader of eddis.
+    """
+
+    def __init__(self, weights: str = "samples") -> None:
+        _attach.expect()
+        self._weights = weights
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Attach the model."""
+        model, loader = trainer.strategy.model, _loader.the_loader()
+        if loader not in (trainer.train_dataloader if isinstance(trainer.train_dataloader, (list, tuple))
+                          else [trainer.train_dataloader]):
+            raise RuntimeError("Lightning trains with a loader that does not follow the plan: give fit() what "
+                               "eddis.torch.loader returned")
+        if _attach.attach(model, weights=self._weights) is not model:
+            raise RuntimeError(f"Lightning's {type(trainer.strategy).__name__} does not combine gradients over "
+                               f"{worker.size} workers: give Trainer strategy='ddp', or another one of "
+                               "DistributedDataParallel, and devices=eddis.local_size()")
+        loader._epochs = max(0, trainer.max_epochs or 0)
+
+    def on_before_backward(self, trainer: Any, pl_module: Any, loss: torch.Tensor) -> None:
+        """Weight the loss's gradient."""
+        if worker.in_step:
+            _weighted.weight_in_place(loss)
+            report(loss=loss.detach())
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """End the step before Lightning validates and saves, so that these take no time of the step.  End the training
+        after the last step of the plan."""
+        worker.end()
+        worker.set_phase(L.PHASE_EVALUATE)
+        if worker.step.flags & L.STEP_STOP:
+            trainer.should_stop = True
+
+    def on_train_end(self, trainer: Any, pl_module: Any) -> None:
+        """End the job's steps on all workers."""
+        if not worker.over:
+            worker.end(is_left=True)
+            worker.stop()
+            worker.finish()

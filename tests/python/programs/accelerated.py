@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""accelerated.py FOLDER [KEY=VALUE ...] - trains by accelerate, with the plan's batches
+
+epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+"""
+
+import pathlib
+import sys
+import time
+
+import torch
+from accelerate import Accelerator
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import eddis.torch as eddis  # noqa: E402
+import training  # noqa: E402
+
+folder = pathlib.Path(sys.argv[1])
+options = dict(word.split("=", 1) for word in sys.argv[2:])
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+epochs, pieces = int(options.get("epochs", 2)), int(options.get("pieces", 1))
+
+torch.set_num_threads(1)
+x, y = training.data()
+accelerator = Accelerator(cpu=True, step_scheduler_with_optimizer=False, gradient_accumulation_steps=pieces)
+loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True),
+                      pieces=pieces)
+eddis.init(attach=True)
+torch.manual_seed(3)
+model = training.mlp().double()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader) // pieces)
+model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)
+assert isinstance(loader, eddis.Loader)
+model = eddis.attach(model)
+samples = []
+for epoch in loader.epochs(epochs):
+    for i, (x, y, numbers) in enumerate(loader):
+        if i % pieces == 0:
+            samples.append([])
+        samples[-1] += numbers[:loader.counts[loader.part]].tolist()
+        time.sleep(pace_s[eddis.rank()] * loader.counts[loader.part])
+        with accelerator.accumulate(model):
+            loss = functional.cross_entropy(model(x), y)
+            accelerator.backward(eddis.weighted(loss) * pieces)
+            if accelerator.sync_gradients:
+                accelerator.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+            if accelerator.sync_gradients:
+                scheduler.step()
+            optimizer.zero_grad()
+torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()]}, folder / f"{eddis.rank()}.pt")
+accelerator.end_training()

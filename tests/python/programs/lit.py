@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lit.py FOLDER [KEY=VALUE ...] - trains by Lightning, with the plan's batches
+
+FOLDER/<rank>.pt has the losses that validation has logged, as "validated", too.
+
+epochs=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+wrong=loader, wrong=strategy: does this one thing wrong
+"""
+
+import pathlib
+import sys
+import time
+
+import torch
+from lightning import pytorch as lightning
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import eddis.torch as eddis  # noqa: E402
+import training  # noqa: E402
+from eddis._worker import worker  # noqa: E402
+
+folder = pathlib.Path(sys.argv[1])
+options = dict(word.split("=", 1) for word in sys.argv[2:])
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+samples, validated = [], []
+
+
+class Module(lightning.LightningModule):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.inner = training.mlp().double()
+
+    def training_step(self, batch, batch_idx):
+        x, y, numbers = batch
+        samples.append(numbers.tolist() if worker.step.count else [])
+        time.sleep(pace_s[eddis.rank()] * worker.step.count)
+        return functional.cross_entropy(self.inner(x), y)
+
+    def validation_step(self, batch, batch_idx):
+        x, y, _ = batch
+        self.log("validation", functional.cross_entropy(self.inner(x), y), sync_dist=True)
+
+    def on_validation_epoch_end(self):
+        validated.append(float(self.trainer.callback_metrics["validation"]))
+
+    def configure_optimizers(self):
+        return torch.optim.AdamW(self.parameters(), lr=1e-2)
+
+
+torch.set_num_threads(1)
+x, y = training.data()
+rows = TensorDataset(x, y, torch.arange(training.N))
+made = DataLoader(rows, batch_size=24, shuffle=True)
+module, loader = Module(), eddis.loader(made)
+several = {} if options.get("wrong") == "strategy" else {"strategy": "ddp", "devices": eddis.local_size()}
+trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5,
+                            max_epochs=int(options.get("epochs", 2)), logger=False, default_root_dir=folder / "out",
+                            enable_progress_bar=False, enable_model_summary=False, **several)
+trainer.fit(module, made if options.get("wrong") == "loader" else loader, DataLoader(rows, batch_size=40))
+torch.save({"samples": samples, "model": [p.detach() for p in module.parameters()], "validated": validated},
+           folder / f"{eddis.rank()}.pt")
+torch.distributed.destroy_process_group()

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""zero.py FOLDER stage=N [KEY=VALUE ...] - trains by DeepSpeed's ZeRO, with the plan's batches
+
+epochs=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+"""
+
+import os
+import pathlib
+import sys
+import time
+
+os.environ["DS_ACCELERATOR"] = "cpu"
+
+import torch  # noqa: E402
+from torch.nn import functional  # noqa: E402
+from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
+
+torch.distributed.init_process_group("gloo")
+
+import deepspeed  # noqa: E402
+import deepspeed.ops  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import eddis.torch as eddis  # noqa: E402
+import training  # noqa: E402
+from eddis._worker import worker  # noqa: E402
+
+deepspeed.ops.__compatible_ops__.update(dict.fromkeys(deepspeed.ops.__compatible_ops__, False))  # compile nothing
+
+folder = pathlib.Path(sys.argv[1])
+options = dict(word.split("=", 1) for word in sys.argv[2:])
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+
+torch.set_num_threads(1)
+x, y = training.data()
+loader = eddis.loader(DataLoader(TensorDataset(x.float(), y, torch.arange(training.N)), batch_size=24, shuffle=True))
+torch.manual_seed(3)
+model = training.mlp()
+engine = deepspeed.initialize(
+    model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=1e-3), dist_init_required=False,
+    config={"train_micro_batch_size_per_gpu": 8, "gradient_clipping": 0.5, "zero_allow_untested_optimizer": True,
+            "zero_force_ds_cpu_optimizer": False, "zero_optimization": {"stage": int(options["stage"])}})[0]
+eddis.attach(engine)
+samples = []
+for epoch in loader.epochs(int(options.get("epochs", 2))):
+    for x, y, numbers in loader:
+        samples.append(numbers.tolist() if worker.step.count else [])
+        time.sleep(pace_s[eddis.rank()] * worker.step.count)
+        engine.backward(eddis.weighted(functional.cross_entropy(engine(x), y)))
+        engine.step()
+with deepspeed.zero.GatheredParameters(list(model.parameters()), enabled=options["stage"] == "3"):
+    numbers = [p.detach().clone() for p in model.parameters()]
+torch.save({"samples": samples, "model": numbers}, folder / f"{eddis.rank()}.pt")
+torch.distributed.destroy_process_group()

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_accelerate.py - accelerate with the plan's batches: three ranks make what one process makes of all samples"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch.nn import functional
+
+import framed
+import training
+
+pytest.importorskip("accelerate")
+pytestmark = pytest.mark.slow
+
+
+def far(ranks, epochs=2):
+    """Return the distance to one process."""
+    x, y = training.data()
+    torch.manual_seed(3)
+    model = training.mlp().double()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, len(ranks[0]["samples"]))
+    optimizer.register_step_post_hook(lambda *_: scheduler.step())
+    return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
+
+
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_exact(tmp_path, pieces):
+    """Clipped, with a scheduler that was made by len(loader), before the model was attached; accumulated."""
+    ranks, output = framed.trained(tmp_path, "accelerated.py", f"pieces={pieces}")
+    assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
+    framed.assert_once(ranks, 2)
+    assert far(ranks) <= 1e-12
+
+
+def test_without_samples(tmp_path):
+    ranks, _ = framed.trained(tmp_path, "accelerated.py", emulate=framed.NO_SAMPLES, batch__min=0)
+    assert not any(ranks[0]["samples"])
+    assert far(ranks) <= 1e-12
+
+
+def test_replan(tmp_path):
+    ranks, _ = framed.trained(tmp_path, "accelerated.py", "epochs=6", "pace=2,2,12", emulate=framed.EQUAL,
+                              batch__rebalance=4)
+    whole = framed.splits(ranks)
+    assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
+    framed.assert_once(ranks, 6)
+    assert far(ranks) <= 3e-12
