@@ -98,6 +98,7 @@ class Passes:
         self.is_weighted = False  # the present backward pass has come through `weighted`
         self.counts_nothing = False  # the present backward pass is of samples that count nothing
         self._is_under_way = False
+        self.number = 0  # backward passes that have ended
         worker.marks.append(self._mark)
         self._clock = _Clock(worker, device or _Host())
         worker.on_weight = self.told.begin if self.told else _refuse_weight
@@ -158,6 +159,7 @@ class Passes:
     def _end(self) -> None:
         """After the callbacks in which the gradients are combined."""
         self._is_under_way = self.is_weighted = False
+        self.number += 1
         worker.mark(Mark.GOES_ON)
 
 
