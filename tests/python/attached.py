@@ -58,12 +58,16 @@ class Alone:
     def weighted(loss, sum=False):
         return loss
 
+    no_sync = contextlib.nullcontext
+    normalisation = nn.BatchNorm1d
+
 
 class Rank:
     """A rank of the job."""
 
     def __init__(self, eddis, **how):
-        self.bare, self.weighted = eddis.attach, eddis.weighted
+        self.bare, self.weighted, self.no_sync = eddis.attach, eddis.weighted, eddis.no_sync
+        self.normalisation = eddis.SyncBatchNorm
         self._attach = lambda model: eddis.attach(model, **how)
 
     def wrapped(self, model, **options):
@@ -245,7 +249,28 @@ class Unweighted(Case):
 
 
 class Bare(Case):
+    """A plain model, of which attach leaves names and methods as they are."""
+
     combine = "bare"
+
+    def __init__(self, how):
+        super().__init__(how)
+        assert list(self.model.state_dict()) == list(self.network().state_dict())
+
+
+class BareAccumulated(Accumulated):
+    combine = "bare"
+
+    def alone(self):
+        return self.how.no_sync()
+
+
+class Normalised(Bare):
+    """Batch normalisation by all samples."""
+
+    def network(self):
+        first, *rest = mlp()
+        return nn.Sequential(first, self.how.normalisation(first.out_features), *rest)
 
 
 class Sharded(Case):
@@ -305,7 +330,7 @@ class ToldUnweighted(Told):
 
 DDP = {"plain": Case, "adamw-32": Single, "accumulated": Accumulated, "clipped": Clipped, "summed": Summed,
        "unused": Unused, "static": Static, "decayed": Decayed, "inside": Inside, "autocast": Autocast, "bare": Bare,
-       "unweighted": Unweighted}
+       "bare-accumulated": BareAccumulated, "normalised": Normalised, "unweighted": Unweighted}
 FSDP = {"sharded": Sharded, "adamw-32": ShardedSingle, "clipped": ShardedClipped, "accumulated": ShardedAccumulated,
         "half": ShardedHalf, "unweighted": Unweighted}
 KINDS = {"ddp": DDP, "fsdp": FSDP, "told": {"plain": Told, "unweighted": ToldUnweighted}}

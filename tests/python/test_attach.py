@@ -123,6 +123,8 @@ REFUSED = {
     "state": (1, r"of a model that eddis.torch.attach was given is in no model of eddis.torch.State"),
     "sharded-state": (1, r"a model of fully_shard is in eddis.torch.State, of which each rank has a part"),
     "again": (1, r"the model is attached already"),
+    "methods": (1, r"without a forward pass of its own nothing combines their gradients: call model\(x\)"),
+    "two-passes": (1, r"without a forward pass of its own nothing combines their gradients"),
     "twice": (1, r"models are attached with the same reduction and weights"),
 }
 

@@ -14,6 +14,7 @@ from ._batchnorm import set_min_count
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
 from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
+from ._replicated import without_sync_of
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
 from ._weighted import Passes, begin_passes
@@ -38,8 +39,9 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
                 optimizer.step()
 
     model: DistributedDataParallel, a module of fully_shard, or an engine of deepspeed.initialize, whose gradients are
-    the mean over the group's ranks; any other module is wrapped in DistributedDataParallel, after init_process_group if
-    the script has not called it.
+    the mean over the group's ranks.  Any other module becomes one in place, by torch's `replicate`, after
+    init_process_group if the script has not called it: it keeps its methods and the names of its state_dict().  One of
+    torch.compile is wrapped in DistributedDataParallel.
     group: the process group of all workers that combines the gradients; None: the default group.
     reduction: "sum" if what combines the gradients takes their sum.
     weights: "told" if batches hold other numbers than the plan, or losses are means over tokens: then the workers sum
@@ -53,6 +55,8 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     already, or a DistributedOptimizer combines gradients.
     """
     _check(reduction, weights)
+    if not any(p.requires_grad for p in model.parameters()):
+        raise ValueError("the model has no parameter that requires a gradient")
     model = combined(model, group)
     refuse_parts(model)
     n = ranks_of(model, group)
@@ -60,8 +64,6 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
         raise ValueError(f"the process group is not of all {worker.size} workers: attach takes models whose gradients "
                          "are combined over all workers")
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-    if not trained:
-        raise ValueError("the model has no parameter that requires a gradient")
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
     device = device_of_part(*trained[0])
@@ -74,8 +76,8 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
             worker, [(name, p) for m in _models for name, p in m.named_parameters() if not is_sharded(p)]))
     _models.append(model)
     set_min_count(model)
-    if hasattr(inner(model), "no_sync"):
-        also_without_sync.append(inner(model).no_sync)
+    if without_sync := without_sync_of(inner(model)):
+        also_without_sync.append(without_sync)
     watch(model, passes.arrived)
     return model
 

@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .._worker import say, worker
 from ._deepspeed import is_engine, refuse_other_engines
 from ._device import Device, device_of
+from ._replicated import replicas_of, replicate
 
 
 def is_sharded(parameter: torch.Tensor) -> bool:
@@ -35,14 +36,16 @@ def inner(model: torch.nn.Module) -> torch.nn.Module:
 
 
 def combined(model: torch.nn.Module, group: Any) -> torch.nn.Module:
-    """Return the model as one whose gradients torch.distributed combines: itself if it is, else wrapped in
-    DistributedDataParallel.  With one worker, return it as it is."""
+    """Return the model as one whose gradients torch.distributed combines: itself if it is or can become one in place,
+    else wrapped in DistributedDataParallel.  With one worker, return it as it is."""
     if isinstance(inner(model), DistributedDataParallel) or any(is_sharded(p) for p in model.parameters()) or \
-            is_engine(model) or worker.size == 1:
+            is_engine(model) or worker.size == 1 or replicas_of(model):
         return model
     device = next(model.parameters()).device
     if not distributed.is_initialized():
         distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    if replicate(model, group):
+        return model
     if worker.rank == 0:
         say("the model is wrapped in DistributedDataParallel: its own attributes are those of model.module")
     return DistributedDataParallel(model, process_group=group)
@@ -53,8 +56,9 @@ def ranks_of(model: torch.nn.Module, group: Any) -> int:
     if not distributed.is_initialized():
         return 1
     sizes = {parameter.device_mesh.size() for parameter in model.parameters() if is_sharded(parameter)}
-    if isinstance(inner(model), DistributedDataParallel):
-        sizes.add(inner(model).process_group.size())
+    wrapper = inner(model) if isinstance(inner(model), DistributedDataParallel) else replicas_of(model)
+    if wrapper:
+        sizes.add(wrapper.process_group.size())
     if is_engine(model):
         sizes.add(model.dp_world_size)
     return min(sizes | {distributed.get_world_size(group)})

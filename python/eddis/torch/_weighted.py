@@ -23,7 +23,8 @@ from torch.autograd import Variable
 
 from .. import _lib as L
 from .._worker import Mark, worker
-from ._device import Clock, Device
+from ._device import Device
+from ._lateclock import LateClock
 from ._parts import parts
 
 
@@ -37,18 +38,6 @@ class _Host:
     def elapsed_ns(self, first: int, last: int) -> int:
         """See Device.elapsed_ns."""
         return last - first
-
-
-class _Clock(Clock):
-    """The clock of a step whose gradients the library does not wait for: a GPU may still compute when the step ends on
-    the host, so this waits for the last mark before it reports."""
-
-    def _tell(self, last: tuple[Any, Any]) -> None:
-        """See Clock._tell."""
-        for _, end in self._parts[-1:]:
-            if hasattr(end, "synchronize"):
-                end.synchronize()
-        super()._tell(last)
 
 
 class _Told:
@@ -109,8 +98,9 @@ class Passes:
         self.is_weighted = False  # the present backward pass has come through `weighted`
         self.counts_nothing = False  # the present backward pass is of samples that count nothing
         self._is_under_way = False
+        self.number = 0  # backward passes that have ended
         worker.marks.append(self._mark)
-        self._clock = _Clock(worker, device or _Host())
+        self._clock = LateClock(worker, device or _Host())
         worker.on_weight = self.told.set if self.told else _refuse_weight
 
     def _mark(self, what: Mark) -> None:
@@ -170,6 +160,7 @@ class Passes:
     def _end(self) -> None:
         """After the callbacks in which the gradients are combined."""
         self._is_under_way = self.is_weighted = False
+        self.number += 1
         worker.mark(Mark.GOES_ON)
 
 

@@ -16,7 +16,9 @@ distributed.init_process_group("gloo")
 if what == "attached-late":
     eddis.broadcast_object(1)
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(96, 4)), batch_size=8))
-model = DistributedDataParallel(torch.nn.Linear(4, 1))
+model = torch.nn.Linear(4, 1)
+if what not in ("methods", "two-passes"):  # those are of a plain model
+    model = DistributedDataParallel(model)
 if what == "part":
     eddis.attach(model, distributed.new_group([0, 1]))
 elif what == "unlike":
@@ -42,9 +44,11 @@ if what == "outside":
 for _ in loader.epochs(1):
     for x, in loader:
         optimizer.zero_grad()
-        loss = model(x).square().mean()
+        loss = (model.forward(x) if what == "methods" else model(x)).square().mean()
         if what == "set-weight":
             eddis.set_weight(3)
+        if what == "two-passes":
+            eddis.weighted(loss).backward(retain_graph=True)
         if what == "unweighted":
             loss.backward()
         elif what != "no-backward":

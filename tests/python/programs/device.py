@@ -12,7 +12,7 @@ import torch
 
 from eddis import _lib as L
 from eddis._worker import Mark
-from eddis.torch import _device, _state
+from eddis.torch import _device, _lateclock, _state
 
 
 @atexit.register
@@ -115,6 +115,36 @@ def times():
     assert [step(*one(at, at // 1000), passed=at - 1500)[0] for at in range(6000, 10000, 1000)] == [50, 50, 6, 7]
 
 
+def late_times():
+    """Those of the newest step that the device has finished, where that one had as many samples."""
+    device, worker = Told(), types.SimpleNamespace(marks=[], report=None, step=L.Step())
+    _lateclock.LateClock(worker, device)
+
+    def step(at, compute, passed, count=8, work=0):
+        """From `at` on: reads for 5, computes in two parts, waits for 90, updates for 2."""
+        worker.report, worker.step.count, device.passed = L.Report(work=work), count, passed
+        middle = at + 6 + compute // 2
+        for what, device.now in [(Mark.ASKED, at), (Mark.GOT, at + 5), (Mark.BEGUN, at + 6), (Mark.WAITS, middle),
+                                 (Mark.GOES_ON, middle + 60), (Mark.WAITS, middle + 60 + compute - compute // 2),
+                                 (Mark.GOES_ON, at + 96 + compute), (Mark.ENDS, at + 98 + compute)]:
+            worker.marks[0](what)
+        return worker.report.compute_ns, worker.report.input_ns
+
+    assert step(1000, 30, passed=2000) == (32, 5)  # at once
+    assert step(2000, 40, passed=2000) == (32, 5)  # the one before
+    assert step(3000, 50, passed=2900) == (42, 5)
+    assert step(4000, 90, count=16, passed=3900) == (0, 0)  # all that have passed had other numbers of samples
+    assert step(5000, 90, count=16, passed=4100) == (0, 0)  # this one has passed in part
+    assert step(6000, 92, count=16, passed=5900) == (92, 5)
+    assert [step(at, at // 100, passed=at - 2500, count=16)[0] for at in range(7000, 11000, 1000)] == [92, 92, 94, 72]
+    for at in range(11000, 200000, 1000):  # marks do not gather without end
+        step(at, 10, passed=8500)
+    assert step(200000, 20, passed=300000) == (22, 5)
+    assert step(201000, 30, passed=201000, work=4)[0] == 0  # of steps of unlike work
+    assert step(202000, 60, passed=202000, work=2)[0] == 16
+    assert step(203000, 60, passed=204000, work=2)[0] == 62
+
+
 def random_numbers():
     """Of the devices that the models are on, whichever is the current one."""
     states = {0: "first", 1: "second"}
@@ -147,5 +177,5 @@ def left():
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"
-for look in (values, places, announcements, times, random_numbers, losses, left):
+for look in (values, places, announcements, times, late_times, random_numbers, losses, left):
     look()

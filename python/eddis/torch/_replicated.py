@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain models whose gradients torch.distributed combines in place, by torch's `replicate`: a
+DistributedDataParallel around the model's parameters alone, which hooks of the model call.  The model stays the object
+it was: its methods, attributes and the names in its state_dict()."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from .._worker import worker
+from . import _weighted
+from ._collectives import broadcast_tensors
+
+try:
+    from torch.distributed._composable.replicate import replicate as _replicate
+except ImportError:  # another place than in PyTorch 2.3 to 2.15, or a build without torch.distributed
+    _replicate = None
+
+
+def replicas_of(model: torch.nn.Module) -> DistributedDataParallel | None:
+    """Return the DistributedDataParallel in which `replicate` has put the model's parameters; None for another model.
+    """
+    state = _replicate.state(model) if _replicate else None
+    if state is None:
+        return None
+    if not state.has_initialized:
+        state.lazy_init()  # else at the first forward pass, which may be one of this rank alone
+    return state._ddp
+
+
+def replicate(model: torch.nn.Module, group: Any) -> bool:
+    """Have torch.distributed combine the gradients of this model, in place; return False if this version of PyTorch, or
+    a model that torch.compile or torch.jit has made, does not allow it.  All ranks get rank 0's parameters now, and
+    its other tensors at a start without checkpoint.  Collective."""
+    if _replicate is None or hasattr(model, "_orig_mod") or isinstance(model, torch.jit.ScriptModule):
+        return False
+    _replicate(model, **({} if group is None else {"process_group": group}))
+    replicas = replicas_of(model)
+    _refuse_other_passes(model, replicas)
+    worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if _is_own(b)], 0))
+    return True
+
+
+def _is_own(buffer: torch.Tensor) -> bool:
+    """Return whether the elements of a buffer can be written: not those of an expanded or a sparse one."""
+    return buffer.layout is torch.strided and (buffer.numel() == 0 or 0 not in buffer.stride() or
+                                               buffer.is_contiguous())
+
+
+def _refuse_other_passes(model: torch.nn.Module, replicas: DistributedDataParallel) -> None:
+    """Have a backward pass raise RuntimeError if nothing combines its gradients, since each needs a forward pass before
+    it: if the model's other methods were called alone, or two backward passes follow one forward pass."""
+    has_run = False
+    newest = -1  # number of the newest backward pass that reached the model
+
+    def ran(*_: Any) -> None:
+        nonlocal has_run
+        has_run = has_run or torch.is_grad_enabled()
+
+    def check(_: torch.Tensor) -> None:
+        nonlocal has_run, newest
+        if not worker.in_step or not replicas.require_backward_grad_sync or newest == _weighted.passes.number:
+            return
+        if not has_run:
+            raise RuntimeError("a backward pass reaches the parameters of a model that eddis.torch.attach was given, but "
+                               "without a forward pass of its own nothing combines their gradients: call model(x), "
+                               "not only other methods of the model, once for each backward pass")
+        has_run, newest = False, _weighted.passes.number
+    model.register_forward_hook(ran)
+    trained = [p for p in model.parameters() if p.requires_grad]
+    for parameter in {trained[0], trained[-1]}:
+        parameter.register_post_accumulate_grad_hook(check)
+
+
+@contextlib.contextmanager
+def without_sync(model: torch.nn.Module) -> Iterator[None]:
+    """While the context is active, passes of a model of `replicate` or fully_shard only add up gradients."""
+    model.set_requires_gradient_sync(False)
+    try:
+        yield
+    finally:
+        model.set_requires_gradient_sync(True)
+
+
+def without_sync_of(model: torch.nn.Module) -> Callable[[], Any] | None:
+    """Return what makes a context in which the model's gradients only add up; None if it has none."""
+    if hasattr(model, "set_requires_gradient_sync"):
+        return lambda: without_sync(model)
+    return getattr(model, "no_sync", None)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attached_bare.py OUT [FAILS] - a script of one process that attaches its model, and keeps it in State
+
+OUT.<rank> is what the model is at the end.  FAILS: rank 1 fails at step 6 of the first start."""
+
+import os
+import sys
+
+import torch
+from torch import distributed, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+import eddis.torch as eddis
+
+
+class Coder(nn.Module):
+    """Has a method of its own, and a buffer with which every rank begins differently."""
+
+    def __init__(self):
+        super().__init__()
+        self.into, self.back = nn.Linear(6, 3), nn.Linear(3, 6)
+        self.register_buffer("centre", torch.randn(6))
+
+    def decode(self, z):
+        return self.back(z) + self.centre
+
+    def forward(self, x):
+        return self.decode(torch.tanh(self.into(x)))
+
+
+torch.set_num_threads(1)
+torch.manual_seed(int(os.environ.get("RANK", 0)))
+data = torch.randn(96, 6, generator=torch.Generator().manual_seed(1))
+loader = eddis.loader(DataLoader(TensorDataset(data), batch_size=12, shuffle=True))
+model = Coder().double()
+names = list(model.state_dict())
+assert eddis.attach(model) is model and isinstance(model, Coder) and list(model.state_dict()) == names
+if eddis.rank() == 0:  # of one rank alone: no message of others is awaited
+    with torch.no_grad():
+        model(data.double())
+optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+state = eddis.State(model=model, optimizer=optimizer)
+steps = 0
+for epoch in loader.epochs(2):
+    for x, in loader:
+        optimizer.zero_grad()
+        eddis.weighted((model(x.double()) - x).square().mean()).backward()
+        optimizer.step()
+        steps += 1
+        if sys.argv[2:] and not state.resumed and steps == 6 and eddis.rank() == 1:
+            raise ValueError("this rank fails once")
+model.decode(torch.zeros(1, 3, dtype=torch.float64))
+torch.save({"model": model.state_dict(), "resumed": state.resumed, "backend": distributed.get_backend()},
+           f"{sys.argv[1]}.{eddis.rank()}")

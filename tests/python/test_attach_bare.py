@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_attach_bare.py - attach for a script of one process: the model stays what it is"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from rows import slow
+from started import PROGRAMS, job, said
+
+DEVICES = "[{rate: 0.5, a_ms: 1, c_ms: 1}, {rate: 1}]"
+
+
+def trained(folder, *options, **settings):
+    """Return what each rank has at the end."""
+    folder.mkdir()
+    said(folder, *job(PROGRAMS / "attached_bare.py", folder / "out", *options, devices=DEVICES, batch__global=12,
+                      batch__rebalance="off", **settings))
+    return [torch.load(folder / f"out.{rank}", weights_only=True) for rank in range(2)]
+
+
+@pytest.mark.parametrize("fails", [False, slow(True)])
+def test_bare(tmp_path, fails):
+    """All ranks have one model and rank 0's buffers; after a failure it is the same to the last bit."""
+    ranks = trained(tmp_path / "whole")
+    assert {rank["backend"] for rank in ranks} == {"gloo"}
+    assert list(ranks[0]["model"]) == ["centre", "into.weight", "into.bias", "back.weight", "back.bias"]
+    if fails:
+        ranks += trained(tmp_path / "broken", "fails", checkpoint__every=4, restarts=1)
+        assert [rank["resumed"] for rank in ranks] == [False, False, True, True]
+    for rank in ranks[1:]:
+        assert all(torch.equal(value, ranks[0]["model"][name]) for name, value in rank["model"].items())
