@@ -29,7 +29,11 @@
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
 
-/* Borrow the path of the folder to write own files into; valid until c is freed. */
+/* Borrow the path of the folder to write own files into; valid until c is freed.  The program may
+ * make subfolders, 8 deep.  Names have letters, digits, '.', '_' and '-'.  The commit syncs all own
+ * files.  Rank 0 reads and sums those in the folder itself; those in subfolders, meant to be large,
+ * are listed by size alone.  A worker's files must be complete before it calls the commit.
+ */
 const char *eddis_checkpoint_folder(const struct eddis_checkpoint *c);
 
 /* Write n bytes under a name into this worker's part.  A name has up to 128 letters, digits, '.',

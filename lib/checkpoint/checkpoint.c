@@ -11,7 +11,6 @@
 #include "lib/base/text.h"
 #include "lib/base/trust.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -179,19 +178,6 @@ int checkpoint_put(struct checkpoint *c, int rank, const char *name, const void 
     return rc;
 }
 
-bool checkpoint_is_own(const char *name)
-{
-    return strncmp(name, CHECKPOINT_OWN, sizeof CHECKPOINT_OWN - 1) == 0;
-}
-
-/* Check whether a file has the name of an entry, of any rank, that belongs to the library. */
-static bool is_own_file(const char *file)
-{
-    int name = 0;
-
-    return sscanf(file, "rank-%*d.%n", &name) == 0 && name && checkpoint_is_own(file + name);
-}
-
 char *checkpoint_list(const struct checkpoint *c)
 {
     return manifest_list_text(&c->m);
@@ -200,53 +186,6 @@ char *checkpoint_list(const struct checkpoint *c)
 int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err)
 {
     return manifest_parse_list(text, n, &c->m, err);
-}
-
-/* Check that every listed file exists with its length (-ENOENT, -EINVAL if not).  Every other file
- * in the folder was written by the program itself: sum it, sync it and add it to the list.  Return
- * 0 or a negative errno; -EINVAL also: such a file has a name that cannot be used.
- */
-static int take_stock(struct checkpoint *c, struct eddis_error *err)
-{
-    size_t listed = c->m.n, met = 0;
-    struct manifest own = { 0 };
-    struct dirent *e;
-    cleanup_dir DIR *dir = opendir(c->folder);
-    int rc;
-
-    if (!dir)
-        return eddis_fail_errno(err, -errno, "cannot read folder '%s'", c->folder);
-    rc = manifest_sort(&c->m, err);
-    while (rc == 0 && (e = readdir(dir))) {
-        const struct manifest_file *f = manifest_find(&c->m, e->d_name);
-        struct manifest_file found;
-        struct stat st;
-
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        if (f && fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(st.st_mode) && st.st_size == f->bytes) {
-            met++;
-            continue;
-        }
-        if (f || !manifest_is_name(e->d_name) || is_own_file(e->d_name)) {
-            rc = eddis_fail(err, -EINVAL, "'%s' in the checkpoint %s", e->d_name,
-                            f                        ? "was changed after it was put"
-                            : is_own_file(e->d_name) ? "has a name of the library's own"
-                                                     : "has a name that cannot be kept");
-            break;
-        }
-        rc = checkpoint_sum(c->folder, e->d_name, true, &found, err);
-        if (rc == 0)
-            rc = manifest_add(&own, found.name, found.bytes, found.crc, err);
-    }
-    if (rc == 0 && met < listed)
-        rc = eddis_fail(err, -ENOENT, "%zu files that were put into checkpoint '%s' are missing",
-                        listed - met, c->folder);
-    for (size_t i = 0; i < own.n && rc == 0; i++)
-        rc = manifest_add(&c->m, own.file[i].name, own.file[i].bytes, own.file[i].crc, err);
-    manifest_fini(&own);
-    return rc < 0 ? rc : manifest_sort(&c->m, err);
 }
 
 /* Rename the part to its final name.  If there is an earlier checkpoint of the step, replace and
@@ -360,7 +299,7 @@ static void remove_old(const struct checkpoint *c, int keep)
 int checkpoint_commit_take(struct checkpoint *c, const struct checkpoint_meta *meta, int keep,
                            struct eddis_error *err)
 {
-    int rc = take_stock(c, err);
+    int rc = checkpoint_take_stock(c, err);
 
     c->m.meta = *meta;
     c->m.meta.step = c->step;

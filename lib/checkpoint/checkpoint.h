@@ -4,7 +4,9 @@
  *     <dir>/step-00000500/           whole: it was renamed to this name when all below was on disk
  *         rank-0000.weights          what a rank put
  *         whatever-else              what the program wrote into the folder itself
- *         MANIFEST                   step, seed, ...; size and CRC-32 of every file; its own CRC-32
+ *         dcp/__0_0.distcp           what it wrote into subfolders: large files, never read here
+ *         MANIFEST                   step, seed, ...; size and CRC-32 of every file, of those in
+ *                                    subfolders the size alone; its own CRC-32
  *     <dir>/step-00000600.g2.part/   one that generation 2 is writing, or left by a crash
  *     <dir>/.generation              who may write here: fence.h
  *
@@ -16,6 +18,7 @@
  *     rank 0: checkpoint_commit_take    | tell    | others: checkpoint_abandon_take (frees only)
  *
  * A folder counts as whole if its MANIFEST parses and every file in it has its size and checksum.
+ * Files and folders that are not in the MANIFEST are ignored.
  * If the folder is named step-..., that must be the MANIFEST's step.
  */
 #ifndef EDDIS_CHECKPOINT_CHECKPOINT_H
@@ -90,7 +93,8 @@ char *checkpoint_list(const struct checkpoint *c);
 int checkpoint_add_list(struct checkpoint *c, const char *text, size_t n, struct eddis_error *err);
 
 /* Complete the checkpoint, on rank 0 alone, and free c in any case.  Files in the folder that are
- * in no list are read, summed and synced (-EINVAL: one has the name of a library's entry).  Then
+ * in no list are synced, and read and summed unless they are in a subfolder (-EINVAL: one has the
+ * name of a library's entry, or is no file).  Then
  * write the manifest, rename the folder, and remove old checkpoints: of whole ones up to this step
  * the `keep` newest stay, with keep <= 0 all.  An earlier checkpoint of the same step is replaced.
  * Return 0 or a negative errno, after which nothing of it is left, unless only the last sync of its

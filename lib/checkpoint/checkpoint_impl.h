@@ -7,6 +7,8 @@
 #include "fence.h"
 #include "manifest.h"
 
+#include <sys/stat.h>
+
 struct checkpoint {
     char *dir;    /* NULL: open for reading */
     char *folder; /* path of the checkpoint's folder */
@@ -46,6 +48,18 @@ bool checkpoint_file_name(int rank, const char *name, char *ret);
  */
 int checkpoint_sum(const char *folder, const char *name, bool sync, struct manifest_file *ret,
                    struct eddis_error *err);
+
+/* Check that every listed file exists with its length (-ENOENT, -EINVAL if not), and add every
+ * other file in the folder, which the program itself wrote: synced, and summed unless it is in a
+ * subfolder.  Return 0 or a negative errno; -EINVAL also: such a file has a name that cannot be
+ * used, or is no file.
+ */
+int checkpoint_take_stock(struct checkpoint *c, struct eddis_error *err);
+
+/* Take from all other users the right to write to an open file or folder that the program made with
+ * its umask.  Return 0, or -EPERM: it is not this user's, or others may still write to it.
+ */
+int checkpoint_make_own(int fd, struct stat *st, const char *path, struct eddis_error *err);
 
 /* Read and parse the folder's manifest; compare its step with the folder's name, and every file's
  * size, with `sums` also its checksum.  The caller calls manifest_fini on *ret.  -ENOENT: no such

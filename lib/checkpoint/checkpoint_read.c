@@ -104,45 +104,6 @@ int checkpoint_names(const char *dir, struct checkpoint_name **ret, struct eddis
     return (int)n;
 }
 
-int checkpoint_sum(const char *folder, const char *name, bool sync, struct manifest_file *ret,
-                   struct eddis_error *err)
-{
-    cleanup_free char *path = file_join(folder, "%s", name);
-    struct manifest_file f = { 0 };
-    cleanup_fd int fd = -1;
-    char part[65536];
-    struct stat st;
-    ssize_t n = 0;
-
-    if (!path)
-        return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
-    /* O_NONBLOCK: a FIFO among the files must not block the program forever. */
-    fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return eddis_fail_errno(err, -errno, "cannot open '%s'", path);
-    if (!S_ISREG(st.st_mode))
-        return eddis_fail(err, -EINVAL, "'%s' is not a file; a checkpoint holds files only", path);
-    /* A file of the program's own, made with its umask, becomes part of the checkpoint. */
-    if (sync && (st.st_mode & S_IWOTH) && trust_is_self(st.st_uid) &&
-        fchmod(fd, st.st_mode & 07775) == 0)
-        st.st_mode &= (mode_t)~S_IWOTH;
-    if (trust_stat(&st, path, NULL, err) < 0)
-        return -EPERM;
-    snprintf(f.name, sizeof f.name, "%s", name);
-    while ((n = read(fd, part, sizeof part)) != 0) {
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return eddis_fail_errno(err, -errno, "cannot read '%s'", path);
-        f.crc = crc32_update(f.crc, part, (size_t)n);
-        f.bytes += n;
-    }
-    if (sync && fsync(fd) < 0)
-        return eddis_fail_errno(err, -errno, "cannot sync '%s'", path);
-    *ret = f;
-    return 0;
-}
-
 /* Write the last component of a path, without trailing slashes, to ret [MANIFEST_MAX_FILE + 1];
  * return false if it is too long.
  */
@@ -193,16 +154,37 @@ static bool is_own_fault(int rc)
     return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE || rc == -EPERM;
 }
 
-/* Check that a file of the manifest exists with its size, and with `sums` its checksum.  -EBADMSG
- * if not; a failure as in is_own_fault is returned as it is.
+/* Check that the subfolders in a file's path are folders that others cannot write to.  Return 0 or
+ * a negative errno; -EPERM: they can.
+ */
+static int check_subfolders(const char *folder, const char *name, struct eddis_error *err)
+{
+    for (const char *slash = strchr(name, '/'); slash; slash = strchr(slash + 1, '/')) {
+        cleanup_free char *path = file_join(folder, "%.*s", (int)(slash - name), name);
+        struct stat st;
+
+        if (!path)
+            return eddis_fail(err, -ENOMEM, "no memory for a checkpoint");
+        if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
+            return eddis_fail(err, -ENOENT, "no folder '%s'", path);
+        if (trust_stat(&st, path, NULL, err) < 0)
+            return -EPERM;
+    }
+    return 0;
+}
+
+/* Check that a file of the manifest exists with its size, and with `sums` its checksum if it has
+ * one.  -EBADMSG if not; a failure as in is_own_fault is returned as it is.
  */
 static int check_file(const char *folder, const struct manifest_file *want, bool sums,
                       struct eddis_error *err)
 {
     struct manifest_file got = *want;
-    int rc = 0;
+    int rc = check_subfolders(folder, want->name, err);
 
-    if (sums) {
+    if (rc < 0) {
+        ;
+    } else if (sums && !manifest_is_sized(want->name)) {
         rc = checkpoint_sum(folder, want->name, false, &got, err);
     } else {
         cleanup_free char *path = file_join(folder, "%s", want->name);

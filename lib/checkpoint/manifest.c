@@ -12,18 +12,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What stands in the place of a checksum for files of manifest_is_sized. */
+#define NO_CRC "--------"
+
 void manifest_fini(struct manifest *m)
 {
     free(m->file);
     memset(m, 0, sizeof *m);
 }
 
+/* Check whether the first n bytes of text may name a file or a subfolder. */
+static bool is_component(const char *text, size_t n)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    static const char *const others[] = { ".", "..", MANIFEST_NAME };
+
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (n == strlen(others[i]) && memcmp(text, others[i], n) == 0)
+            return false;
+    return n > 0 && strspn(text, allowed) >= n;
+}
+
 bool manifest_is_name(const char *name)
 {
-    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-");
+    const char *part = name, *slash;
+    int depth = 0;
 
-    return n > 0 && n <= MANIFEST_MAX_FILE && name[n] == '\0' && strcmp(name, ".") != 0 &&
-           strcmp(name, "..") != 0 && strcmp(name, MANIFEST_NAME) != 0;
+    if (strlen(name) > MANIFEST_MAX_FILE)
+        return false;
+    for (; (slash = strchr(part, '/')); part = slash + 1)
+        if (!is_component(part, (size_t)(slash - part)) || ++depth > MANIFEST_MAX_DEPTH)
+            return false;
+    return is_component(part, strlen(part));
+}
+
+bool manifest_is_sized(const char *name)
+{
+    return strchr(name, '/') != NULL;
 }
 
 int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t crc,
@@ -72,9 +98,15 @@ const struct manifest_file *manifest_find(const struct manifest *m, const char *
 /* Append the lines of the files to b. */
 static void add_list(struct strbuf *b, const struct manifest *m)
 {
-    for (size_t i = 0; i < m->n; i++)
-        strbuf_addf(b, "%08" PRIx32 " %" PRId64 " %s\n", m->file[i].crc, m->file[i].bytes,
-                    m->file[i].name);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct manifest_file *f = &m->file[i];
+
+        if (manifest_is_sized(f->name))
+            strbuf_addf(b, "%s", NO_CRC);
+        else
+            strbuf_addf(b, "%08" PRIx32, f->crc);
+        strbuf_addf(b, " %" PRId64 " %s\n", f->bytes, f->name);
+    }
 }
 
 char *manifest_list_text(const struct manifest *m)
@@ -173,19 +205,33 @@ static void take_name(struct cursor *c, char *ret)
         c->failed = true;
 }
 
+/* Consume NO_CRC, or a checksum and return it.  Set *ret_sized to whether it is NO_CRC. */
+static uint32_t take_crc_or_none(struct cursor *c, bool *ret_sized)
+{
+    size_t n = strlen(NO_CRC);
+
+    *ret_sized = !c->failed && (size_t)(c->end - c->p) >= n && memcmp(c->p, NO_CRC, n) == 0;
+    if (!*ret_sized)
+        return take_crc(c);
+    c->p += n;
+    return 0;
+}
+
 /* Consume a file's line and append the file to the manifest.  If the line is not valid, set
  * c->failed and return 0; otherwise return as manifest_add.
  */
 static int take_file(struct cursor *c, struct manifest *m, struct eddis_error *err)
 {
     char name[MANIFEST_MAX_FILE + 1];
-    uint32_t crc = take_crc(c);
+    bool sized;
+    uint32_t crc = take_crc_or_none(c, &sized);
     int64_t bytes;
 
     take_word(c, " ");
     bytes = (int64_t)take_number(c, INT64_MAX);
     take_word(c, " ");
     take_name(c, name);
+    c->failed = c->failed || sized != manifest_is_sized(name);
     return c->failed ? 0 : manifest_add(m, name, bytes, crc, err);
 }
 

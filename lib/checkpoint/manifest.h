@@ -8,7 +8,8 @@
  *     batch 256
  *     ranks 4
  *     generation 1
- *     files 2
+ *     files 3
+ *     -------- 81920 dcp/__0_0.distcp         a file in a subfolder has no checksum
  *     9ae0daaf 40960 rank-0000.weights        CRC-32, bytes, name; by name
  *     00000000 0 rank-0001.weights
  *     end 5d41402a                            CRC-32 of all bytes before this line
@@ -23,12 +24,15 @@
 
 #define MANIFEST_NAME "MANIFEST"
 
-enum { MANIFEST_MAX_FILE = 255 }; /* length of a file's name */
+enum {
+    MANIFEST_MAX_FILE = 255, /* length of a file's name, with its subfolders */
+    MANIFEST_MAX_DEPTH = 8,  /* subfolders in it */
+};
 
 struct manifest_file {
     char name[MANIFEST_MAX_FILE + 1];
     int64_t bytes;
-    uint32_t crc;
+    uint32_t crc; /* 0 if manifest_is_sized */
 };
 
 /* A manifest; initialize it with zeros for an empty one. */
@@ -41,10 +45,15 @@ struct manifest {
 /* Free the list of files and reset the manifest. */
 void manifest_fini(struct manifest *m);
 
-/* Check whether a file of this name may be in a checkpoint: letters, digits, '.', '_', '-', and not
- * ".", ".." or the manifest's own name.
+/* Check whether a file of this name may be in a checkpoint.  A name has letters, digits, '.', '_'
+ * and
+ * '-', and is not ".", ".." or the manifest's own name; names of subfolders and '/' may be before
+ * it.
  */
 bool manifest_is_name(const char *name);
+
+/* Check whether a file is listed by its size alone: one in a subfolder. */
+bool manifest_is_sized(const char *name);
 
 /* Append a file.  Return 0, -EINVAL: there are too many, or -ENOMEM; m is then unchanged. */
 int manifest_add(struct manifest *m, const char *name, int64_t bytes, uint32_t crc,

@@ -37,13 +37,13 @@ static void tear_down(void)
     ck_assert_int_eq(file_remove_tree(dir, NULL), 0);
 }
 
-/* Borrows "<dir>/<fmt>" until the next call but three. */
+/* Borrows "<dir>/<fmt>" until the next call but seven. */
 static const char *in_dir(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static const char *in_dir(const char *fmt, ...)
 {
-    static char path[4][512];
+    static char path[8][512];
     static int turn;
-    char *p = path[++turn % 4];
+    char *p = path[++turn % 8];
     int n = snprintf(p, sizeof *path, "%s/", dir);
     va_list ap;
 
@@ -67,7 +67,7 @@ static void write_text(const char *path, const char *text)
     fclose(f);
 }
 
-/* Two ranks and a file of the program's own. */
+/* Two ranks and files of the program's own, one of them in a subfolder. */
 static int save(int64_t step, int keep)
 {
     struct checkpoint *zero, *one;
@@ -79,6 +79,8 @@ static int save(int64_t step, int keep)
     ck_assert_int_eq(checkpoint_put(one, 1, "weights", weights, 10, NULL), 0);
     ck_assert_int_eq(checkpoint_put(one, 1, "empty", NULL, 0, NULL), 0);
     write_text(in_dir("step-%08lld.g1.part/optimizer.pt", (long long)step), "own");
+    ck_assert_int_eq(mkdir(in_dir("step-%08lld.g1.part/dcp", (long long)step), 0777), 0);
+    write_text(in_dir("step-%08lld.g1.part/dcp/.metadata", (long long)step), "large");
     list = checkpoint_list(one);
     ck_assert_int_eq(checkpoint_add_list(zero, list, strlen(list), NULL), 0);
     free(list);
@@ -249,9 +251,34 @@ static void change_length(void)
 {
     ck_assert_int_eq(truncate(in_dir("step-00000100.g1.part/rank-0000.a"), 0), 0);
 }
-static void add_folder(void)
+static void add_folder(const char *name)
 {
-    ck_assert_int_eq(mkdir(in_dir("step-00000100.g1.part/sub"), 0700), 0);
+    ck_assert_int_eq(mkdir(in_dir("step-00000100.g1.part/%s", name), 0700), 0);
+}
+static void add_folder_of_link(void)
+{
+    add_folder("sub");
+    ck_assert_int_eq(symlink("/etc/passwd", in_dir("step-00000100.g1.part/sub/link")), 0);
+}
+static void add_folder_of_manifest(void)
+{
+    add_folder("sub");
+    write_text(in_dir("step-00000100.g1.part/sub/MANIFEST"), "");
+}
+static void add_bad_folder(void)
+{
+    add_folder("a b");
+}
+static void add_deep_folder(void)
+{
+    char name[] = "1/2/3/4/5/6/7/8/9";
+
+    for (size_t n = 1; n < sizeof name; n += 2) {
+        name[n] = '\0';
+        add_folder(name);
+        name[n] = '/';
+    }
+    write_text(in_dir("step-00000100.g1.part/1/2/3/4/5/6/7/8/9/file"), "");
 }
 static void add_link(void)
 {
@@ -277,8 +304,9 @@ static void remove_folder(void)
 START_TEST(spoiled_before_commit)
 {
     static void (*const spoil[])(
-        void) = { remove_entry, change_length, add_folder,   add_link,
-                  add_fifo,     add_manifest,  add_bad_name, remove_folder };
+        void) = { remove_entry,   change_length,   add_folder_of_link, add_folder_of_manifest,
+                  add_bad_folder, add_deep_folder, add_link,           add_fifo,
+                  add_manifest,   add_bad_name,    remove_folder };
     struct checkpoint *c;
 
     ck_assert_int_eq(checkpoint_begin(dir, 100, &fence, &c, NULL), 0);
@@ -289,6 +317,59 @@ START_TEST(spoiled_before_commit)
     ck_assert(!is_there(in_dir("step-00000100")));
     ck_assert(!is_there(in_dir("step-00000100.g1.part")));
     found_step(-1);
+}
+END_TEST
+
+/* Removes, renames or changes what is in a subfolder of step 200. */
+static void remove_inner(void)
+{
+    ck_assert_int_eq(unlink(in_dir("step-00000200/dcp/.metadata")), 0);
+}
+static void cut_inner(void)
+{
+    ck_assert_int_eq(truncate(in_dir("step-00000200/dcp/.metadata"), 4), 0);
+}
+static void rename_inner(void)
+{
+    ck_assert_int_eq(rename(in_dir("step-00000200/dcp"), in_dir("step-00000200/other")), 0);
+}
+static void link_inner(void)
+{
+    rename_inner();
+    ck_assert_int_eq(symlink("other", in_dir("step-00000200/dcp")), 0);
+}
+
+START_TEST(damaged_subfolder_is_not_whole)
+{
+    static void (*const damage[])(void) = { remove_inner, cut_inner, rename_inner, link_inner };
+
+    ck_assert_int_eq(save(100, 3), 0);
+    ck_assert_int_eq(save(200, 3), 0);
+    found_step(200);
+    damage[_i]();
+    found_step(100);
+}
+END_TEST
+
+/* It is there with its size, and whatever is not in the list does not count. */
+START_TEST(subfolders)
+{
+    struct checkpoint *c;
+    char *text;
+
+    ck_assert_int_eq(save(200, 1), 0);
+    ck_assert_int_eq(file_read(in_dir("step-00000200/MANIFEST"), 1 << 20, &text, NULL, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(text, "\n-------- 5 dcp/.metadata\n"));
+    free(text);
+    write_text(in_dir("step-00000200/dcp/later"), "");
+    found_step(200);
+    ck_assert_int_eq(checkpoint_open(in_dir("step-00000200"), true, &c, &err), 0);
+    ck_assert_int_eq(checkpoint_bytes(c), sizeof weights + 10 + 3 + 5);
+    checkpoint_close(c);
+    ck_assert_int_eq(save(300, 1), 0);
+    ck_assert_msg(!is_there(in_dir("step-00000200")), "not removed with its subfolder");
+    ck_assert_int_eq(save(300, 1), 0);
+    found_step(300);
 }
 END_TEST
 
@@ -461,7 +542,7 @@ static mode_t mode_of(const char *path)
 START_TEST(umask_that_takes_nothing)
 {
     static const char *const files[] = { "MANIFEST", "rank-0000.weights", "rank-0001.empty",
-                                         "optimizer.pt" };
+                                         "optimizer.pt", "dcp/.metadata" };
     struct checkpoint *c;
     mode_t before = umask(0);
 
@@ -472,6 +553,7 @@ START_TEST(umask_that_takes_nothing)
     ck_assert_msg(save(500, 3) == 0, "%s", err.text);
     umask(before);
     ck_assert_uint_eq(mode_of(in_dir("step-00000500")), 0775);
+    ck_assert_uint_eq(mode_of(in_dir("step-00000500/dcp")), 0775);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         ck_assert_uint_eq(mode_of(in_dir("step-00000500/%s", files[i])), 0664);
     ck_assert_int_eq(checkpoint_open_newest(dir, &c, NULL, &err), 1);
@@ -490,9 +572,13 @@ static const struct {
     { "/MANIFEST", 0666, "MANIFEST' is not trusted" },
     { "/rank-0000.weights", 0646, "weights' is not trusted" },
     { "/optimizer.pt", 0666, "optimizer.pt' is not trusted" },
+    { "/dcp", 0777, "dcp' is not trusted" },
+    { "/dcp/.metadata", 0666, "metadata' is not trusted" },
     { "/MANIFEST", 0, "MANIFEST' is not trusted: it belongs to" },
     { "/rank-0000.weights", 0, "weights' is not trusted: it belongs to" },
     { "/optimizer.pt", 0, "optimizer.pt' is not trusted: it belongs to" },
+    { "/dcp", 0, "dcp' is not trusted: it belongs to" },
+    { "/dcp/.metadata", 0, "metadata' is not trusted: it belongs to" },
 };
 
 /* An older one would be the wrong answer, as would be none. */
@@ -552,9 +638,11 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, way_left);
     tcase_add_test(tc, same_step_again);
     tcase_add_test(tc, abandoned);
-    tcase_add_loop_test(tc, spoiled_before_commit, 0, 8);
+    tcase_add_loop_test(tc, spoiled_before_commit, 0, 11);
     tcase_add_test(tc, put_twice_by_two_ranks);
     tcase_add_test(tc, damaged_is_not_whole);
+    tcase_add_loop_test(tc, damaged_subfolder_is_not_whole, 0, 4);
+    tcase_add_test(tc, subfolders);
     tcase_add_test(tc, renamed_is_not_whole);
     tcase_add_test(tc, umask_that_takes_nothing);
     tcase_add_loop_test(tc, of_others_is_refused, 0, sizeof strange / sizeof *strange);

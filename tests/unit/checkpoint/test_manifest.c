@@ -18,6 +18,7 @@ static struct manifest example(void)
     struct manifest m = { .meta = { 500, 42, 1437, 256, 4, 1 } };
 
     ck_assert_int_eq(manifest_add(&m, "rank-0001.weights", 0, 0, NULL), 0);
+    ck_assert_int_eq(manifest_add(&m, "dcp/a", 17, 0, NULL), 0);
     ck_assert_int_eq(manifest_add(&m, ".metadata", INT64_C(1) << 50, UINT32_MAX, NULL), 0);
     ck_assert_int_eq(manifest_add(&m, "rank-0000.weights", 40960, 0x9ae0daaf, NULL), 0);
     ck_assert_int_eq(manifest_sort(&m, NULL), 0);
@@ -31,12 +32,13 @@ START_TEST(there_and_back)
 
     ck_assert_msg(strncmp(text,
                           "eddis checkpoint 1\nstep 500\nseed 42\nsamples 1437\nbatch 256\n"
-                          "ranks 4\ngeneration 1\nfiles 3\nffffffff 1125899906842624 .metadata\n"
+                          "ranks 4\ngeneration 1\nfiles 4\nffffffff 1125899906842624 .metadata\n"
+                          "-------- 17 dcp/a\n"
                           "9ae0daaf 40960 rank-0000.weights\n00000000 0 rank-0001.weights\nend ",
                           strlen(text) - 9) == 0,
                   "%s", text);
     ck_assert_msg(manifest_parse(text, strlen(text), &got, &err) == 0, "%s", err.text);
-    ck_assert_int_eq(got.n, 3);
+    ck_assert_int_eq(got.n, 4);
     ck_assert_mem_eq(&got.meta, &m.meta, sizeof m.meta);
     ck_assert_int_eq(manifest_find(&got, "rank-0000.weights")->bytes, 40960);
     ck_assert_ptr_null(manifest_find(&got, "rank-0002.weights"));
@@ -143,6 +145,20 @@ static const struct {
       -EBADMSG },
     { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n",
       "00000000 0 MANIFEST\n", -EBADMSG },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n",
+      "-------- 7 dcp/.metadata\n", 0 },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n",
+      "00000000 7 dcp/.metadata\n", -EBADMSG },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n", "-------- 7 dcp\n",
+      -EBADMSG },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n",
+      "-------- 7 dcp/../a\n", -EBADMSG },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n", "-------- 7 /a\n",
+      -EBADMSG },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n", "-------- 7 a/\n",
+      -EBADMSG },
+    { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n", "-------- 7 a//b\n",
+      -EBADMSG },
     { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n", "00000000 0 \n",
       -EBADMSG },
     { "step 1\nseed 2\nsamples 3\nbatch 4\nranks 5\ngeneration 6\nfiles 1\n", "0000000A 0 a\n",
@@ -175,12 +191,12 @@ START_TEST(lists)
 
     ck_assert_int_eq(manifest_parse_list(list, n, &all, NULL), 0);
     ck_assert_int_eq(manifest_parse_list("", 0, &all, NULL), 0);
-    ck_assert_int_eq(all.n, 3);
+    ck_assert_int_eq(all.n, 4);
     for (size_t i = 1; i < n; i++) {
         int rc = manifest_parse_list(list, i, &all, NULL);
 
         ck_assert_int_eq(rc, list[i - 1] == '\n' ? 0 : -EINVAL);
-        all.n = 3;
+        all.n = 4;
     }
     ck_assert_int_eq(manifest_parse_list(list, n, &all, NULL), 0);
     ck_assert_int_eq(manifest_sort(&all, &err), -EEXIST);
