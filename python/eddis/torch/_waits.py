@@ -2,7 +2,8 @@
 """Marks where a rank waits for others in the passes of a model that torch.distributed combines.
 
 With fully_shard a rank waits when it gathers a module's parameters and, on CPUs, when it reduces gradients; with
-DistributedDataParallel when rank 0 sends its buffers.  The marks leave these times out of the rank's own computing.
+DistributedDataParallel when rank 0 sends its buffers.  The marks leave these times out of the rank's own computing, and
+eddis-run sees there that the rank waits: the rank that all wait for is the one that computes.
 """
 
 from __future__ import annotations
@@ -16,13 +17,25 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_leaves
 
+from .. import _lib as L
 from .._worker import Mark, worker
 from ._combined import inner, is_fsdp_module
 from ._deepspeed import is_engine, watch_collectives
 
 
+_PHASES = {Mark.WAITS: L.PHASE_WAIT, Mark.GOES_ON: L.PHASE_COMPUTE}
+
+
+def show(what: Mark) -> None:
+    """Show eddis-run whether this rank computes or waits for others.  A callback of Worker.marks."""
+    if what in _PHASES and worker.in_step:
+        L.lib.eddis_set_phase(worker.handle, _PHASES[what])
+
+
 def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
     """Have the gradients of the model's outputs given to `arrived`, and mark where its passes wait for others."""
+    if show not in worker.marks:
+        worker.marks.append(show)
     for module in model.modules():
         if is_fsdp_module(module):
             _bracket(module)
