@@ -60,9 +60,9 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
         raise ValueError("the model has no parameter that requires a gradient")
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
-    device = device_of_part(*trained[0])
+    # Before the option own_pace is set, which the script may have set itself
+    passes = begin_passes(n, reduction, weights, device_of_part(*trained[0]))
     worker.set_options("call eddis.torch.attach before a collective or len(loader)", gradients=NAME, own_pace=1)
-    passes = begin_passes(n, reduction, weights, device)
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
         worker.before_end.append(lambda: tell_sums(worker, _whole_parameters()))

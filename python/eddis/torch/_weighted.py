@@ -98,6 +98,7 @@ class Passes:
         self.is_weighted = False  # the present backward pass has come through `weighted`
         self.counts_nothing = False  # the present backward pass is of samples that count nothing
         self._is_under_way = False
+        self._sleeps = not worker.options.get("own_pace")  # for the step time of an emulated device
         worker.marks.append(self._mark)
         self._clock = _Clock(worker, device or _Host())
         worker.on_weight = self.told.begin if self.told else _refuse_weight
@@ -136,7 +137,8 @@ class Passes:
         if self._is_under_way:
             return
         self._is_under_way = True
-        _pace()
+        if self._sleeps:
+            _pace()
         Variable._execution_engine.queue_callback(self._local)
 
     def arrived(self, gradient: torch.Tensor) -> torch.Tensor | None:
