@@ -2,6 +2,7 @@
 """peers.py - shared by the Python programs of this folder: the project's build, the Python of the systems with which
 eddis is compared, clusters that are slowed by a factor, and means."""
 
+import math
 import os
 import pathlib
 import shutil
@@ -25,6 +26,18 @@ def interval(values):
     """Return the mean of values and half the width of its 95 % interval, 0 for one value."""
     n, mean = len(values), statistics.mean(values)
     return mean, (STUDENT[n - 2] if n <= 31 else 2) * statistics.stdev(values) / n ** 0.5 if n > 1 else 0.0
+
+
+def median_interval(values):
+    """Return (median, low, high) of values: between low and high, two of them, is the median of what they are from,
+    with 95 % at least.  Fewer than 6 values are too few for it: their range."""
+    n, ordered, below = len(values), sorted(values), 0
+    chance = 0.5 ** n  # that none is below the median
+    while chance <= 0.025:
+        below += 1
+        chance += math.comb(n, below) * 0.5 ** n
+    first = max(below - 1, 0)
+    return statistics.median(ordered), ordered[first], ordered[n - 1 - first]
 
 
 def build_folder():

@@ -5,13 +5,16 @@ All systems run in one process, so that a round compares them under equal condit
 the same shape, with the same data and optimizer, and trains some steps while the others pause.  The request is JSON:
 
     systems   {name: {"steps": steps of a time slot, "batches": [one per rank, or one for all]}}; the name is eddis,
-              plain, ddp, horovod, or one of these followed by a word, as "ddp tuned"; eddis' batches are the plan's
-    model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, length] or
-              ["slept", [speed of each rank], factor by which a step lasts longer]
+              attached, plain, ddp, horovod, or one of these followed by a word, as "ddp tuned"; the batches of eddis
+              and attached (DDP given to eddis.attach), of which there is at most one, are the plan's
+    model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, length],
+              ["slept", [speed of each rank], factor by which a step lasts longer] or ["asleep", ms of a forward pass]
     device    the models' device in PyTorch's form; default cpu
     rounds    number of rounds that count; one more comes before them
     out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [one for each round]},
-              "processor_s": {name: [seconds of a step of rank 0, one for each round]}}
+              "processor_s": {name: [seconds of a step of rank 0, one for each round]},
+              "waits_us": [[for each rank: microseconds in eddis_wait at the end of each step of attached]],
+              "ends_us": [[the same of eddis_wait and eddis_step_end together]]}
 """
 
 import gc
@@ -82,6 +85,18 @@ class Slept(nn.Module):
         return x
 
 
+class Asleep(nn.Module):
+    """A linear layer whose forward pass sleeps first."""
+
+    def __init__(self, ms, width=64):
+        super().__init__()
+        self.seconds, self.layer = ms / 1e3, nn.Linear(width, width)
+
+    def forward(self, x):
+        time.sleep(self.seconds)
+        return self.layer(x)
+
+
 class Transformer(nn.Module):
     """A transformer encoder that classifies a sequence of words."""
 
@@ -101,6 +116,8 @@ def model_of(words, rank):
     name = words[0]
     if name == "slept":
         return Slept(Clock(words[1][rank], words[2])), torch.ones(WIDTH)
+    if name == "asleep":
+        return Asleep(words[1]), torch.ones(64)
     if name == "mlp":
         layers, width = words[1:]
         parts = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.Tanh())]
@@ -159,12 +176,16 @@ class System:
         """Make the loader, and let the system wrap model and optimizer."""
         self.loader = DataLoader(data, batch_sampler=Shares(batches, rank, self.steps))
 
+    def backward(self, loss):
+        """Make the gradients of a loss."""
+        loss.backward()
+
     def turn(self):
         """Train the steps of one time slot."""
         for x, in self.loader:
             self.optimizer.zero_grad()
             y = self.model(x.to(self.device))
-            functional.mse_loss(y, torch.zeros_like(y)).backward()
+            self.backward(functional.mse_loss(y, torch.zeros_like(y)))
             self.optimizer.step()
         if self.device.type == "cuda":
             torch.cuda.synchronize()
@@ -194,7 +215,57 @@ class Eddis(System):
         self.optimizer = eddis.DistributedOptimizer(self.optimizer, model=self.model)
 
 
-SYSTEMS = {"eddis": Eddis, "plain": System, "ddp": Ddp, "horovod": Horovod}
+class Attached(Ddp):
+    """DistributedDataParallel with the plan's batches."""
+
+    def attach(self, data, batches, rank, request):
+        import eddis.torch as eddis
+
+        eddis.init(own_pace=True)
+        super().attach(data, batches, rank, request)
+        self.loader = eddis.loader(DataLoader(data, batch_size=sum(batches)), epochs=request["rounds"] + 1)
+        self.model, self.weighted = eddis.attach(self.model), eddis.weighted
+
+    def backward(self, loss):
+        self.weighted(loss).backward()
+
+
+SYSTEMS = {"eddis": Eddis, "attached": Attached, "plain": System, "ddp": Ddp, "horovod": Horovod}
+
+
+class StepEnds:
+    """Times the calls of libeddis at the end of each step: eddis_wait, in which a worker waits for the round of all
+    workers, and eddis_step_end."""
+
+    def __init__(self):
+        from eddis import _lib
+
+        self.wait, self.call = _lib.wait, _lib.call
+        self.waits_ns, self.ends_ns = [], []
+        _lib.wait, _lib.call = self.timed_wait, self.timed_call
+
+    def timed_wait(self, name, *arguments):
+        """Take the place of eddis._lib.wait."""
+        begun = time.perf_counter_ns()
+        result = self.wait(name, *arguments)
+        if name == "wait":
+            self.waits_ns.append(time.perf_counter_ns() - begun)
+        return result
+
+    def timed_call(self, name, *arguments):
+        """Take the place of eddis._lib.call."""
+        begun = time.perf_counter_ns()
+        result = self.call(name, *arguments)
+        if name == "step_end":
+            self.ends_ns.append(self.waits_ns[-1] + time.perf_counter_ns() - begun)
+        return result
+
+    def told(self, ranks, steps):
+        """Return the last so many steps' times of all ranks, in microseconds.  Collective."""
+        rows = [None] * ranks.size
+        own = [[ns / 1e3 for ns in times[-steps:]] for times in (self.waits_ns, self.ends_ns)]
+        distributed.all_gather_object(rows, own)
+        return dict(zip(("waits_us", "ends_us"), zip(*rows)))
 
 
 # ---- this process ----
@@ -210,7 +281,7 @@ class Ranks:
 
             hvd.init()
             self.rank, self.size, self.hvd = hvd.rank(), hvd.size(), hvd
-        elif self.size > 1:
+        elif self.size > 1 or any(name.startswith(("ddp", "attached")) for name in systems):
             distributed.init_process_group("gloo")
 
     def combined(self, x, greatest=False):
@@ -244,6 +315,7 @@ def measure(request, ranks):
     names = list(request["systems"])
     systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
     rates, processor = {name: [] for name in names}, {name: [] for name in names}
+    ends = StepEnds() if "attached" in names else None
     for r in range(request["rounds"] + 1):
         for name in names if r % 2 else reversed(names):
             ranks.meet()
@@ -255,9 +327,10 @@ def measure(request, ranks):
                 processor[name].append(used / systems[name].steps)
     for name, system in systems.items():
         ranks.check_alike(name, system.parameter)
+    more = ends.told(ranks, request["rounds"] * systems["attached"].steps) if ends else {}
     if ranks.rank == 0:
         with open(request["out"], "w") as f:
-            json.dump({"torch": torch.__version__, "samples_per_s": rates, "processor_s": processor}, f)
+            json.dump({"torch": torch.__version__, "samples_per_s": rates, "processor_s": processor, **more}, f)
 
 
 def main():

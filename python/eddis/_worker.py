@@ -98,6 +98,7 @@ class Worker:
         self.is_sum = False  # losses are sums over samples, not means
         self.is_empty = False  # the step's batch has no samples that count, so its loss is no number
         self.n_counting = 0  # workers of the group with samples in the step; 0: n_with_samples has not asked yet
+        self.paces_itself = False  # the script spends the step time of an emulated device
         self.loops = 0  # loops over the loader that the script has begun
         self.next_step = 0  # number of the step after the present one
         self.begun_s = 0.0  # time.perf_counter() when the step began

@@ -14,7 +14,7 @@ import torch
 import attached
 import training
 from rows import slow
-from started import ended, said
+from started import ended, job, said, script
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
@@ -99,6 +99,30 @@ def test_replan(tmp_path, kind):
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], splits
     assert_once(ranks, 6)
     assert_exact(kind, ranks, times=3)
+
+
+OWN_PACE = """
+import time
+
+
+def sleep(seconds):
+    raise AssertionError(f"eddis sleeps for {seconds} s")
+
+
+eddis.init(own_pace=True)
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(16, 4)), batch_size=8))
+model = eddis.attach(torch.nn.Linear(4, 1))
+time.sleep = sleep
+for _ in loader.epochs(1):
+    for x, in loader:
+        eddis.weighted(model(x).mean()).backward()
+"""
+
+
+def test_own_pace(tmp_path):
+    """The script itself spends the time of its emulated device, 1000 s a step: eddis does not sleep for it."""
+    devices = "[{rate: 1, a_ms: 1000000, c_ms: 1}, {rate: 1}]"
+    said(tmp_path, *job(script(tmp_path, OWN_PACE), devices=devices, batch__rebalance="off"))
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pac
     is_least_alone = min_count is not None and read_ahead is None and not own_pace and not pieces
     if worker.options.get("gradients") and not is_least_alone:
         raise RuntimeError("call eddis.torch.init before eddis.torch.attach")
+    worker.paces_itself |= own_pace
     options = {} if is_least_alone else {"own_pace": int(own_pace), "pieces": int(pieces)}
     if min_count is not None:
         options["min_count"] = min_count

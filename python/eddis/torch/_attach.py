@@ -66,9 +66,8 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
-    device = device_of_part(*trained[0])
     _set_options()
-    passes = begin_passes(n, reduction, weights, device)
+    passes = begin_passes(n, reduction, weights, device_of_part(*trained[0]))
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
         worker.before_end.append(lambda: tell_sums(worker, _whole_parameters()))

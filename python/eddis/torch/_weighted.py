@@ -138,7 +138,8 @@ class Passes:
         if self._is_under_way:
             return
         self._is_under_way = True
-        _pace()
+        if not worker.paces_itself:
+            _pace()
         Variable._execution_engine.queue_callback(self._local)
 
     def arrived(self, gradient: torch.Tensor) -> torch.Tensor | None:
