@@ -36,12 +36,13 @@ from ._optimizer import DistributedOptimizer, no_sync
 from ._pieces import pieces
 from ._save import save
 from ._state import State
+from ._steps import rows, steps
 from ._weighted import weighted
 
 __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "attach",
            "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",
            "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
-           "save", "set_metric", "set_weight", "shutdown", "size", "stop", "weighted"]
+           "rows", "save", "set_metric", "set_weight", "shutdown", "size", "steps", "stop", "weighted"]
 
 
 def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pace: bool = False,
