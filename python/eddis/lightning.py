@@ -22,12 +22,16 @@ except ImportError:  # the package of another name
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
+from .torch._parts import parts
 
 __all__ = ["Callback"]
 
 
 class Callback(lightning.Callback):
     """Attaches the model that Lightning's strategy has wrapped, and weights the loss of each training step.
+
+    With accumulate_grad_batches=k, give the loader pieces=k: then each step of the plan is one of the optimizer.
+    Without pieces k steps of the plan are one.
 
     weights: "told" if losses are means over tokens: then call eddis.torch.set_weight in each training_step.
 
@@ -38,6 +42,7 @@ class Callback(lightning.Callback):
     def __init__(self, weights: str = "samples") -> None:
         _attach.expect()
         self._weights = weights
+        self._loss: float | torch.Tensor = 0.0  # of the step's parts so far
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Attach the model."""
@@ -50,21 +55,45 @@ class Callback(lightning.Callback):
             raise RuntimeError(f"Lightning's {type(trainer.strategy).__name__} does not combine gradients over "
                                f"{worker.size} workers: give Trainer strategy='ddp', or another one of "
                                "DistributedDataParallel, and devices=eddis.local_size()")
-        loader._epochs = max(0, trainer.max_epochs or 0)
+        if parts.n not in (1, trainer.accumulate_grad_batches):
+            raise RuntimeError(f"Lightning accumulates {trainer.accumulate_grad_batches} batches, but the loader "
+                               f"divides each step into {parts.n}: give Trainer accumulate_grad_batches={parts.n}")
+        loader._epochs = max(0, (trainer.max_epochs or 0) - trainer.current_epoch)
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: torch.Tensor) -> None:
         """Weight the loss's gradient."""
         if worker.in_step:
-            _weighted.weight_in_place(loss)
-            report(loss=loss.detach())
+            # Lightning has divided the loss of a part by the number of parts, which may be of unlike sizes
+            _weighted.weight_in_place(loss, parts.n)
+            self._report(loss.detach() * parts.n)
+
+    def _report(self, loss: torch.Tensor) -> None:
+        """Report this worker's loss in the step: so far, if the loader divides it into parts."""
+        if parts.n > 1:
+            told = _weighted.passes.told
+            share = parts.share(parts.at, bool(told and told.is_set))
+            self._loss = (self._loss if parts.at else 0.0) + (loss * share if share else 0.0)
+            worker.is_empty = not worker.step.count
+        report(loss=self._loss if parts.n > 1 else loss)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """End the step before Lightning validates and saves, so that these take no time of the step.  End the training
         after the last step of the plan."""
+        if parts.at + 1 < parts.n:
+            return
         worker.end()
-        worker.set_phase(L.PHASE_EVALUATE)
         if worker.step.flags & L.STEP_STOP:
             trainer.should_stop = True
+
+    def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
+        """Report that this worker evaluates, between its first step and its last."""
+        if worker.handle and not worker.over:
+            worker.set_phase(L.PHASE_EVALUATE)
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Report that this worker goes on."""
+        if worker.handle and not worker.over:
+            worker.set_phase(L.PHASE_INPUT)
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """End the job's steps on all workers."""

@@ -12,6 +12,7 @@ import training
 from started import ended
 
 pytest.importorskip("lightning")
+pytestmark = pytest.mark.slow
 
 
 def far(ranks):
@@ -23,9 +24,10 @@ def far(ranks):
     return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
 
 
-def test_exact(tmp_path):
-    """Clipped, and validated before the training and after each epoch."""
-    ranks, output = framed.trained(tmp_path, "lit.py")
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_exact(tmp_path, pieces):
+    """Clipped, accumulated, and validated before the training and after each epoch."""
+    ranks, output = framed.trained(tmp_path, "lit.py", f"pieces={pieces}")
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert far(ranks) <= 1e-12
@@ -34,14 +36,18 @@ def test_exact(tmp_path):
     assert [path.name for path in (tmp_path / "out").rglob("*.ckpt")] == ["epoch=1-step=20.ckpt"]
 
 
-@pytest.mark.slow
+def test_stopped(tmp_path):
+    """Any rank may end the training; all end it after the same step."""
+    ranks, _ = framed.trained(tmp_path, "lit.py", "stop=4")
+    assert 5 <= len(ranks[0]["samples"]) <= 8 and len(framed.unions(ranks)) == len(ranks[0]["samples"])
+
+
 def test_without_samples(tmp_path):
     ranks, _ = framed.trained(tmp_path, "lit.py", emulate=framed.NO_SAMPLES, batch__min=0)
     assert not any(ranks[0]["samples"])
     assert far(ranks) <= 1e-12
 
 
-@pytest.mark.slow
 def test_replan(tmp_path):
     ranks, _ = framed.trained(tmp_path, "lit.py", "epochs=6", "pace=2,2,12", emulate=framed.EQUAL, batch__rebalance=4)
     whole = framed.splits(ranks)
@@ -50,7 +56,6 @@ def test_replan(tmp_path):
     assert far(ranks) <= 3e-12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what, words", [
     ("loader", "Lightning trains with a loader that does not follow the plan"),
     ("strategy", "give Trainer strategy='ddp'")])

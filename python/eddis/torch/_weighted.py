@@ -142,16 +142,16 @@ class Passes:
             _pace()
         Variable._execution_engine.queue_callback(self._local)
 
-    def arrived(self, gradient: torch.Tensor) -> torch.Tensor | None:
-        """Take the gradient of an attached model's output, and return zeros if this rank's samples count nothing, since
-        what is no number would reach all ranks.  Raises RuntimeError if the loss was not weighted.  A hook of the
-        output."""
+    def arrived(self, gradient: torch.Tensor | None) -> torch.Tensor | None:
+        """Take the gradient of an attached model's output, None where the loss does not depend on it.  Return zeros if
+        this rank's samples count nothing, since what is no number would reach all ranks.  Raises RuntimeError if the
+        loss was not weighted.  A hook of the output."""
         if not worker.in_step:
             return None
         if not self.is_weighted:
             raise RuntimeError("a backward pass of a loss that is not weighted, so the workers' mean would be biased "
                                "towards small batches: call eddis.torch.weighted(loss).backward()")
-        return torch.zeros_like(gradient) if self.counts_nothing else None
+        return torch.zeros_like(gradient) if self.counts_nothing and gradient is not None else None
 
     def _local(self) -> None:
         """After the last local gradient."""

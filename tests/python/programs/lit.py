@@ -3,8 +3,8 @@
 
 FOLDER/<rank>.pt has the losses that validation has logged, as "validated", too.
 
-epochs=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
-wrong=loader, wrong=strategy: does this one thing wrong
+epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+stop=N: rank 1 ends the training in step N    wrong=loader, wrong=strategy: does this one thing wrong
 """
 
 import pathlib
@@ -20,7 +20,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
 import training  # noqa: E402
-from eddis._worker import worker  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
@@ -36,8 +35,12 @@ class Module(lightning.LightningModule):
 
     def training_step(self, batch, batch_idx):
         x, y, numbers = batch
-        samples.append(numbers.tolist() if worker.step.count else [])
-        time.sleep(pace_s[eddis.rank()] * worker.step.count)
+        if loader.part == 0:
+            samples.append([])
+        samples[-1] += numbers[:loader.counts[loader.part]].tolist()
+        if self.trainer.global_step == int(options.get("stop", -1)) and eddis.rank() == 1:
+            eddis.stop()
+        time.sleep(pace_s[eddis.rank()] * loader.counts[loader.part])
         return functional.cross_entropy(self.inner(x), y)
 
     def validation_step(self, batch, batch_idx):
@@ -55,9 +58,11 @@ torch.set_num_threads(1)
 x, y = training.data()
 rows = TensorDataset(x, y, torch.arange(training.N))
 made = DataLoader(rows, batch_size=24, shuffle=True)
-module, loader = Module(), eddis.loader(made)
+pieces = int(options.get("pieces", 1))
+module, loader = Module(), eddis.loader(made, pieces=pieces)
 several = {} if options.get("wrong") == "strategy" else {"strategy": "ddp", "devices": eddis.local_size()}
 trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5,
+                            accumulate_grad_batches=pieces,
                             max_epochs=int(options.get("epochs", 2)), logger=False, default_root_dir=folder / "out",
                             enable_progress_bar=False, enable_model_summary=False, **several)
 trainer.fit(module, made if options.get("wrong") == "loader" else loader, DataLoader(rows, batch_size=40))

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_transformers.py - Hugging Face's Trainer with the plan's batches: three ranks make what one process makes of all
+samples"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import framed
+
+transformers = pytest.importorskip("transformers")
+pytest.importorskip("accelerate")
+pytestmark = pytest.mark.slow
+
+import trainers  # noqa: E402
+
+
+def assert_exact(ranks, name, times=1):
+    """The model is that of one process, and so is the loss that every step has logged.  times: how often as long as
+    usual it was trained."""
+    kind, losses = trainers.KINDS[name], []
+    model = kind.model()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0)
+    scheduler = transformers.get_linear_schedule_with_warmup(optimizer, 0, len(framed.unions(ranks)))
+    optimizer.register_step_post_hook(lambda *_: scheduler.step())
+
+    def loss_of(numbers):
+        loss = kind.loss(model, kind.batch(numbers))
+        losses.append(loss.item())
+        return loss
+
+    far = framed.train(ranks, model.train(), optimizer, loss_of, 0.5)
+    logged = [row["loss"] for row in ranks[0]["log"] if "loss" in row]
+    worst = max(abs(a - b) for a, b in zip(losses, logged, strict=True))
+    print(f"{name}: {far:.1e}, logged losses {worst:.1e}")
+    assert far <= kind.tolerance * times and worst <= 1e-5
+
+
+@pytest.mark.parametrize("kind, pieces", [("own", 1), ("own", 4), ("tokens", 1), ("tokens", 4), ("classes", 1)])
+def test_exact(tmp_path, kind, pieces):
+    ranks, output = framed.trained(tmp_path, "trainer.py", kind, f"pieces={pieces}")
+    assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
+    framed.assert_once(ranks, 2)
+    assert_exact(ranks, kind)
+    evaluated = [[row["eval_loss"] for row in rank["log"] if "eval_loss" in row] for rank in ranks]
+    assert len(evaluated[0]) == 2 and evaluated[0][1] < evaluated[0][0]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["checkpoint-10", "checkpoint-20"]
+    assert (tmp_path / "out/checkpoint-20/trainer_state.json").exists()
+
+
+def test_resumed(tmp_path):
+    """Trainer's own checkpoint of the first epoch: a second job makes the second one."""
+    parts = []
+    for name, *options in ("whole", ), ("rest", f"resume={tmp_path}/whole/out/checkpoint-10"):
+        (tmp_path / name).mkdir()
+        parts.append(framed.trained(tmp_path / name, "trainer.py", "own", *options)[0])
+    for before, rank in zip(*parts, strict=True):
+        assert len(rank["samples"]) == 10
+        rank["samples"][:0] = before["samples"][:10]
+    framed.assert_once(parts[1], 2)
+    assert_exact(parts[1], "own")
+
+
+def test_stopped(tmp_path):
+    """Any rank may end the training; all end it after the same step."""
+    ranks, _ = framed.trained(tmp_path, "trainer.py", "own", "stop=4")
+    assert 5 <= len(ranks[0]["samples"]) <= 8 and len(framed.unions(ranks)) == len(ranks[0]["samples"])
+
+
+@pytest.mark.parametrize("kind", ["own", "tokens"])
+def test_without_samples(tmp_path, kind):
+    ranks, _ = framed.trained(tmp_path, "trainer.py", kind, emulate=framed.NO_SAMPLES, batch__min=0)
+    assert not any(ranks[0]["samples"])
+    assert_exact(ranks, kind)
+
+
+def test_replan(tmp_path):
+    ranks, _ = framed.trained(tmp_path, "trainer.py", "own", "epochs=6", "pace=2,2,12", emulate=framed.EQUAL,
+                              batch__rebalance=4)
+    whole = framed.splits(ranks)
+    assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
+    framed.assert_once(ranks, 6)
+    assert_exact(ranks, "own", times=3)
