@@ -64,7 +64,7 @@ def assert_once(ranks, epochs):
 
 
 def skip_without_sharding(kind):
-    if kind == "fsdp" and (attached.fully_shard is None or torch.__version__ < "2.7"):
+    if kind.startswith("fsdp") and (attached.fully_shard is None or torch.__version__ < "2.7"):
         pytest.skip("fully_shard of this PyTorch does not run on CPUs")
 
 
@@ -124,7 +124,13 @@ REFUSED = {
     "again": (1, r"the model is attached already"),
     "methods": (1, r"without a forward pass of its own nothing combines their gradients: call model\(x\)"),
     "two-passes": (1, r"without a forward pass of its own nothing combines their gradients"),
-    "twice": (1, r"models are attached with the same reduction and weights"),
+    "twice": (1, r"models are attached with the same reduction, weights and weigh"),
+    "n-and-sum": (1, r"n has no meaning for a loss that is a sum over samples: leave out n, or sum=True"),
+    "n-negative": (1, r"a loss that is a mean over n=-1 samples is not possible"),
+    "outputs-and-loss": (1, r"the outputs of the model are weighted, .*: leave out eddis.torch.weighted"),
+    "outputs-chain": (1, r"an input of an attached model requires a gradient, so .* would be weighted twice"),
+    "outputs-within": (1, r"parameter '0.weight' is of another attached model, too, so its .* weighted twice"),
+    "outputs-object": (1, r"an attached model returns an object of type Found, in which eddis finds no tensors"),
 }
 
 
@@ -141,6 +147,15 @@ def test_modes(tmp_path, mode):
     found, output = ended(tmp_path, "eddis-run", "-n", 3, "--set", f"sync.mode={mode}", "--", "python3",
                           PROGRAMS / "attached_refused.py", "mode")
     assert found == 1 and f"needs sync.mode: sync, but the job's mode is {mode}" in output, output
+
+
+@pytest.mark.parametrize("kind", ["outputs", slow("fsdp-outputs")])
+@pytest.mark.parametrize("emulate", [UNEQUAL, slow(NO_SAMPLES)])
+def test_outputs(tmp_path, kind, emulate):
+    """The gradients of the models' outputs are weighted, and the losses as they are."""
+    skip_without_sharding(kind)
+    ranks, _ = started(tmp_path, kind, emulate=emulate, batch__min=0)
+    assert_exact(kind, ranks)
 
 
 def test_told(tmp_path):

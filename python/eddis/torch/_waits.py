@@ -20,8 +20,9 @@ from .._worker import Mark, worker
 from ._combined import inner, is_fsdp_module
 
 
-def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
-    """Have the gradients of the model's outputs given to `arrived`, and mark where its passes wait for others."""
+def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None] | None) -> None:
+    """Have the gradients of the model's outputs given to `arrived`, unless it is None, and mark where its passes wait
+    for others."""
     for module in model.modules():
         if is_fsdp_module(module):
             _bracket(module)
@@ -29,7 +30,8 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
         inner(model).register_forward_pre_hook(_waits, prepend=True)
         inner(model).module.register_forward_pre_hook(_goes_on, prepend=True)
     # After the hooks of _bracket, so that the gradients arrive after theirs
-    model.register_forward_hook(functools.partial(_see, arrived))
+    if arrived:
+        model.register_forward_hook(functools.partial(_see, arrived))
 
 
 @torch.compiler.disable

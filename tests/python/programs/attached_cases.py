@@ -30,7 +30,8 @@ torch.set_num_threads(1)
 distributed.init_process_group("gloo")
 x, y = training.lines() if kind == "told" else training.data()
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True))
-cases = {name: case(attached.Rank(eddis, **attached.HOW.get(kind, {}))) for name, case in attached.KINDS[kind].items()}
+how = attached.HOW.get(kind, {})
+cases = {name: case(attached.Rank(eddis, **how)) for name, case in attached.KINDS[kind].items()}
 samples = []
 for epoch in loader.epochs(int(options.get("epochs", 2))):
     for x, y, numbers in loader:
