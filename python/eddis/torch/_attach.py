@@ -10,7 +10,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import worker
-from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
+from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_norms, refuse_parts
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._outputs import weigh_outputs
 from ._replicated import without_sync_of
@@ -58,6 +58,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     _check(reduction, weights, weigh)
     if not any(p.requires_grad for p in model.parameters()):
         raise ValueError("the model has no parameter that requires a gradient")
+    refuse_norms(model)
     model = combined(model, group)
     refuse_parts(model)
     n = ranks_of(model, group)

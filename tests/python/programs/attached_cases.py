@@ -18,6 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import attached  # noqa: E402
+import attached_more  # noqa: E402
 import eddis.torch as eddis  # noqa: E402
 import training  # noqa: E402
 from eddis._worker import worker  # noqa: E402
@@ -31,7 +32,7 @@ distributed.init_process_group("gloo")
 x, y = training.lines() if kind == "told" else training.data()
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True))
 how = attached.HOW.get(kind, {})
-cases = {name: case(attached.Rank(eddis, **how)) for name, case in attached.KINDS[kind].items()}
+cases = {name: case(attached.Rank(eddis, **how)) for name, case in attached_more.KINDS[kind].items()}
 samples = []
 for epoch in loader.epochs(int(options.get("epochs", 2))):
     for x, y, numbers in loader:

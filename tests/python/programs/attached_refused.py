@@ -30,7 +30,9 @@ if what == "attached-late":
     eddis.broadcast_object(1)
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(96, 4)), batch_size=8))
 model = Finder(4, 1) if what == "outputs-object" else torch.nn.Linear(4, 1)
-if what not in ("methods", "two-passes"):  # those are of a plain model
+if what == "cpu-norm":
+    model = torch.nn.Sequential(model, torch.nn.SyncBatchNorm(1))
+if what not in ("methods", "two-passes", "cpu-norm"):  # those are of a plain model
     model = DistributedDataParallel(model)
 if what == "part":
     eddis.attach(model, distributed.new_group([0, 1]))
