@@ -166,6 +166,29 @@ class ZeroRedundancy(Case):
         return ZeroRedundancyOptimizer(parameters, torch.optim.SGD, lr=0.1, momentum=0.9)
 
 
+class Marked(Case):
+    """The clock stops when the gradients are this rank's own, and goes on when they are combined."""
+
+    def backward(self, x, y):
+        if self.how is Alone:
+            super().backward(x, y)
+            return
+        from eddis._worker import Mark, worker
+        first, seen = next(self.model.parameters()), {}
+
+        def look(mark):
+            if first.grad is not None:
+                seen[mark] = first.grad.clone()
+        worker.marks.append(look)
+        super().backward(x, y)
+        worker.marks.remove(look)
+        assert not torch.equal(seen[Mark.WAITS], first.grad) and torch.equal(seen[Mark.GOES_ON], first.grad)
+
+
+class MarkedBare(Marked):
+    combine = "bare"
+
+
 class ShardedMore(Sharded):
     """Layers tell whether the clock takes their time for this rank's own."""
 
@@ -239,7 +262,8 @@ KINDS["ddp-more"] = {
     "compiled-inside": CompiledInside, "compiled-bare": CompiledBare, "compiled-attached": CompiledAttached,
     "compiled-around-bare": CompiledAroundBare, "saving": Saving, "saving-reentrant": SavingReentrant,
     "saving-bare": SavingBare, "scaled": Scaled, "scaled-before": ScaledBefore, "bfloat16": Hooked, "low-rank": LowRank,
-    "views": Views, "zero-redundancy": ZeroRedundancy, "unweighted": Unweighted}
+    "views": Views, "zero-redundancy": ZeroRedundancy, "marked": Marked, "marked-bare": MarkedBare,
+    "unweighted": Unweighted}
 KINDS["fsdp-more"] = {"more": ShardedMore, "kept": ShardedKept, "cast": ShardedCast, "saving": ShardedSaving,
                       "held": ShardedHeld, "scaled": ShardedScaled, "unweighted": Unweighted}
 KINDS["hybrid"] = {"hybrid": Hybrid, "unweighted": Unweighted}

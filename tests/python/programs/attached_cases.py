@@ -25,7 +25,7 @@ from eddis._worker import worker  # noqa: E402
 
 folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
-pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 
 torch.set_num_threads(1)
 distributed.init_process_group("gloo")
