@@ -10,7 +10,7 @@
  *
  * In step STOP rank 1 calls eddis_stop.  With a file "stay" in FOLDER the ranks wait for "go"
  * behind their last step; with "finish" they look whether there is another one, and call
- * eddis_finish.
+ * eddis_finish.  With "external" the program combines its gradients itself.
  */
 #include "lib/base/clock.h"
 #include "lib/eddis.h"
@@ -117,7 +117,7 @@ static void train(struct eddis *e, int parameters, int stop, bool finishes)
 
 int main(int argc, char **argv)
 {
-    const struct eddis_options o = { .size = sizeof o }; /* the data are not known yet */
+    struct eddis_options o = { .size = sizeof o }; /* the data are not known yet */
     struct eddis_world w = { .size = sizeof w };
     struct eddis_step s = { .size = sizeof s };
     struct eddis_error err = { 0 };
@@ -129,6 +129,8 @@ int main(int argc, char **argv)
         return 2;
     late = atoi(argv[2]);
     parameters = atoi(argv[3]);
+    if (exists(argv[1], "external"))
+        o.gradients = "torch";
     must(eddis_open(&o, &e, &err), "open", &err);
     must(eddis_world(e, &w), "world", &err);
     say_mode(e);
@@ -142,7 +144,7 @@ int main(int argc, char **argv)
         must(eddis_commit(e, &err), "commit", &err);
         say_mode(e);
         add_up(e, w.n_ranks);
-        train(e, parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1,
+        train(e, o.gradients ? 0 : parameters, argc == 5 && w.rank == 1 ? atoi(argv[4]) : -1,
               exists(argv[1], "finish"));
         if (exists(argv[1], "stay")) {
             (void)printf("no step is left\n");

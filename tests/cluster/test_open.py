@@ -252,6 +252,20 @@ def restarted():
         assert kinds(j).count("mode") == 1, kinds(j)
 
 
+def external():
+    """A program that now combines its gradients itself is in sync mode, although the same command was not before."""
+    with fresh() as folders:
+        with job(folders, command=opener(folders)) as j:
+            j.check(0, "ok")
+            check_taken(j.plan())
+        write(folders.path("work", "external"), "")
+        with job(folders, command=opener(folders)) as j:
+            j.check(0, "ok")
+            p = j.plan()
+            assert (p["mode"], p["reason"]) == ("sync", "sync because the program's gradients are combined by torch"), p
+            assert j.log(2) == "mode auto\nmode sync\n" and kinds(j).count("mode") == 1, j.log(2)
+
+
 def unopened():
     """One that never comes to eddis_open, without which the others wait there for ever, is named."""
     with fresh() as folders:
@@ -263,6 +277,6 @@ def unopened():
 
 
 CASES = [chosen, stopped, exact, equal_first, not_open, no_library, never, nothing_to_learn, late, killed_before, preempted_before, finished,
-         finishing, restarted, unopened, unsettled]
+         finishing, restarted, external, unopened, unsettled]
 
 run(CASES, sys.argv[3:])

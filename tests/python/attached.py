@@ -43,8 +43,10 @@ class Alone:
         return model
 
     @staticmethod
-    def sharded(model, policy=None):
+    def sharded(model, policy=None, **options):
         return model
+
+    linear = nn.Linear
 
     @staticmethod
     def summing(model):
@@ -58,23 +60,60 @@ class Alone:
     def weighted(loss, sum=False):
         return loss
 
+    @staticmethod
+    def mean_of(loss, n, batch):
+        """A loss that is a mean over n samples, in a step of `batch`."""
+        return loss * n / batch
+
     no_sync = contextlib.nullcontext
     normalisation = nn.BatchNorm1d
+
+
+class Computes(nn.Linear):
+    """A layer in whose passes this rank computes, as far as the clock knows."""
+
+    def forward(self, x):
+        return _Computes.apply(super().forward(_Computes.apply(x)))
+
+
+class _Computes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        check_computing()
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        check_computing()
+        return gradient
+
+
+def check_computing():
+    from eddis.torch import _weighted
+    assert _weighted.passes._clock._since is not None, "the rank computes while its clock says that it waits"
 
 
 class Rank:
     """A rank of the job."""
 
     def __init__(self, eddis, **how):
-        self.bare, self.weighted, self.no_sync = eddis.attach, eddis.weighted, eddis.no_sync
+        self.weighted, self.no_sync = eddis.weighted, eddis.no_sync
         self.normalisation = eddis.SyncBatchNorm
-        self._attach = lambda model: eddis.attach(model, **how)
+        if how.get("weigh") == "outputs":
+            self.weighted = Alone.weighted
+        self.mean_of = lambda loss, n, batch: eddis.weighted(loss, n=n)
+        self.bare = self._attach = lambda model: eddis.attach(model, **how)
 
     def wrapped(self, model, **options):
         return self._attach(nn.parallel.DistributedDataParallel(model, **options))
 
-    def sharded(self, model, policy=None):
-        options = {"mp_policy": policy} if policy else {}
+    @property
+    def linear(self):
+        return Computes
+
+    def sharded(self, model, policy=None, **options):
+        if policy:
+            options["mp_policy"] = policy
         for module in model:
             if isinstance(module, nn.Linear):
                 fully_shard(module, **options)
@@ -154,6 +193,26 @@ class Accumulated(Case):
 
     def alone(self):
         return self.model.no_sync() if hasattr(self.model, "no_sync") else contextlib.nullcontext()
+
+
+class Parts(Accumulated):
+    """The same by the numbers of samples."""
+
+    def backward(self, x, y):
+        for i, (part, labels) in enumerate(zip(x.tensor_split(3), y.tensor_split(3))):
+            with self.alone() if i < 2 else contextlib.nullcontext():
+                loss = self.loss(part, labels) if len(part) else self.model(x[:1].to(self.dtype)).sum() * 0
+                self.how.mean_of(loss, len(part), len(x)).backward()
+
+
+class Ahead(Case):
+    """Trains on the batch that came a step before."""
+
+    before = None
+
+    def backward(self, x, y):
+        (before, labels), self.before = self.before or (x, y), (x, y)
+        self.how.mean_of(self.loss(before, labels), len(before), len(x)).backward()
 
 
 class Clipped(Case):
@@ -328,11 +387,18 @@ class ToldUnweighted(Told):
         self.loss(x, y).backward()
 
 
-DDP = {"plain": Case, "adamw-32": Single, "accumulated": Accumulated, "clipped": Clipped, "summed": Summed,
+DDP = {"plain": Case, "adamw-32": Single, "accumulated": Accumulated, "parts": Parts, "ahead": Ahead,
+       "clipped": Clipped, "summed": Summed,
        "unused": Unused, "static": Static, "decayed": Decayed, "inside": Inside, "autocast": Autocast, "bare": Bare,
        "bare-accumulated": BareAccumulated, "normalised": Normalised, "unweighted": Unweighted}
 FSDP = {"sharded": Sharded, "adamw-32": ShardedSingle, "clipped": ShardedClipped, "accumulated": ShardedAccumulated,
         "half": ShardedHalf, "unweighted": Unweighted}
 KINDS = {"ddp": DDP, "fsdp": FSDP, "told": {"plain": Told, "unweighted": ToldUnweighted}}
-KINDS["held"] = {"plain": Case, "accumulated": Accumulated, "summed": Summed, "unweighted": Unweighted}
-HOW = {"held": {"weights": "told"}, "told": {"weights": "told", "reduction": "sum"}}  # arguments of attach
+KINDS["held"] = {"plain": Case, "accumulated": Accumulated, "parts": Parts, "summed": Summed,
+                 "unweighted": Unweighted}
+KINDS["outputs"] = {"plain": Case, "accumulated": Accumulated, "unused": Unused, "decayed": Decayed, "inside": Inside,
+                    "bare": Bare, "unweighted": Unweighted}
+KINDS["fsdp-outputs"] = {"sharded": Sharded, "half": ShardedHalf, "unweighted": Unweighted}
+# Arguments of attach
+HOW = {"outputs": {"weigh": "outputs"}, "fsdp-outputs": {"weigh": "outputs"}, "held": {"weights": "told"},
+       "told": {"weights": "told", "reduction": "sum"}}

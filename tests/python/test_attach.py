@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import attached
+import attached_more
 import training
 from rows import slow
 from started import ended, job, said, script
@@ -36,7 +37,7 @@ def started(folder, kind, *options, emulate=UNEQUAL, **settings):
 def one_process(kind, ranks):
     """Return {case: case} of one process that trains on the samples of all ranks, step by step."""
     x, y = training.lines() if kind == "told" else training.data()
-    trained = {name: case(attached.Alone) for name, case in attached.KINDS[kind].items()}
+    trained = {name: case(attached.Alone) for name, case in attached_more.KINDS[kind].items()}
     for parts in zip(*(rank["samples"] for rank in ranks), strict=True):
         numbers = [n for part in parts for n in part]
         for case in trained.values():
@@ -64,7 +65,7 @@ def assert_once(ranks, epochs):
 
 
 def skip_without_sharding(kind):
-    if kind == "fsdp" and (attached.fully_shard is None or torch.__version__ < "2.7"):
+    if kind.startswith("fsdp") and (attached.fully_shard is None or torch.__version__ < "2.7"):
         pytest.skip("fully_shard of this PyTorch does not run on CPUs")
 
 
@@ -149,7 +150,14 @@ REFUSED = {
     "again": (1, r"the model is attached already"),
     "methods": (1, r"without a forward pass of its own nothing combines their gradients: call model\(x\)"),
     "two-passes": (1, r"without a forward pass of its own nothing combines their gradients"),
-    "twice": (1, r"models are attached with the same reduction and weights"),
+    "twice": (1, r"models are attached with the same reduction, weights and weigh"),
+    "n-and-sum": (1, r"n has no meaning for a loss that is a sum over samples: leave out n, or sum=True"),
+    "n-negative": (1, r"a loss that is a mean over n=-1 samples is not possible"),
+    "outputs-and-loss": (1, r"the outputs of the model are weighted, .*: leave out eddis.torch.weighted"),
+    "outputs-chain": (1, r"an input of an attached model requires a gradient, so .* would be weighted twice"),
+    "cpu-norm": (1, r"module '1' is a torch.nn.SyncBatchNorm, which computes on GPUs only: .*SyncBatchNorm.convert"),
+    "outputs-within": (1, r"parameter '0.weight' is of another attached model, too, so its .* weighted twice"),
+    "outputs-object": (1, r"an attached model returns an object of type Found, in which eddis finds no tensors"),
 }
 
 
@@ -166,6 +174,25 @@ def test_modes(tmp_path, mode):
     found, output = ended(tmp_path, "eddis-run", "-n", 3, "--set", f"sync.mode={mode}", "--", "python3",
                           PROGRAMS / "attached_refused.py", "mode")
     assert found == 1 and f"needs sync.mode: sync, but the job's mode is {mode}" in output, output
+
+
+@pytest.mark.parametrize("kind", ["outputs", slow("fsdp-outputs")])
+@pytest.mark.parametrize("emulate", [UNEQUAL, slow(NO_SAMPLES)])
+def test_outputs(tmp_path, kind, emulate):
+    """The gradients of the models' outputs are weighted, and the losses as they are."""
+    skip_without_sharding(kind)
+    ranks, _ = started(tmp_path, kind, emulate=emulate, batch__min=0)
+    assert_exact(kind, ranks)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["ddp-more", "fsdp-more", "hybrid"])
+def test_more(tmp_path, kind):
+    """What else scripts do with such models."""
+    skip_without_sharding(kind.replace("hybrid", "fsdp"))
+    more = ", {rate: 0.3}" if kind == "hybrid" else ""
+    ranks, _ = started(tmp_path, kind, emulate=UNEQUAL + more)
+    assert_exact(kind, ranks)
 
 
 def test_told(tmp_path):

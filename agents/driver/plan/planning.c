@@ -11,6 +11,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
+#include "lib/model/algorithm.h"
 #include "scheduler/planner.h"
 
 #include <errno.h>
@@ -52,11 +53,23 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
 }
 
+/* Check whether the plan's mode has several models although the job leaves the mode open: the model
+ * is known from an earlier job of the same command, but that program may combine its gradients
+ * itself now, which needs sync mode and is known when the workers call eddis_commit.
+ */
+static bool is_assumed(const struct planning *g, const struct plan *p)
+{
+    const struct algorithm *a = algorithm_find(p->algorithm);
+
+    return algorithm_is_open(g->run->o->job->sync.mode, g->run->o->job->sync.algorithm) && a &&
+           a->mode != SYNC_MODE_SYNC && p->n_workers > 1;
+}
+
 /* Check whether the sync mode stays open until the workers call eddis_commit. */
 static bool is_open(const struct planning *g, const struct plan *p)
 {
     return g->run->state.generation == 1 && !g->run->o->plan_path &&
-           planner_is_open(g->run->o->job, p);
+           (planner_is_open(g->run->o->job, p) || is_assumed(g, p));
 }
 
 /* Record the plan's sync mode in the status, and in the history for a restart, which keeps a
@@ -199,7 +212,8 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
 
     if (rc == 0 && g->published.plans.plan)
         name_plan(g, g->published.plans.plan);
-    if (rc == 0 && g->published.plans.plan && is_open(g, g->published.plans.plan))
+    if (rc == 0 && g->published.plans.plan && is_open(g, g->published.plans.plan) &&
+        !is_assumed(g, g->published.plans.plan))
         planner_leave_open(g->published.plans.plan);
     if (rc == 0)
         rc = v->planned(v->ctx, g->published.plans.plan, nodes, n, err);
@@ -273,6 +287,7 @@ static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
 {
     const struct driver_view *v = &g->run->o->view;
+    bool is_shown = p == g->published.plans.plan && is_assumed(g, p);
     int rc = plan_versions_settle(&g->published, p, err);
 
     metrics_refine(&g->run->metrics, g->published.plans.plan);
@@ -281,18 +296,23 @@ static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err
         rc = plan_watch_begin(&g->watch, err);
     if (rc < 0)
         return rc;
+    if (is_shown)
+        return 0;
     job_run_say(g->run, JOB_EVENT_MODE, -1, -1, p->reason);
     v->settled(v->ctx, p);
     return 0;
 }
 
 /* Decide the sync mode and publish its plan.  If that plan cannot be made, print why and publish
- * the present plan: the job can still train in its mode.  If publishing fails, end the job.
+ * the present plan: the job can still train in its mode.  The present plan also stays if the
+ * program is the one that it assumed.  If publishing fails, end the job.
  */
 static void settle(struct planning *g)
 {
     struct eddis_error err = { 0 };
-    struct plan *p = plan_settled(g, &err);
+    struct plan *now = g->published.plans.plan;
+    bool stays = is_assumed(g, now) && !program_is_external(&g->history.model.program);
+    struct plan *p = stays ? now : plan_settled(g, &err);
 
     if (!p) {
         job_run_say(g->run, JOB_EVENT_SAY, -1, -1, err.text);
@@ -342,8 +362,8 @@ static void take_network(struct planning *g)
     if (!p || !g->history.network->check.known)
         return;
     history_fill(&g->history, &history);
-    if (plan_versions_is_open(&g->published)) /* an open mode was planned without communication */
-        history.model_bytes = 0;
+    if (plan_versions_is_open(&g->published) && !is_assumed(g, p))
+        history.model_bytes = 0; /* an open mode was planned without communication */
     if (!g->history.network->check.holds)
         network_effect_checked(g->run, &g->history.network->check, &history, p);
     plan_watch_network(&g->watch);

@@ -11,9 +11,10 @@ import torch
 from .. import _lib as L
 from .._worker import worker
 from ._batchnorm import set_min_count
-from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
+from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_norms, refuse_parts
 from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
+from ._outputs import weigh_outputs
 from ._replicated import without_sync_of
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
@@ -22,12 +23,13 @@ from ._weighted import Passes, begin_passes
 NAME = b"torch"  # name of torch.distributed in plans
 WEIGHTS = ("samples", "told")
 REDUCTIONS = ("mean", "sum")
+WEIGHS = ("loss", "outputs")
 
 _models: list[torch.nn.Module] = []
 
 
 def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean",
-           weights: str = "samples") -> torch.nn.Module:
+           weights: str = "samples", weigh: str = "loss") -> torch.nn.Module:
     """Let torch.distributed combine this model's gradients, with batches of the plan.  Return the model.
 
         loader = eddis.loader(DataLoader(dataset, batch_size=256, shuffle=True))
@@ -46,6 +48,9 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     reduction: "sum" if what combines the gradients takes their sum.
     weights: "told" if batches hold other numbers than the plan, or losses are means over tokens: then the workers sum
     up what `set_weight` gives, or else what their batches hold.
+    weigh: "outputs" for code whose loss cannot be reached by `weighted`, which must then not be called: the gradients
+    of the model's outputs are weighted.  The loss must be a mean over this worker's samples, and reach the model
+    through its outputs.  No input of the model may require a gradient.
 
     Several models may be attached, with equal arguments.  Call it before the first step and before a collective of
     eddis or len(loader), unless `init(attach=True)` comes before these.  Leave DistributedOptimizer out.  The job's
@@ -54,9 +59,10 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     Raises ValueError for impossible arguments or a group that is not of all workers; RuntimeError if the job was joined
     already, or a DistributedOptimizer combines gradients.
     """
-    _check(reduction, weights)
+    _check(reduction, weights, weigh)
     if not any(p.requires_grad for p in model.parameters()):
         raise ValueError("the model has no parameter that requires a gradient")
+    refuse_norms(model)
     model = combined(model, group)
     refuse_parts(model)
     n = ranks_of(model, group)
@@ -67,17 +73,19 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
     _set_options()
-    passes = begin_passes(n, reduction, weights, device_of_part(*trained[0]))
+    passes = begin_passes(n, reduction, weights, weigh, device_of_part(*trained[0]))
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
         worker.before_end.append(lambda: tell_sums(worker, _whole_parameters()))
         worker.before_restore.append(lambda: look_for_partial(
             worker, [(name, p) for m in _models for name, p in m.named_parameters() if not is_sharded(p)]))
+    watch(model, passes.arrived if weigh == "loss" else None)
+    if weigh == "outputs":
+        weigh_outputs(model, _models)
     _models.append(model)
     set_min_count(model)
     if without_sync := without_sync_of(inner(model)):
         also_without_sync.append(without_sync)
-    watch(model, passes.arrived)
     return model
 
 
@@ -103,12 +111,14 @@ def _refuse_none() -> None:
                            "callback of eddis has announced one: call eddis.torch.attach(model) before the loop")
 
 
-def _check(reduction: str, weights: str) -> None:
+def _check(reduction: str, weights: str, weigh: str) -> None:
     """Raise ValueError or RuntimeError if `attach` cannot be called now, or not with these arguments."""
     if reduction not in REDUCTIONS:
         raise ValueError(f"reduction is {reduction!r}, but gradients are combined to their 'mean' or 'sum'")
     if weights not in WEIGHTS:
         raise ValueError(f"weights is {weights!r}, but workers weigh by 'samples' of the plan or by what is 'told'")
+    if weigh not in WEIGHS:
+        raise ValueError(f"weigh is {weigh!r}, but the gradient of the 'loss' or of the model's 'outputs' is weighted")
     if worker.committed:
         raise RuntimeError("the first step has begun: call eddis.torch.attach before the loop")
     if distributed_optimizers():

@@ -64,6 +64,15 @@ def ranks_of(model: torch.nn.Module, group: Any) -> int:
     return min(sizes | {distributed.get_world_size(group)})
 
 
+def refuse_norms(model: torch.nn.Module) -> None:
+    """Raise ValueError for a torch.nn.SyncBatchNorm on CPUs."""
+    for name, module in model.named_modules():
+        tensors = module.state_dict().values() if isinstance(module, torch.nn.SyncBatchNorm) else ()
+        if any(t.device.type == "cpu" for t in tensors):
+            raise ValueError(f"module '{name}' is a torch.nn.SyncBatchNorm, which computes on GPUs only: give attach "
+                             "what eddis.torch.SyncBatchNorm.convert_sync_batchnorm(model) returns")
+
+
 def refuse_parts(model: torch.nn.Module) -> None:
     """Raise ValueError if the gradients of some parameters are not combined to the mean over all ranks: for the older
     FullyShardedDataParallel, for tensor, pipeline or context parallelism, and if only some are in fully_shard."""

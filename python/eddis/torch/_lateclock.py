@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of steps for which neither the library nor the host waits: torch.distributed combines their gradients on the
-device, which may still compute when the host has ended the step.
+"""The clock of steps for which neither the library nor the host waits: torch.distributed combines their gradients on
+the device, which may still compute when the host has ended the step.
 
 The marks of several steps are kept.  At the end of a step the times of the newest step that the device has finished are
 reported, if that step had as many samples; else none.  Nothing waits for the device.

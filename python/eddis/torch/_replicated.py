@@ -67,9 +67,9 @@ def _refuse_other_passes(model: torch.nn.Module, replicas: DistributedDataParall
         if not worker.in_step or not replicas.require_backward_grad_sync or newest == _weighted.passes.number:
             return
         if not has_run:
-            raise RuntimeError("a backward pass reaches the parameters of a model that eddis.torch.attach was given, but "
-                               "without a forward pass of its own nothing combines their gradients: call model(x), "
-                               "not only other methods of the model, once for each backward pass")
+            raise RuntimeError("a backward pass reaches the parameters of a model that eddis.torch.attach was given, "
+                               "but without a forward pass of its own nothing combines their gradients: call "
+                               "model(x), not only other methods of the model, once for each backward pass")
         has_run, newest = False, _weighted.passes.number
     model.register_forward_hook(ran)
     trained = [p for p in model.parameters() if p.requires_grad]

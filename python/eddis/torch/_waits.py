@@ -32,8 +32,9 @@ def show(what: Mark) -> None:
         L.lib.eddis_set_phase(worker.handle, _PHASES[what])
 
 
-def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
-    """Have the gradients of the model's outputs given to `arrived`, and mark where its passes wait for others."""
+def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None] | None) -> None:
+    """Have the gradients of the model's outputs given to `arrived`, unless it is None, and mark where its passes wait
+    for others."""
     if show not in worker.marks:
         worker.marks.append(show)
     for module in model.modules():
@@ -45,7 +46,8 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
     if is_engine(model):
         watch_collectives()
     # After the hooks of _bracket, so that the gradients arrive after theirs
-    model.register_forward_hook(functools.partial(_see, arrived))
+    if arrived:
+        model.register_forward_hook(functools.partial(_see, arrived))
 
 
 @torch.compiler.disable
@@ -78,25 +80,44 @@ def _goes_on(*_: Any) -> None:
         worker.mark(Mark.GOES_ON)
 
 
-@torch.compiler.disable
-def _hook_output(hook: Callable[..., None], module: torch.nn.Module, arguments: Any, output: Any) -> None:
-    """Have `hook` called when the output's gradient arrives.  A forward hook."""
-    for tensor in _tensors_of(output)[:1]:
-        tensor.register_hook(hook)
-
-
 def _bracket(module: torch.nn.Module) -> None:
-    """Mark the times in which fully_shard gathers this module's parameters: its hooks are between these."""
+    """Mark the times in which fully_shard gathers this module's parameters: its hooks are between these.  Its policy
+    may cast the output behind its own hook, so both marks are at the tensors that the module itself returns."""
+    returned: list[torch.Tensor] = []
+
+    @torch.compiler.disable
+    def before(_: torch.nn.Module, __: Any, output: Any) -> None:
+        returned[:] = _tensors_of(output)
+        for tensor in returned:
+            tensor.register_hook(_waits)
+
+    @torch.compiler.disable
+    def behind(*_: Any) -> None:
+        for tensor in returned:
+            tensor.register_hook(_goes_on)
+        returned.clear()
     module.register_forward_pre_hook(_waits, prepend=True)
     module.register_forward_pre_hook(_goes_on)
-    module.register_forward_hook(functools.partial(_hook_output, _waits), prepend=True)
-    module.register_forward_hook(functools.partial(_hook_output, _goes_on))
+    module.register_forward_hook(before, prepend=True)
+    module.register_forward_hook(behind)
     if next(module.parameters()).device.type == "cpu" and hasattr(module, "set_custom_reduce_scatter"):
-        module.set_custom_reduce_scatter(_timed_reduce_scatter())
+        reduces_on = _mark_all_reduce(module)
+        module.set_custom_reduce_scatter(_timed_reduce_scatter(reduces_on))
 
 
-def _timed_reduce_scatter() -> Any:
-    """Return fully_shard's reduce-scatter with marks around it: on CPUs it blocks."""
+def _mark_all_reduce(module: torch.nn.Module) -> bool:
+    """Have the end of fully_shard's all-reduce marked where a mesh of two dimensions needs one behind each
+    reduce-scatter; return whether it does."""
+    groups = getattr(module._get_fsdp_state(), "_fsdp_param_groups", [])
+    if len(groups) != 1 or not getattr(groups[0], "_is_hsdp", False) or getattr(groups[0], "_all_reduce_hook", None):
+        return False  # the script's own hook stays
+    module.set_all_reduce_hook(_goes_on)
+    return True
+
+
+def _timed_reduce_scatter(reduces_on: bool) -> Any:
+    """Return fully_shard's reduce-scatter with marks around it: on CPUs it blocks.  reduces_on: an all-reduce follows,
+    which marks its end."""
     from torch.distributed.fsdp._fully_shard._fsdp_collectives import DefaultReduceScatter
 
     class Timed(DefaultReduceScatter):
@@ -107,5 +128,6 @@ def _timed_reduce_scatter() -> Any:
             try:
                 return super().__call__(*args, **kwargs)
             finally:
-                worker.mark(Mark.GOES_ON)
+                if not reduces_on:
+                    worker.mark(Mark.GOES_ON)
     return Timed()

@@ -27,6 +27,8 @@ from ._device import Device
 from ._lateclock import LateClock
 from ._parts import parts
 
+FILLING = 2  # samples in the batch of a rank that has none in the step
+
 
 class _Host:
     """The host as a device that computes when it is called: marks are its clock."""
@@ -90,14 +92,16 @@ class Passes:
     """The backward passes of this process: how they are weighted, when the rank waits in them, and what was seen of the
     present one."""
 
-    def __init__(self, n: int, reduction: str, weights: str, device: Device | None) -> None:
+    def __init__(self, n: int, reduction: str, weights: str, weigh: str, device: Device | None) -> None:
         self.n = n
+        self.weigh = weigh
         self.is_mean = reduction == "mean"
         self.weights = weights
         self.told = _Told() if weights == "told" else None
         self.is_weighted = False  # the present backward pass has come through `weighted`
         self.counts_nothing = False  # the present backward pass is of samples that count nothing
         self._is_under_way = False
+        self._count = self._count_before = 1  # this rank's samples in this step and in the one before
         self.number = 0  # backward passes that have ended
         worker.marks.append(self._mark)
         self._clock = LateClock(worker, device or _Host())
@@ -107,17 +111,23 @@ class Passes:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
         if what is Mark.BEGUN:
             self._is_under_way = self.is_weighted = False
+            self._count_before, self._count = self._count, worker.step.count
 
-    def scale(self, is_sum: bool, part: int) -> float:
+    def scale(self, is_sum: bool, n: float | None, part: int) -> float:
         """Return the factor for the gradient of this rank's loss: of a mean over its samples, or of a sum over them.
-        part: number of the step's part that the loss is of.  Raises RuntimeError if the batch does not hold what the
-        plan counts."""
+        n: what the loss is a mean over; None: all of the step's part of this number.  Raises RuntimeError if the batch
+        does not hold what the plan counts."""
         ranks = self.n if self.is_mean else 1  # by which torch.distributed divides
+        counts = self._count and self._count_before and (parts.n == 1 or parts.counts[part])
+        if n is not None and n <= FILLING and not counts:
+            n = 0  # samples that fill a batch without samples, in this step, its part, or the step before
         if self.told:  # on all ranks, since this may be a message
             total = self.told.total()
-            own = float(bool(self.told.own)) if is_sum else self.told.own / total if total else 0.0
-            return own * ranks * parts.share(part, is_sum or self.told.is_set)
-        if not worker.step.count:
+            if is_sum:
+                return float(bool(self.told.own)) * ranks * parts.share(part, True)
+            own = self.told.own * parts.share(part, self.told.is_set) if n is None else n
+            return own * ranks / total if total else 0.0
+        if not worker.step.count and n is None:
             return 0.0
         if is_sum:
             return ranks * parts.share(part, True)
@@ -125,7 +135,16 @@ class Passes:
             raise RuntimeError(f"the batch of step {worker.step.step} holds {worker.weight:g} samples, the plan counts "
                                f"{worker.step.count}: call eddis.torch.attach(model, weights='told'), so that workers "
                                "sum up what their batches hold")
-        return worker.step.count * ranks / worker.step.batch * parts.share(part, False)
+        own = worker.step.count * parts.share(part, False) if n is None else n
+        return own * ranks / worker.step.batch
+
+    def times_factor(self, gradient: torch.Tensor, part: int, is_sum: bool = False,
+                     n: float | None = None) -> torch.Tensor:
+        """Begin a backward pass, and return the gradient times the factor of `scale`."""
+        self.begin()
+        scale = self.scale(is_sum, n, part)
+        self.counts_nothing = scale == 0
+        return gradient * scale if scale else torch.zeros_like(gradient)  # else NaN would stay NaN
 
     def begin(self) -> None:
         """Note that a backward pass through `weighted` has begun."""
@@ -174,14 +193,14 @@ def _refuse_weight(weight: float) -> None:
 passes: Passes | None = None  # None: nothing is attached
 
 
-def begin_passes(n: int, reduction: str, weights: str, device: Device | None) -> Passes:
-    """Return the backward passes of this process, which the first call makes.  n: the ranks; reduction, weights: as of
-    `attach`; device: that of the models' parameters.  Raises ValueError for another reduction or other weights."""
+def begin_passes(n: int, reduction: str, weights: str, weigh: str, device: Device | None) -> Passes:
+    """Return the backward passes of this process, which the first call makes.  n: the ranks; reduction, weights, weigh:
+    as of `attach`; device: that of the models' parameters.  Raises ValueError if one of these differs."""
     global passes
     if passes is None:
-        passes = Passes(n, reduction, weights, device)
-    elif (reduction == "mean", weights) != (passes.is_mean, passes.weights):
-        raise ValueError("models are attached with the same reduction and weights")
+        passes = Passes(n, reduction, weights, weigh, device)
+    elif (reduction == "mean", weights, weigh) != (passes.is_mean, passes.weights, passes.weigh):
+        raise ValueError("models are attached with the same reduction, weights and weigh")
     return passes
 
 
@@ -195,33 +214,24 @@ class _Weighted(torch.autograd.Function):
     """The loss, unchanged; its gradient times the rank's factor."""
 
     @staticmethod
-    def forward(ctx: Any, loss: torch.Tensor, is_sum: bool) -> torch.Tensor:
-        ctx.is_sum, ctx.part = is_sum, parts.use()
+    def forward(ctx: Any, loss: torch.Tensor, is_sum: bool, n: float | None) -> torch.Tensor:
+        ctx.is_sum, ctx.n, ctx.part = is_sum, n, parts.use()
         return loss.clone()  # the script may change the loss in place
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-        return _scaled(gradient, ctx.is_sum, ctx.part), None
-
-
-def _scaled(gradient: torch.Tensor, is_sum: bool, part: int) -> torch.Tensor:
-    """Begin a weighted backward pass, and return the gradient of the loss of this part of the step times the rank's
-    factor."""
-    passes.begin()
-    scale = passes.scale(is_sum, part)
-    passes.counts_nothing = scale == 0
-    return gradient * scale if scale else torch.zeros_like(gradient)
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+        return passes.times_factor(gradient, ctx.part, ctx.is_sum, ctx.n), None, None
 
 
 def weight_in_place(loss: torch.Tensor, factor: float = 1.0) -> None:
     """Weight the gradient of a loss, a mean over samples, as `weighted` does, and multiply it by `factor`, for
     frameworks that call backward() on this very tensor."""
     part = parts.use()
-    loss.register_hook(lambda gradient: _scaled(gradient * factor, False, part))
+    loss.register_hook(lambda gradient: passes.times_factor(gradient * factor, part))
 
 
 @torch.compiler.disable  # the factor differs from step to step
-def weighted(loss: torch.Tensor, *, sum: bool = False) -> torch.Tensor:
+def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -> torch.Tensor:
     """Return the loss with a gradient that is weighted by this worker's samples: eddis.weighted(loss).backward().
 
     The value is unchanged.  With it, the mean over ranks that DistributedDataParallel and others take is the mean over
@@ -231,11 +241,23 @@ def weighted(loss: torch.Tensor, *, sum: bool = False) -> torch.Tensor:
     loader(pieces=), a mean over the samples of the loop's batch; after `set_weight`, their sum divided by the weight.
     sum: the loss is a sum over samples; the result is the gradient of the sum over all workers' samples.
 
+    n: the number of samples over which the loss is a mean, for a batch that was fetched a step ahead, when the plan may
+    have been another, or a micro-batch of n samples; None: the whole loss of this step's batch.  With weights="told"
+    it counts in what `set_weight` counts in.  Of the two samples that fill a rank's batch in a step in which it has
+    none, n counts as 0.
+
     After `attach`, every step of the loop over the loader needs a backward pass of a weighted loss.  Raises
-    RuntimeError without `attach`, or outside of the loop.
+    RuntimeError without `attach`, after attach(weigh="outputs") or outside of the loop, and ValueError for a negative n
+    or one together with sum.
     """
     if passes is None:
         raise RuntimeError("nothing is attached: call eddis.torch.attach(model) before the loop")
+    if passes.weigh == "outputs":
+        raise RuntimeError("the outputs of the model are weighted, as eddis.torch.attach was told by weigh='outputs': "
+                           "leave out eddis.torch.weighted")
+    if n is not None and (sum or not 0 <= n < math.inf):
+        raise ValueError("n has no meaning for a loss that is a sum over samples: leave out n, or sum=True" if sum else
+                         f"a loss that is a mean over n={n} samples is not possible")
     if not worker.in_step:
         raise RuntimeError("eddis.torch.weighted is for the loop over eddis.torch.loader, whose steps have weights")
-    return _Weighted.apply(loss, sum)
+    return _Weighted.apply(loss, sum, n)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attached_bare.py OUT [FAILS] - a script of one process that attaches its model, and keeps it in State
+"""attached_bare.py OUT [HOW] - a script of one process that attaches its model, and keeps it in State
 
-OUT.<rank> is what the model is at the end.  FAILS: rank 1 fails at step 6 of the first start."""
+OUT.<rank> is what the model is at the end.  HOW is "fails": rank 1 fails at step 6 of the first start; or "around":
+PyTorch has no `replicate`."""
 
 import os
 import sys
@@ -11,6 +12,7 @@ from torch import distributed, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 import eddis.torch as eddis
+from eddis.torch import _replicated
 
 
 class Coder(nn.Module):
@@ -33,13 +35,20 @@ torch.manual_seed(int(os.environ.get("RANK", 0)))
 data = torch.randn(96, 6, generator=torch.Generator().manual_seed(1))
 loader = eddis.loader(DataLoader(TensorDataset(data), batch_size=12, shuffle=True))
 model = Coder().double()
-names = list(model.state_dict())
-assert eddis.attach(model) is model and isinstance(model, Coder) and list(model.state_dict()) == names
-if eddis.rank() == 0:  # of one rank alone: no message of others is awaited
+how = sys.argv[2] if sys.argv[2:] else ""
+if how == "around":
+    _replicated._replicate = None
+    model = eddis.attach(model)
+    assert isinstance(model, nn.parallel.DistributedDataParallel)
+    plain = model.module
+else:
+    names, plain = list(model.state_dict()), model
+    assert eddis.attach(model) is model and isinstance(model, Coder) and list(model.state_dict()) == names
+if eddis.rank() == 0 and how != "around":  # of one rank alone: no message of others is awaited
     with torch.no_grad():
         model(data.double())
 optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-state = eddis.State(model=model, optimizer=optimizer)
+state = eddis.State(model=plain, optimizer=optimizer)
 steps = 0
 for epoch in loader.epochs(2):
     for x, in loader:
@@ -47,8 +56,8 @@ for epoch in loader.epochs(2):
         eddis.weighted((model(x.double()) - x).square().mean()).backward()
         optimizer.step()
         steps += 1
-        if sys.argv[2:] and not state.resumed and steps == 6 and eddis.rank() == 1:
+        if how == "fails" and not state.resumed and steps == 6 and eddis.rank() == 1:
             raise ValueError("this rank fails once")
-model.decode(torch.zeros(1, 3, dtype=torch.float64))
-torch.save({"model": model.state_dict(), "resumed": state.resumed, "backend": distributed.get_backend()},
+plain.decode(torch.zeros(1, 3, dtype=torch.float64))
+torch.save({"model": plain.state_dict(), "resumed": state.resumed, "backend": distributed.get_backend()},
            f"{sys.argv[1]}.{eddis.rank()}")

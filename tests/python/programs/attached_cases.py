@@ -18,19 +18,21 @@ from torch.utils.data import DataLoader, TensorDataset
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import attached  # noqa: E402
+import attached_more  # noqa: E402
 import eddis.torch as eddis  # noqa: E402
 import training  # noqa: E402
 from eddis._worker import worker  # noqa: E402
 
 folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
-pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 
 torch.set_num_threads(1)
 distributed.init_process_group("gloo")
 x, y = training.lines() if kind == "told" else training.data()
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True))
-cases = {name: case(attached.Rank(eddis, **attached.HOW.get(kind, {}))) for name, case in attached.KINDS[kind].items()}
+how = attached.HOW.get(kind, {})
+cases = {name: case(attached.Rank(eddis, **how)) for name, case in attached_more.KINDS[kind].items()}
 samples = []
 for epoch in loader.epochs(int(options.get("epochs", 2))):
     for x, y, numbers in loader:

@@ -10,14 +10,29 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import eddis.torch as eddis
 
+
+class Found:
+    """What only its model knows."""
+
+    def __init__(self, scores):
+        self.scores = scores
+
+
+class Finder(torch.nn.Linear):
+    def forward(self, x):
+        return Found(super().forward(x))
+
+
 what = sys.argv[1]
 torch.set_num_threads(1)
 distributed.init_process_group("gloo")
 if what == "attached-late":
     eddis.broadcast_object(1)
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(96, 4)), batch_size=8))
-model = torch.nn.Linear(4, 1)
-if what not in ("methods", "two-passes"):  # those are of a plain model
+model = Finder(4, 1) if what == "outputs-object" else torch.nn.Linear(4, 1)
+if what == "cpu-norm":
+    model = torch.nn.Sequential(model, torch.nn.SyncBatchNorm(1))
+if what not in ("methods", "two-passes", "cpu-norm"):  # those are of a plain model
     model = DistributedDataParallel(model)
 if what == "part":
     eddis.attach(model, distributed.new_group([0, 1]))
@@ -26,9 +41,14 @@ elif what == "unlike":
 elif what == "expected":
     eddis.init(attach=True)
 elif what != "nothing":
-    model = eddis.attach(model, reduction="product" if what == "reduction" else "mean")
+    model = eddis.attach(model, reduction="product" if what == "reduction" else "mean",
+                         weigh="outputs" if what.startswith("outputs") else "loss")
 if what == "again":
     eddis.attach(model)
+if what == "outputs-chain":
+    other = eddis.attach(DistributedDataParallel(torch.nn.Linear(1, 1)), weigh="outputs")
+if what == "outputs-within":
+    eddis.attach(torch.nn.Sequential(model.module), weigh="outputs")
 if what == "state":
     eddis.State(optimizer=torch.optim.SGD(model.parameters(), lr=0.01))
 if what == "sharded-state":
@@ -44,11 +64,16 @@ if what == "outside":
 for _ in loader.epochs(1):
     for x, in loader:
         optimizer.zero_grad()
-        loss = (model.forward(x) if what == "methods" else model(x)).square().mean()
+        found = model.forward(x) if what == "methods" else model(x)
+        if what == "outputs-chain":
+            found = other(found)
+        loss = found.square().mean()
         if what == "set-weight":
             eddis.set_weight(3)
         if what == "two-passes":
             eddis.weighted(loss).backward(retain_graph=True)
+        if what.startswith("n-"):
+            loss = eddis.weighted(loss, n=-1 if what == "n-negative" else 3, sum=what == "n-and-sum")
         if what == "unweighted":
             loss.backward()
         elif what != "no-backward":
