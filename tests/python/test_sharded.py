@@ -66,7 +66,8 @@ def rest(folder, generation):
     return {rank: kept.steps(rows) for rank, rows in kept.lines(folder, generation).items()}
 
 
-@pytest.mark.parametrize("do, how", [("kill", "save"), slow("raise", "save"), slow("kill", "async")])
+@pytest.mark.slow
+@pytest.mark.parametrize("do, how", [("kill", "save"), ("raise", "save"), ("kill", "async")])
 def test_broken(tmp_path, unbroken, do, how):
     """A rank ends in the middle of an epoch and is behind its checkpoint by two steps."""
     folder = tmp_path / "out"
@@ -114,7 +115,8 @@ UNSAVED = {
 }
 
 
-@pytest.mark.parametrize("how", [slow(how) for how in UNSAVED])
+@pytest.mark.slow
+@pytest.mark.parametrize("how", UNSAVED)
 def test_unsaved(tmp_path, how):
     """A checkpoint without the script's part is none; rank 0 says so once, and training goes on."""
     folder = tmp_path / "out"
