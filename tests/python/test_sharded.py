@@ -111,7 +111,7 @@ def stopped(folder, *options):
 UNSAVED = {
     "none": "state.due() was true, but the script has saved nothing in state.folder",
     "undue": "a model of fully_shard is saved by the script where state.due() is true, and it did not call state.due()",
-    "forgotten": "'dcp' in state.folder has no .metadata, which torch.distributed.checkpoint writes last",
+    "unfinished": "'dcp' in state.folder has no .metadata, which torch.distributed.checkpoint writes last",
 }
 
 

@@ -6,7 +6,7 @@ STEP} where a checkpoint was begun; FOLDER/model.pt is the whole model at the en
 
 at=RANK:STEP,...  as of kept.py; in a checkpoint it is done behind what dcp has written, before it is committed
 do=kill, raise, wait, exit
-how=save, async, none (state.due() is true, and nothing saved), forgotten (an async_save that State does not know),
+how=save, async, none (state.due() is true, and nothing saved), unfinished (as if dcp still wrote, unknown to State),
     undue (state.due() is not called), anew (state.resume() is not called)
 """
 
@@ -65,22 +65,19 @@ def at(step):
 def save():
     print(json.dumps({"kept": worker.step.step}), file=out)
     where = state.folder / "dcp"
-    if HOW in ("save", "anew"):
+    if HOW == "async":
+        state.wait_for(dcp.async_save({"parts": Parts()}, checkpoint_id=where, process_group=beside))
+    elif HOW != "none":
         dcp.save({"parts": Parts()}, checkpoint_id=where)
-    elif HOW in ("async", "forgotten"):
-        future = dcp.async_save({"parts": Parts()}, checkpoint_id=where, process_group=beside)
-        if HOW == "async":
-            state.wait_for(future)
-        else:
-            pending.append(future)
+    if HOW == "unfinished" and eddis.rank() == 0:
+        (where / ".metadata").unlink()
     at(f"{worker.step.step}c")
 
 
 torch.set_num_threads(1)
 torch.set_default_dtype(torch.float64)
 distributed.init_process_group("gloo")
-beside = distributed.new_group(backend="gloo") if HOW in ("async", "forgotten") else None
-pending = []
+beside = distributed.new_group(backend="gloo") if HOW == "async" else None
 torch.manual_seed(3)
 made = torch.Generator().manual_seed(1)
 x, y = torch.randn(N, 6, generator=made), torch.randn(N, 1, generator=made)
