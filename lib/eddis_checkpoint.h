@@ -25,6 +25,7 @@
  * generation, or another job, writes there now.  -EINVAL: inside a step; or an eddis_finish, or an
  * eddis_step_begin at the start or the end of all steps, has timed out and must be repeated first.
  * After any failure training may go on: nothing has changed.
+ *   - sync: steps may be made before the commit, while own files are written in the background.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);

@@ -29,43 +29,86 @@ def _address(data: memoryview) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(data))
 
 
-def _put(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
-    """Write one checkpoint of these entries; raise Error if that fails.  If the workers give the checkpoint up, rank 0
-    prints why.  `entries` is called when the parameters have the values to be kept.  Collective."""
-    checkpoint = ctypes.c_void_p()
-    run_all(worker.before_values)
-    L.call("checkpoint_begin", worker.handle, None, checkpoint)
-    try:
-        run_all(worker.after_values)
+Entries = Callable[[], Iterable[tuple[str, io.BytesIO]]]  # gives pairs of name and bytes
+
+
+def _tell_failure(error: L.Error) -> None:
+    """Print by rank 0 why a checkpoint could not be written, unless the previous one could not be either.  Raise the
+    error if the job cannot go on."""
+    global _is_unsaved
+    if error.code in _FATAL:
+        raise error
+    if not _is_unsaved:
+        note(f"no checkpoint is written, training goes on: {error}")
+    _is_unsaved = True
+
+
+class Writing:
+    """A checkpoint that is being written: `folder`, its path, and what is to be done, in this order: put, and commit or
+    give_up."""
+
+    def __init__(self, handle: ctypes.c_void_p) -> None:
+        self._handle = handle
+        self.folder: str = L.lib.eddis_checkpoint_folder(handle).decode(errors="surrogateescape")
+
+    def put(self, entries: Entries) -> None:
+        """Write this worker's entries.  A failure is reported by the commit, on all workers."""
         for name, data in entries():
             with data.getbuffer() as bytes_:
-                n = len(bytes_)
-                # A failure here is reported by the commit, on all workers.
-                L.lib.eddis_checkpoint_put(checkpoint, name.encode(), _address(bytes_), n, None)
-        given_up, why = L.told("checkpoint_commit", checkpoint, KEEP_AS_THE_JOB_SAYS)
+                L.lib.eddis_checkpoint_put(self._handle, name.encode(), _address(bytes_), len(bytes_), None)
+
+    def commit(self) -> None:
+        """Complete the checkpoint.  If the workers give it up, or it cannot be written, rank 0 prints why and training
+        continues; Error is raised only if the job cannot go on.  Collective."""
+        global _is_unsaved
+        try:
+            given_up, why = L.told("checkpoint_commit", self._handle, KEEP_AS_THE_JOB_SAYS)
+        except L.Error as error:
+            _tell_failure(error)
+            return
+        finally:
+            run_all(worker.after_values)
         if given_up:
             note(f"no checkpoint is written: {why}")
-    finally:
-        run_all(worker.after_values)
+        if _is_unsaved:
+            note("checkpoints are written again")
+        _is_unsaved = False
+
+    def give_up(self, reason: str) -> None:
+        """Remove the checkpoint; rank 0 prints why, as for one that cannot be written.  Collective."""
+        try:
+            L.call("checkpoint_abandon", self._handle)
+        finally:
+            run_all(worker.after_values)
+        tell_unwritten(reason)
 
 
-def write(entries: Callable[[], Iterable[tuple[str, io.BytesIO]]]) -> None:
-    """Write one checkpoint with this worker's entries, pairs of name and bytes. `entries` is called when the parameters
-    have the values to be kept.  If the checkpoint cannot be written, rank 0 prints why and training continues; Error is
-    raised only if the job cannot go on.  Collective."""
-    global _is_unsaved
+def tell_unwritten(reason: str) -> None:
+    """Print by rank 0 why there is no checkpoint, unless there was none before either."""
+    _tell_failure(L.Error(0, reason))
+
+
+def begin() -> Writing | None:
+    """Begin a checkpoint.  The parameters then have the values to be kept.  If there can be none, rank 0 prints why,
+    and this returns None on all workers; Error is raised only if the job cannot go on.  Collective."""
+    checkpoint = ctypes.c_void_p()
+    run_all(worker.before_values)
     try:
-        _put(entries)
+        L.call("checkpoint_begin", worker.handle, None, checkpoint)
     except L.Error as error:
-        if error.code in _FATAL:
-            raise
-        if not _is_unsaved:
-            note(f"no checkpoint is written, training goes on: {error}")
-        _is_unsaved = True
-        return
-    if _is_unsaved:
-        note("checkpoints are written again")
-    _is_unsaved = False
+        _tell_failure(error)
+        return None
+    run_all(worker.after_values)
+    return Writing(checkpoint)
+
+
+def write(entries: Entries) -> None:
+    """Write one checkpoint with this worker's entries. `entries` is called when the parameters have the values to be
+    kept.  Failures as of `begin` and `Writing.commit`.  Collective."""
+    writing = begin()
+    if writing:
+        writing.put(entries)
+        writing.commit()
 
 
 class Reading:

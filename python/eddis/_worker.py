@@ -121,6 +121,8 @@ class Worker:
         self.on_weight: Callable[[float], None] | None = None
         self.restore: Callable[[], bool] | None = None  # continue from a checkpoint; returns False if there is none
         self.save: Callable[[], None] | None = None  # write a checkpoint, together with all other workers
+        # Complete the checkpoint that the script has begun itself: at once, or else when it is ready on all workers.
+        self.complete: Callable[[bool], None] | None = None
         self.is_told_unsaved = False  # the message that the script saves nothing was printed
         self.outliving: dict[int, Any] = {}  # owners of the values' memory that the library uses, by parameter
 
@@ -362,11 +364,18 @@ class Worker:
         self.rounds += 1
 
     def end(self, is_left: bool = False) -> None:
-        """End the step, and write the checkpoint if the plan requests one.  Do nothing outside of a step.  is_left: the
-        loop was left before backward(), so the step needs no round of gradients.  Raises RuntimeError if the step had
-        no backward pass that combines gradients."""
-        if not self.in_step:
-            return
+        """End the step, and write the checkpoint if the plan requests one, or complete the one that the script has
+        begun.  Outside of a step do the latter only.  is_left: the loop was left before backward(), so the step needs
+        no round of gradients.  Raises RuntimeError if the step had no backward pass that combines gradients."""
+        if self.in_step:
+            self.end_step(is_left)
+            if self.step.flags & L.STEP_CHECKPOINT:
+                self._checkpoint()
+        if self.complete:
+            self.complete(bool(self.step.flags & L.STEP_STOP))
+
+    def end_step(self, is_left: bool = False) -> None:
+        """End the step in progress, as `end` does, without a checkpoint."""
         run_all(self.before_end)
         if not is_left and not self.rounds and self.world.n_group_ranks > 1 and self.step.batch:
             self._refuse_no_round()
@@ -375,8 +384,6 @@ class Worker:
         L.call("step_end", self.handle, self.report)
         self.in_step = False
         self.next_step = self.step.step + 1
-        if self.step.flags & L.STEP_CHECKPOINT:
-            self._checkpoint()
 
     def _refuse_no_round(self) -> None:
         """Raise RuntimeError for a step that ends without a round of gradients; the message depends on the cause."""
@@ -403,6 +410,8 @@ class Worker:
         if not self.committed or self.over:
             return
         self.end()
+        if self.complete:
+            self.complete(True)
         run_all(self.before_values)
         while L.wait("finish", self.handle) == 1:
             if self.save:

@@ -43,6 +43,7 @@ struct world {
     int64_t fence; /* of this start of a batch job; 0: the generation itself */
     int64_t batch[MAX_RANKS];
     int64_t every;
+    int64_t late; /* steps between a checkpoint's begin and its commit */
     enum death death;
     int64_t dies_at; /* step */
     int dies;        /* rank */
@@ -60,6 +61,8 @@ struct rank {
     struct state s;
     struct eddis *e;
     double result[DIM];
+    struct eddis_checkpoint *open; /* begun and not committed */
+    int64_t commits_at;            /* step */
 };
 
 /* ---- one worker ---- */
@@ -103,6 +106,15 @@ static bool one_step(struct rank *r, const struct eddis_step *s)
     return eddis_step_end(r->e, NULL, NULL) == 0;
 }
 
+/* Returns whether the job goes on. */
+static bool commit(struct rank *r)
+{
+    struct eddis_checkpoint *c = r->open;
+
+    r->open = NULL;
+    return !c || eddis_checkpoint_commit(c, 0, NULL) == 0;
+}
+
 static bool one_checkpoint(struct rank *r, int64_t step)
 {
     const struct world *w = r->world;
@@ -114,7 +126,7 @@ static bool one_checkpoint(struct rank *r, int64_t step)
         comm_thread_abort(r->e->comm_thread, 9);
         return false;
     }
-    if (eddis_checkpoint_begin(r->e, NULL, &c, NULL) < 0)
+    if (!commit(r) || eddis_checkpoint_begin(r->e, NULL, &c, NULL) < 0)
         return false;
     if (r->rank == 0)
         OK(eddis_checkpoint_put(c, "state", &r->s, sizeof r->s, &err));
@@ -123,7 +135,9 @@ static bool one_checkpoint(struct rank *r, int64_t step)
     CHECK(put == 0 || (put == -ENOENT && w->death == BEFORE_COMMIT && r->rank != 0));
     if (w->death == BEFORE_COMMIT && dies)
         comm_thread_abort(r->e->comm_thread, 9);
-    return eddis_checkpoint_commit(c, 0, NULL) == 0;
+    r->open = c;
+    r->commits_at = step + w->late;
+    return true;
 }
 
 static void resume(struct rank *r)
@@ -161,8 +175,13 @@ static void train(struct eddis *e, int rank, struct loop_job *j)
     OK(eddis_broadcast_parameters(e, 0, &err));
     resume(r);
     while ((more = eddis_step_begin(e, &s, NULL)) == 1)
-        if (!one_step(r, &s) || (s.flags & EDDIS_STEP_CHECKPOINT && !one_checkpoint(r, s.step)))
-            return;
+        if (!one_step(r, &s) || (s.flags & EDDIS_STEP_CHECKPOINT && !one_checkpoint(r, s.step)) ||
+            (s.step >= r->commits_at && !commit(r)))
+            break;
+    if (more == 0 && !commit(r))
+        more = -EIO;
+    if (r->open)
+        (void)eddis_checkpoint_abandon(r->open, NULL);
     if (more == 0 && rank == 0) {
         r->world->finished = true;
         r->world->state = r->s;
@@ -237,6 +256,7 @@ static void draw(struct world *w, uint64_t *random)
     w->generation++;
     w->n = 1 + (int)random_below(random, MOST_RANKS);
     w->every = 1 + (int64_t)random_below(random, 5);
+    w->late = (int64_t)random_below(random, 4);
     for (int i = 0; i < w->n; i++) {
         w->batch[i] = i == w->n - 1 ? left : (int64_t)random_below(random, (uint64_t)left + 1);
         left -= w->batch[i];

@@ -50,9 +50,14 @@ def has_heard(folder: pathlib.Path) -> bool:
 
 def stopped(folder: pathlib.Path, signal: int, *options: str, rank: int | None = None,
             **settings: Any) -> tuple[int, str]:
-    """The same; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it the worker
-    goes on; or a rank gets it, and it does not."""
-    process, said = began(folder.parent, *job(folder, *options, "do=wait", **settings)), []
+    """The same, ended by a signal."""
+    return end_by(folder, signal, job(folder, *options, "do=wait", **settings), rank)
+
+
+def end_by(folder: pathlib.Path, signal: int, command: list[str], rank: int | None = None) -> tuple[int, str]:
+    """Run this job; while a worker is at what do=wait does eddis-run gets this signal, and when it has heard it the
+    worker goes on; or a rank gets it, and it does not."""
+    process, said = began(folder.parent, *command), []
     reader = threading.Thread(target=lambda: [said.append(line) for line in process.stdout])
     reader.start()
     try:

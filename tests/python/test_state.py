@@ -162,3 +162,39 @@ def test_of_another_program(tmp_path):
     checkpoint = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
     code, output = kept.resumed(tmp_path, checkpoint, command)
     assert code == 1 and re.search("ValueError: checkpoint '.*' is not of eddis.torch.State", output), output
+
+
+OWN_FILES = """import os, signal, sys
+
+model = torch.nn.Linear(1, 1)
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.01), model=model)
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(16, 1)), batch_size=4), 4)
+state = eddis.State(model=model, optimizer=optimizer, steps=0)
+if state.resume():
+    own = (state.folder / "own" / str(eddis.rank())).read_text(), (state.folder / "beside.txt").read_text()
+    assert own == (str(state.steps),) * 2, own
+for epoch in loader.epochs(4):
+    for x, in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+        state.steps += 1
+        if state.steps == 10 and not state.resumed and eddis.rank() == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if state.due():
+            assert state.due() and state.folder.name.endswith(".part")
+            (state.folder / "own").mkdir(exist_ok=True)
+            (state.folder / "own" / str(eddis.rank())).write_text(str(state.steps))
+            if eddis.rank() == 0:
+                (state.folder / "beside.txt").write_text(str(state.steps))
+print(f"rank {eddis.rank()}: resumed {state.resumed}, steps {state.steps}", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_own_files(tmp_path):
+    """Files that the script adds to a State of whole models are of the same step."""
+    code, output = ended(tmp_path, *job(script(tmp_path, OWN_FILES), options=["-n", "3"], batch__global=6,
+                                        checkpoint__every=3))
+    assert code == 0 and "no checkpoint is written" not in output, output
+    assert output.count("resumed True, steps 12") == 3, output

@@ -163,6 +163,8 @@ class Loader:
             worker.end(is_left=True)  # loops were left by break, so steps are left that nobody will make
             worker.stop()
             worker.finish()
+        if worker.complete:
+            worker.complete(True)
         self._are_over = True
 
     def set_epoch(self, epoch: int) -> None:

@@ -18,9 +18,11 @@ left in it, and code after the epoch, such as a scheduler's step, runs exactly o
 from __future__ import annotations
 
 import io
+import pathlib
 import random
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import torch
@@ -31,11 +33,12 @@ from .._worker import worker
 from . import _draws
 from ._attach import attached_parameters
 from ._combined import is_sharded
-from ._loader import Loader, the_loader
+from ._due import Due, has_shards
+from ._loader import Loader, start, the_loader
 from ._optimizer import distributed_optimizers
 
 FORMAT = 1
-_OWN_NAMES = ("resumed",)
+_OWN_NAMES = ("due", "folder", "resume", "resumed", "wait_for")
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.Tensor, torch.nn.Parameter, torch.Size, torch.dtype,
           torch.device)
 _MAPPINGS = (dict, OrderedDict, Counter)
@@ -62,6 +65,17 @@ class State:
     attributes get the checkpoint's values, a tensor on the device of the tensor that it replaces, else on the CPU.
     loader: the one of eddis.loader, which is saved anyway.
 
+    A model of fully_shard, and its optimizer, the script saves itself, in the folder of the checkpoint:
+
+        state = eddis.State(scheduler=scheduler, best=0.0)
+        if state.resume():
+            dcp.load(parts, checkpoint_id=state.folder / "dcp")
+        for epoch in loader.epochs(20):
+            for x, y in loader:
+                ...
+                if state.due():
+                    dcp.save(parts, checkpoint_id=state.folder / "dcp")
+
     Every model and every optimizer of DistributedOptimizer must be in it.  A process has one State, made before the
     first step.  Raises RuntimeError otherwise, and TypeError for a value that cannot be saved.  At the first step, a
     checkpoint of another script raises ValueError, a damaged one eddis.Error.
@@ -82,7 +96,9 @@ class State:
         named = dict(model=model, optimizer=optimizer, scheduler=scheduler, scaler=scaler)
         self._objects: dict[str, Any] = {}
         self._values: set[str] = set()
-        self._resumed = False
+        self._resumed: pathlib.Path | None = None  # checkpoint that the first step continued from
+        self._is_resuming = False  # `resume` was called
+        self._due = Due(self._entries)
         for name, thing in [*((n, t) for n, t in named.items() if t is not None), *others.items()]:
             self._keep(name, thing)
         worker.restore, worker.save = self._restore, self._save
@@ -91,8 +107,38 @@ class State:
 
     @property
     def resumed(self) -> bool:
-        """True if the first step continued from a checkpoint."""
-        return self._resumed
+        """True if the first step, or `resume`, continued from a checkpoint."""
+        return self._resumed is not None
+
+    @property
+    def folder(self) -> pathlib.Path | None:
+        """The folder of the checkpoint that `due` has begun, until the end of the loop's body; else that of the
+        checkpoint that was continued from; None: none.  Files in subfolders are listed by their sizes; files beside
+        them are read and summed by rank 0.  Names have letters, digits, '.', '_' and '-'."""
+        return self._due.folder or self._resumed
+
+    def resume(self) -> bool:
+        """Continue from the checkpoint now, and not as the first step begins, so that the script can load its own part
+        from `folder`.  Return False if there is none.  No model, optimizer or loader can be added after it.  Give
+        eddis.loader the number of epochs.  Raises as the first step does.  Collective."""
+        self._is_resuming = True
+        start()
+        return self.resumed
+
+    def due(self) -> bool:
+        """Return whether the job asks for a checkpoint after this step.  If so, end the step and begin the checkpoint,
+        into whose `folder` the script then saves.  It is committed with the state when the loop's body ends, or not at
+        all: if a rank fails, or no complete file of a sharded model is there, rank 0 says why and training goes on.
+
+        Call it on all ranks as the last thing in the loop's body.  State writes its checkpoints without it if no model
+        is sharded.  Raises RuntimeError outside of the loop, or in async and hybrid mode.  Collective.
+        """
+        return self._due.due()
+
+    def wait_for(self, future: Future[Any]) -> None:
+        """Commit the checkpoint that `due` has begun when this future of torch.distributed.checkpoint.async_save is
+        done on all ranks; steps go on meanwhile.  Raises RuntimeError where `due` was not true."""
+        self._due.wait_for(future)
 
     def _keep(self, name: str, thing: Any) -> None:
         """Add a named thing to the state: an object, a list or dict of objects, or else a plain value, as an attribute
@@ -132,6 +178,7 @@ class State:
     def _gpus(self) -> list[torch.device]:
         """Return the CUDA devices of the models' parameters, by index."""
         devices = {p.device for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+        devices |= {p.device for _, p in attached_parameters()}
         return sorted((device for device in devices if device.type == "cuda"), key=lambda device: device.index)
 
     def _optimizers(self) -> dict[str, Any]:
@@ -149,8 +196,13 @@ class State:
                 "random": _random_states(self._gpus())}
 
     def _save(self) -> None:
-        """Write a checkpoint.  Collective."""
-        _checkpoint.write(self._entries)
+        """Write a checkpoint that the script has not begun.  Collective."""
+        self._due.complete(True)
+        if has_shards():
+            _checkpoint.tell_unwritten("a model of fully_shard is saved by the script where state.due() is true, and "
+                                       "it did not call state.due() in this step")
+        else:
+            _checkpoint.write(self._entries)
 
     def _entries(self) -> Iterator[tuple[str, io.BytesIO]]:
         """Yield this worker's entries of a checkpoint, pairs of name and bytes: only those that this worker has to
@@ -165,19 +217,25 @@ class State:
     # ---- what is read from a checkpoint
 
     def _restore(self) -> bool:
-        """Continue from the checkpoint; return False if there is none.  Collective."""
-        self._resumed = _checkpoint.read(self._take)
-        return self._resumed
+        """Continue from the checkpoint; return False if there is none.  Raises RuntimeError if the script has to load a
+        part of it, and has not called `resume` for that.  Collective."""
+        is_resumed = _checkpoint.read(self._take)
+        if is_resumed and has_shards() and not self._is_resuming:
+            raise RuntimeError("the job resumes from a checkpoint, but its model of fully_shard would begin anew: load "
+                               "it from state.folder where state.resume() is true, before the loop")
+        return is_resumed
 
     def _check(self) -> None:
         """Raise RuntimeError if something that is trained is not in State, and ValueError or TypeError if what State
         has cannot be saved and read again.  A callback before commit."""
         kept = self._of(torch.optim.Optimizer).values()
         whole = {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
-        for parameter in whole:
-            if is_sharded(parameter):
-                raise TypeError("a model of fully_shard is in eddis.torch.State, of which each rank has a part: save "
-                                "it by torch.distributed.checkpoint, and leave model and optimizer out of State")
+        updated = {p for it in kept for group in it.param_groups for p in group["params"]}
+        for what, parameters in (("a model", whole), ("an optimizer of a model", updated)):
+            if any(is_sharded(p) for p in parameters):
+                raise TypeError(f"{what} of fully_shard is in eddis.torch.State, of which each rank has a part: leave "
+                                "it out, and save it by torch.distributed.checkpoint in state.folder, where "
+                                "state.due() is true")
         for name, parameter in attached_parameters():
             if parameter not in whole and not is_sharded(parameter):
                 raise RuntimeError(f"parameter '{name}' of a model that eddis.torch.attach was given is in no model of "
@@ -221,6 +279,7 @@ class State:
         for name, value in mine["values"].items():
             setattr(self, name, placed(value, getattr(self, name)))
         self._place(mine, own)
+        self._resumed = pathlib.Path(checkpoint.folder).absolute()
 
     def _load_models(self, parameters: dict[str, Any], buffers: dict[str, Any], where: str) -> None:
         """Load parameters and buffers into the models.  Raises ValueError if names or shapes differ."""

@@ -51,9 +51,17 @@ if what == "outputs-within":
     eddis.attach(torch.nn.Sequential(model.module), weigh="outputs")
 if what == "state":
     eddis.State(optimizer=torch.optim.SGD(model.parameters(), lr=0.01))
-if what == "sharded-state":
+if what in ("sharded-state", "sharded-optimizer"):
     from torch.distributed.fsdp import fully_shard
-    eddis.State(model=fully_shard(torch.nn.Linear(4, 1)))
+    sharded = fully_shard(torch.nn.Linear(4, 1))
+    if what == "sharded-state":
+        eddis.State(model=sharded)
+    else:
+        eddis.State(optimizer=torch.optim.SGD(sharded.parameters(), lr=0.01))
+if what == "due":
+    eddis.State(model=model).due()
+if what == "wait-for":
+    eddis.State(model=model).wait_for(None)
 if what == "twice":
     eddis.attach(DistributedDataParallel(torch.nn.Linear(4, 1)), weights="told")
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints into whose folder the script itself saves what is large or shared out, by torch.distributed.checkpoint.
+
+    the script calls `due`    the step ends; the checkpoint begins
+    it saves into `folder`    perhaps in the background
+    the loop's body ends      `complete` writes the entries of State
+    all have saved            `complete` commits: the checkpoint has both parts, or there is none
+"""
+
+from __future__ import annotations
+
+import ctypes
+import pathlib
+import re
+from concurrent.futures import Future
+from typing import Any
+
+from .. import _checkpoint
+from .. import _lib as L
+from .._worker import worker
+from ._attach import attached_parameters
+from ._combined import is_sharded
+
+_ENTRY = re.compile(r"rank-\d+\.")  # what names of the entries of State begin with
+_DATA, _LIST = "*.distcp", ".metadata"  # files of torch.distributed.checkpoint; it writes the latter when all are done
+
+
+class Due:
+    """The checkpoints that the script begins by `due`.  entries: gives this worker's entries of State."""
+
+    def __init__(self, entries: _checkpoint.Entries) -> None:
+        self._entries = entries
+        self._writing: _checkpoint.Writing | None = None
+        self._is_put = False  # the entries of State are written
+        self._futures: list[Future[Any]] = []
+        worker.complete = self.complete
+
+    @property
+    def folder(self) -> pathlib.Path | None:
+        """The folder for the script's files, from `due` to the end of the loop's body; else None."""
+        return pathlib.Path(self._writing.folder) if self._writing and not self._is_put else None
+
+    def due(self) -> bool:
+        """Return whether the job asks for a checkpoint after this step; then end the step and begin the checkpoint.
+        Raises RuntimeError outside of the loop or in another mode than sync.  Collective."""
+        if self.folder:
+            return True
+        if worker.is_several:
+            raise RuntimeError(f"state.due() is for sync mode, the job's mode is {worker.mode}: leave it out, and give "
+                               "eddis.torch.State all that is to be saved")
+        if not worker.in_step:
+            raise RuntimeError("state.due() is for the loop over eddis.torch.loader: call it once in its body, after "
+                               "the optimizer's step")
+        if not worker.step.flags & L.STEP_CHECKPOINT:
+            return False
+        worker.end_step()
+        self.complete(True)  # the one before, which is saved in the background
+        self._writing, self._is_put = _checkpoint.begin(), False
+        return self._writing is not None
+
+    def wait_for(self, future: Future[Any]) -> None:
+        """Have the commit wait for this future.  Raises RuntimeError if no checkpoint has begun, TypeError for anything
+        else than a future."""
+        if not self.folder:
+            raise RuntimeError("state.wait_for() is for a checkpoint that state.due() has begun: call it where that is "
+                               "true")
+        if not callable(getattr(future, "result", None)) or not callable(getattr(future, "done", None)):
+            raise TypeError(f"state.wait_for() takes a future, as async_save returns it, not a "
+                            f"{type(future).__name__}: of an AsyncSaveResponse give it upload_completion")
+        self._futures.append(future)
+
+    def complete(self, must_wait: bool) -> None:
+        """Write the entries of State, and commit once all workers' futures are done: now if must_wait, or else perhaps
+        after a later step.  If something failed on any worker, give the checkpoint up and say why.  Does nothing if
+        none has begun.  Collective."""
+        if not self._writing:
+            return
+        if not self._is_put:
+            self._is_put = True
+            self._writing.put(self._entries)
+            if self._futures:
+                worker.set_phase(L.PHASE_INPUT)
+        has_futures = self._largest(bool(self._futures))
+        if has_futures and not must_wait and self._largest(not all(future.done() for future in self._futures)):
+            return
+        worker.set_phase(L.PHASE_CHECKPOINT)
+        writing, self._writing = self._writing, None
+        reason = self._of_any(self._failure() or (_incomplete(writing.folder) if worker.rank == 0 else ""))
+        if reason:
+            writing.give_up(reason)
+        else:
+            writing.commit()
+
+    def _failure(self) -> str:
+        """Wait for this worker's futures; return why one failed, or ""."""
+        reason = ""
+        while self._futures:
+            try:
+                self._futures.pop().result()
+            except Exception as failure:  # whatever the script's saving raises
+                reason = str(failure).strip().split("\n")[0] or type(failure).__name__
+        return reason
+
+    @staticmethod
+    def _largest(number: int) -> int:
+        """Return the largest of the workers' numbers.  Collective."""
+        result = ctypes.c_int64(number)
+        worker.collective(L.ALLREDUCE, result, 1, dtype=L.INT64, op=L.MAX)
+        return result.value
+
+    @classmethod
+    def _of_any(cls, reason: str) -> str:
+        """Return the reason of the last worker that has one, on all workers; "" if none has.  Collective."""
+        number = cls._largest(worker.rank + 1 if reason else 0)
+        if not number:
+            return ""
+        return worker.broadcast_bytes(reason.encode(), number - 1).decode(errors="replace")
+
+
+def has_shards() -> bool:
+    """Return whether an attached model is shared out between the ranks, so that State cannot save it."""
+    return any(is_sharded(parameter) for _, parameter in attached_parameters())
+
+
+def _incomplete(folder: str) -> str:
+    """Return why the script's part of the checkpoint in this folder is not complete, or ""."""
+    root = pathlib.Path(folder)
+    if has_shards() and all(_ENTRY.match(path.name) for path in root.iterdir()):
+        return "state.due() was true, but the script has saved nothing in state.folder"
+    for data in root.rglob(_DATA):
+        if not (data.parent / _LIST).exists():
+            return (f"'{data.parent.relative_to(root)}' in state.folder has no {_LIST}, which "
+                    "torch.distributed.checkpoint writes last: give state.wait_for what its async_save returned")
+    return ""
