@@ -395,8 +395,7 @@ static void add_all_wait(const struct state *s, int rank, char *ret, size_t size
         text_append(ret, size, "; all ranks wait for each other");
     if (s->rank[rank].combines)
         text_append(ret, size,
-                    " (make equally many forward and backward passes on all ranks, and leave a "
-                    "loop on all ranks at the same batch)");
+                    " (make the same passes on all ranks, and leave loops at the same batch)");
 }
 
 /* Append who waits for this rank, "; ranks 1-3 wait for it", or nothing if none does. */
