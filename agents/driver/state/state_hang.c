@@ -534,16 +534,18 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
     add_place(s, rank, ret, size);
 }
 
-/* Return a rank that stands still, does not wait, and is outside of the collective operation in
- * which rank `found` is; else `found`.
+/* Return the rank to blame of several that stand still and do not wait, as ranks do that wait for a
+ * GPU or in a collective operation of the script: one that is elsewhere, else `found`.
  */
-static int outside(const struct state *s, int found)
+static int apart(const struct state *s, int found)
 {
+    int alone = blamed(s, found);
+
     for (int r = 0; s->rank[found].place == STATE_PLACE_COLLECTIVE && r < s->n_ranks; r++)
         if (stands(s, &s->rank[r]) && !waits(&s->rank[r]) &&
             s->rank[r].place == STATE_PLACE_ELSEWHERE)
             return r;
-    return found;
+    return stands(s, &s->rank[alone]) && !waits(&s->rank[alone]) ? alone : found;
 }
 
 /* Return the rank to blame where rank `found` stands still. all_wait: all ranks wait. */
@@ -556,7 +558,7 @@ static int to_blame(const struct state *s, int found, bool all_wait)
     if (!r->combines)
         return found;
     if (!all_wait)
-        return outside(s, found);
+        return apart(s, found);
     return unlike(s) >= 0 ? unlike(s) : blamed(s, found);
 }
 
