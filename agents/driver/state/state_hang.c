@@ -104,6 +104,7 @@ void state_hang_progress(struct state *s, const struct state_input *in)
     r->phase = p->phase;
     r->opens = p->phase == STATE_RANK_START && p->phase_age_ns < 0;
     r->steps_only = p->steps_only;
+    r->combines = p->program.gradients[0] != '\0';
     r->trained = p->trained;
     if (p->ended && !r->ended)
         r->ended_ns = in->now_ns;
@@ -347,6 +348,56 @@ static void add_place(const struct state *s, int rank, char *ret, size_t size)
         text_append(ret, size, "; rank %d%s", other, strchrnul(s->rank[other].where, ' '));
 }
 
+/* Check whether a rank waits in a collective operation of the program itself. */
+static bool waits_in_own(const struct state_rank *r)
+{
+    return r->combines && !r->exited && r->phase == STATE_RANK_WAIT && r->waits_for < 0;
+}
+
+/* Check whether a rank waits in a call of libeddis for a rank that is known. */
+static bool waits_in_library(const struct state_rank *r)
+{
+    return r->combines && !r->exited && r->phase == STATE_RANK_WAIT && r->waits_for >= 0;
+}
+
+/* Return the first rank of the smaller group if some ranks wait in collective operations of the
+ * program itself and the others in calls of libeddis, the latter group of two equal ones; -1: there
+ * is only one group.
+ */
+static int unlike(const struct state *s)
+{
+    int own = -1, library = -1, n = 0;
+
+    for (int r = s->n_ranks - 1; r >= 0; r--) {
+        if (waits_in_own(&s->rank[r])) {
+            own = r;
+            n++;
+        } else if (waits_in_library(&s->rank[r])) {
+            library = r;
+            n--;
+        }
+    }
+    return own < 0 || library < 0 ? -1 : n < 0 ? own : library;
+}
+
+/* Append that all ranks wait for each other, and what a program that combines its gradients itself
+ * has to do about it.
+ */
+static void add_all_wait(const struct state *s, int rank, char *ret, size_t size)
+{
+    bool differs = unlike(s) >= 0;
+
+    if (differs && waits_in_own(&s->rank[rank]))
+        text_append(ret, size, " in a collective operation that others do not make in this step");
+    else if (differs)
+        text_append(ret, size, ", which wait in a collective operation that it does not make");
+    else
+        text_append(ret, size, "; all ranks wait for each other");
+    if (s->rank[rank].combines)
+        text_append(ret, size,
+                    " (make the same passes on all ranks, and leave loops at the same batch)");
+}
+
 /* Append who waits for this rank, "; ranks 1-3 wait for it", or nothing if none does. */
 static void add_waiting(const struct state *s, int rank, bool all_wait, char *ret, size_t size)
 {
@@ -354,7 +405,7 @@ static void add_waiting(const struct state *s, int rank, bool all_wait, char *re
     int n = waiting_text(s, rank, who, sizeof who);
 
     if (n && all_wait)
-        text_append(ret, size, "; all ranks wait for each other");
+        add_all_wait(s, rank, ret, size);
     else if (n)
         text_append(ret, size, "; rank%s %s wait%s for it", n == 1 ? "" : "s", who,
                     n == 1 ? "s" : "");
@@ -481,6 +532,34 @@ static void quiet_text(const struct state *s, int rank, int64_t now_ns, char *re
                    "any other running rank (timeouts.hang is %s)",
                    rank, state_host(s, r->agent), r->pid, still, limit);
     add_place(s, rank, ret, size);
+}
+
+/* Return the rank to blame of several that stand still and do not wait, as ranks do that wait for a
+ * GPU or in a collective operation of the script: one that is elsewhere, else `found`.
+ */
+static int apart(const struct state *s, int found)
+{
+    int alone = blamed(s, found);
+
+    for (int r = 0; s->rank[found].place == STATE_PLACE_COLLECTIVE && r < s->n_ranks; r++)
+        if (stands(s, &s->rank[r]) && !waits(&s->rank[r]) &&
+            s->rank[r].place == STATE_PLACE_ELSEWHERE)
+            return r;
+    return stands(s, &s->rank[alone]) && !waits(&s->rank[alone]) ? alone : found;
+}
+
+/* Return the rank to blame where rank `found` stands still. all_wait: all ranks wait. */
+static int to_blame(const struct state *s, int found, bool all_wait)
+{
+    const struct state_rank *r = &s->rank[found];
+
+    if (r->steps_only)
+        return elsewhere(s) >= 0 ? elsewhere(s) : found;
+    if (!r->combines)
+        return found;
+    if (!all_wait)
+        return apart(s, found);
+    return unlike(s) >= 0 ? unlike(s) : blamed(s, found);
 }
 
 /* ---- ranks that end alone ---- */
@@ -629,7 +708,7 @@ void state_hang_look(struct state *s, const struct state_input *in)
         s->look_ns = 0; /* there is no hang, or it has passed */
     if (found < 0 || !is_located(s, in->now_ns))
         return;
-    r = quiet < 0 && s->rank[found].steps_only && elsewhere(s) >= 0 ? elsewhere(s) : found;
+    r = quiet < 0 ? to_blame(s, found, all_wait) : found;
     blame(s, r, found, in->now_ns, &f);
     if (quiet >= 0)
         f.since_ns = s->rank[r].quiet_ns;

@@ -71,6 +71,7 @@ struct state_rank {
     int64_t ended_ns; /* time at which `ended` was first reported; 0: never */
     int64_t page_ns;  /* time at which the last progress page arrived; 0: none has */
     bool steps_only;  /* the rank reports only the numbers of its steps */
+    bool combines;    /* the program combines its gradients itself, by its own collectives */
     int waits_for;    /* rank for which this rank waits; -1: none known */
     int64_t still_ns; /* time without a new step or phase, at the last report */
     bool quiet;       /* the rank has no progress page, and neither prints nor computes ... */

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""attached_endings.py FOLDER [KEY=VALUE ...] - trains an attached model with a State, and one rank leaves the usual way
+"""attached_endings.py FOLDER [KEY=VALUE ...] - trains an attached model with a State, and one rank does something else
 
-FOLDER/<rank>.pt is {"model": numbers at the end, "scale": of the scaler, "resumed", "steps": number of steps,
-"losses": number of finite losses}, FOLDER/step.txt the time of rank 0's first step of the second generation.
+FOLDER/<rank>.pt is {"model": numbers at the end, "scale": of the scaler, "resumed", "steps": number of steps, "finite":
+number of finite losses}.
 
 at=RANK:STEP  this rank does in this step of the first generation what `do` says:
   kill, freeze: itself by a signal; raise: an exception; sleep: for ever; all of them where `where` says: in the
                 forward pass (the default), "between" the backward pass and the optimizer's step, at the "end"
   break, continue: leaves the loop, or the loop's body, before the backward pass
+  leave: leaves the loop after the optimizer's step
   forward: makes one more forward pass; backward: two forward and backward passes
   nan, inf: its loss is no number, or infinite
 with=ddp|fsdp  what combines the gradients
 norm=1    the model has batch normalisation; DistributedDataParallel keeps the order of its buckets, which it would else
           change after the first step, so that a restart's first step would round otherwise
+scaler=0  without GradScaler
 reduce=1  the script sums up something itself in each step, before the forward pass
 """
 
@@ -82,9 +84,8 @@ else:
     fully_shard(net[0])
     model = eddis.attach(fully_shard(net))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
-scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7)
+scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=7, enabled=options.get("scaler") != "0")
 state = eddis.State(model=net, optimizer=optimizer, scaler=scaler, steps=0, finite=0) if IS_DDP else None
-is_left = False
 for epoch in loader.epochs(EPOCHS):
     for x, y in loader:
         if is_due() and do == "break":
@@ -111,6 +112,8 @@ for epoch in loader.epochs(EPOCHS):
             state.steps += 1
             state.finite += bool(loss.isfinite())
         ends("end")
+        if is_due() and do == "leave":
+            break
 if state:
     torch.save({"model": [p.detach() for p in (*net.parameters(), *net.buffers())], "scale": scaler.get_scale(),
                 "resumed": state.resumed, "steps": state.steps, "finite": state.finite},

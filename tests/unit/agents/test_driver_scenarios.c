@@ -459,9 +459,9 @@ static int rank_phase(struct play *p, const char *name)
 }
 
 /* page RANKS PHASES STEPS [still=TIME] [waits=RANKS] [total=N] [opens] [trained] [ended]
- * [number-only];
- * number-only: it reports the number of a step and nothing else.  PHASES and waits are lists, or
- * all ranks'.
+ * [number-only] [own];
+ * number-only: it reports the number of a step and nothing else; own: the program combines its
+ * gradients itself.  PHASES and waits are lists, or all ranks'.
  */
 static void take_page(struct play *p)
 {
@@ -475,6 +475,8 @@ static void take_page(struct play *p)
                              .steps_only = has(p, "number-only") };
     char text[32];
 
+    if (has(p, "own"))
+        strcpy(page.program.gradients, "torch");
     for (int r = 0, k = 0; r < p->f.s.n_ranks; r++) {
         if (!names(p, r, true))
             continue;
