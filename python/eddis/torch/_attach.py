@@ -10,6 +10,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import worker
+from ._alone import begin_alone
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._sums import look_for_partial, tell_sums
@@ -63,6 +64,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     device = device_of_part(*trained[0])
     worker.set_options("call eddis.torch.attach before a collective or len(loader)", gradients=NAME, own_pace=1)
     passes = begin_passes(n, reduction, weights, device)
+    begin_alone(device)
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
         worker.before_end.append(lambda: tell_sums(worker, _whole_parameters()))

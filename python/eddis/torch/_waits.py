@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils._pytree import tree_leaves
 
 from .._worker import Mark, worker
+from . import _alone
 from ._combined import inner, is_fsdp_module
 
 
@@ -30,6 +31,8 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
         inner(model).module.register_forward_pre_hook(_goes_on, prepend=True)
     # After the hooks of _bracket, so that the gradients arrive after theirs
     model.register_forward_hook(functools.partial(_see, arrived))
+    # Before fully_shard's, which wait
+    model.register_forward_hook(functools.partial(_see_alone, _alone.groups_of(model)), prepend=True)
 
 
 @torch.compiler.disable
@@ -49,10 +52,21 @@ def _tensors_of(output: Any) -> list[torch.Tensor]:
 
 
 @torch.compiler.disable
+def _see_alone(groups: list[Any], module: torch.nn.Module, arguments: Any, output: Any) -> None:
+    """Have the backward pass measured if the script has not joined the job.  A forward hook."""
+    if _alone.alone and not worker.in_step and torch.is_grad_enabled():
+        hook = _alone.alone.look(module, groups)
+        for tensor in _tensors_of(output) if hook else ():
+            tensor.register_hook(hook)
+
+
+@torch.compiler.disable
 def _waits(*_: Any) -> None:
     """Mark that this rank begins to wait.  A hook of modules and tensors."""
     if worker.in_step:
         worker.mark(Mark.WAITS)
+    elif _alone.alone:
+        _alone.alone.waits()
 
 
 @torch.compiler.disable
@@ -60,6 +74,8 @@ def _goes_on(*_: Any) -> None:
     """Mark that this rank goes on.  A hook of modules and tensors."""
     if worker.in_step:
         worker.mark(Mark.GOES_ON)
+    elif _alone.alone:
+        _alone.alone.goes_on()
 
 
 @torch.compiler.disable
@@ -87,9 +103,9 @@ def _timed_reduce_scatter() -> Any:
         """The default, and marks."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            worker.mark(Mark.WAITS)
+            _waits()
             try:
                 return super().__call__(*args, **kwargs)
             finally:
-                worker.mark(Mark.GOES_ON)
+                _goes_on()
     return Timed()
