@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -79,22 +78,13 @@ class Alone:
                     self._waited_ns += first_ns
                     del self._waits[0]
 
-    def look(self, model: torch.nn.Module, groups: list[Any]) -> Callable[[torch.Tensor], None] | None:
-        """Return the hook for the outputs of this forward pass, with which the backward pass begins; None: the pass is
-        not measured.  groups: the model's groups of parameters in fully_shard."""
-        if not self.is_measured:
-            return None
-        self._tell()
-        # Of DistributedDataParallel, no_sync counts in the forward pass.
-        is_open = getattr(inner(model), "require_backward_grad_sync", True)
-
-        def arrived(gradient: torch.Tensor) -> None:
-            number = torch._C._current_graph_task_id()
-            if number != self._pass:
-                self._pass, self._combines = number, False
-                Variable._execution_engine.queue_callback(self._on_local)
-            self._combines = self._combines or is_open and (not groups or any(g.reduce_grads for g in groups))
-        return arrived
+    def arrived(self, model: Watched) -> None:
+        """Note that a backward pass through the model has begun: the gradient of an output has arrived."""
+        number = torch._C._current_graph_task_id()
+        if number != self._pass:
+            self._pass, self._combines = number, False
+            Variable._execution_engine.queue_callback(self._on_local)
+        self._combines = self._combines or model.combines
 
     def _on_local(self) -> None:
         """After the last local gradient.  A callback of the autograd engine, as in _weighted.py."""
@@ -110,7 +100,7 @@ class Alone:
         self._ended.append(_Step(self._number, self._since, self._local, end, *self._before_local))
         self._number += 1
         self._since, self._waits, self._waited_ns, self._waits_since = end, [], 0, None
-        self._tell()
+        self.tell()
 
     def _now(self) -> Any:
         """Return a mark: of the device, or the host's time if the model is on the host."""
@@ -120,7 +110,7 @@ class Alone:
         """Return the ns between two marks; None: the device has not passed the last one."""
         return self._device.elapsed_ns(first, last) if self._device else last - first
 
-    def _tell(self) -> None:
+    def tell(self) -> None:
         """Report the ended steps whose marks have passed.  Stop reporting if something else reports the steps."""
         while self._ended and not self._is_over:
             step = self._ended[0]
@@ -147,7 +137,34 @@ class Alone:
         self._ended.clear()
 
 
-def groups_of(model: torch.nn.Module) -> list[Any]:
+class Watched:
+    """An attached model whose passes are measured."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        self._inner = inner(model)
+        self._groups = _groups_of(model)
+        self._is_open = True  # the newest forward pass was not inside no_sync of DistributedDataParallel
+
+    @property
+    def combines(self) -> bool:
+        """Whether a backward pass combines gradients now."""
+        return self._is_open and (not self._groups or any(group.reduce_grads for group in self._groups))
+
+    def look(self) -> bool:
+        """Return whether to call `arrived` with the gradients of this forward pass's outputs."""
+        if not alone or worker.in_step or not alone.is_measured:
+            return False
+        alone.tell()
+        self._is_open = getattr(self._inner, "require_backward_grad_sync", True)
+        return True
+
+    def arrived(self, gradient: torch.Tensor) -> None:
+        """Note the gradient of an output.  A hook of the output."""
+        if alone:
+            alone.arrived(self)
+
+
+def _groups_of(model: torch.nn.Module) -> list[Any]:
     """Return the groups of parameters that fully_shard has made; their `reduce_grads` is False after
     set_requires_gradient_sync(False)."""
     states = [module._get_fsdp_state() for module in model.modules() if is_fsdp_module(module)]

@@ -32,7 +32,7 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
     # After the hooks of _bracket, so that the gradients arrive after theirs
     model.register_forward_hook(functools.partial(_see, arrived))
     # Before fully_shard's, which wait
-    model.register_forward_hook(functools.partial(_see_alone, _alone.groups_of(model)), prepend=True)
+    model.register_forward_hook(functools.partial(_see_alone, _alone.Watched(model)), prepend=True)
 
 
 @torch.compiler.disable
@@ -52,12 +52,11 @@ def _tensors_of(output: Any) -> list[torch.Tensor]:
 
 
 @torch.compiler.disable
-def _see_alone(groups: list[Any], module: torch.nn.Module, arguments: Any, output: Any) -> None:
+def _see_alone(model: _alone.Watched, module: torch.nn.Module, arguments: Any, output: Any) -> None:
     """Have the backward pass measured if the script has not joined the job.  A forward hook."""
-    if _alone.alone and not worker.in_step and torch.is_grad_enabled():
-        hook = _alone.alone.look(module, groups)
-        for tensor in _tensors_of(output) if hook else ():
-            tensor.register_hook(hook)
+    if torch.is_grad_enabled() and model.look():
+        for tensor in _tensors_of(output):
+            tensor.register_hook(model.arrived)
 
 
 @torch.compiler.disable
