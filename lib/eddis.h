@@ -484,10 +484,10 @@ int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
  */
 void eddis_pass_slurm_signals(void);
 
-#include "eddis_samples.h"
-
 #include "eddis_checkpoint.h"
 #include "eddis_collective.h"
+#include "eddis_progress.h"
+#include "eddis_samples.h"
 
 /* Return the version of the loaded library, such as "0.1.0"; a static string. */
 const char *eddis_version(void);

@@ -196,9 +196,11 @@ bool job_status_has_ended(const struct worker_status *w);
 bool job_status_is_stalled(const struct worker_status *w);
 
 /* If the job runs and all its workers that have not ended are stalled, return the seconds since the
- * latest step of any of them; otherwise 0.
+ * latest step of any of them; otherwise 0.  If the workers report steps without samples,
+ * job_status_step_ms returns the longest step_ms of those not stalled; otherwise NAN.
  */
 double job_status_stalled_s(const struct job_status *s);
+double job_status_step_ms(const struct job_status *s);
 
 /* Return the rate of an equal split, in samples/s, with which to compare the job's rate; NAN: none
  * is known. Store in *ret_measured whether it was measured or predicted. A prediction is used for

@@ -40,3 +40,18 @@ double job_status_stalled_s(const struct job_status *s)
     }
     return s->state == JOB_RUNNING && isfinite(least) ? least : 0;
 }
+
+double job_status_step_ms(const struct job_status *s)
+{
+    double longest = NAN;
+
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+
+        if (isfinite(w->samples_per_s))
+            return NAN;
+        if (s->state != JOB_RUNNING || (!job_status_has_ended(w) && !job_status_is_stalled(w)))
+            longest = fmax(longest, w->step_ms);
+    }
+    return longest;
+}

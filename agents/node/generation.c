@@ -296,6 +296,7 @@ static void fill(struct progress *p, const struct board_page *page, const struct
         .models = page->models,
         .loss_step = page->loss_step,
         .steps_only = page->steps_source != 0,
+        .own_times = page->steps_source != 0 && page->own_times != 0,
     };
     memcpy(p->metric, page->metric, sizeof p->metric);
     progress_checkpoints(p, page);

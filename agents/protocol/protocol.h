@@ -164,7 +164,10 @@ struct progress {
     bool ended;        /* as in board_page */
     int64_t checkpoints_written, checkpoints_failed, checkpoint_step; /* as in board_page */
     char checkpoint_why[BOARD_WHY];
-    bool steps_only;           /* only the step numbers are known, from calls or from the output */
+    bool steps_only; /* only the step numbers are known, from calls or from the output */
+    bool own_times;  /* steps_only: the worker's own part of each step is known, too */
+    /* own_times: as metrics, but nothing is planned by it; plan 1, or 0: none; count 1: unknown */
+    struct step_metrics reported;
     struct model_check models; /* as in board_page */
     int64_t loss_step;         /* as in board_page */
     struct board_metric metric[BOARD_METRICS];

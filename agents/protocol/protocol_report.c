@@ -191,9 +191,11 @@ static const struct field progress_fields[] = {
     FIELD(struct progress, trained, BOOL, 0, 0),
     FIELD(struct progress, ended, BOOL, 0, 0),
     FIELD_AS("told", struct progress, steps_only, BOOL),
+    FIELD(struct progress, own_times, BOOL, 0, 0),
     FIELD_INLINE("models_", struct progress, models, model_table),
     FIELD(struct progress, loss_step, INT64, 0, INT64_MAX),
     FIELD_STRUCT_IF("figures", struct progress, metrics, metrics.plan, step_metrics_table),
+    FIELD_STRUCT_IF("reported", struct progress, reported, reported.plan, step_metrics_table),
     FIELD_SLOTS("metric", struct progress, metric, metric_table),
 };
 static const struct fields progress_table = FIELDS(struct progress, progress_fields);

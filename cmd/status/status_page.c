@@ -259,8 +259,12 @@ static void add_worker(struct table *t, const struct worker_status *w)
     table_add(t, "%s", w->device[0] ? w->device : "-");
     table_add(t, "%" PRId64, w->steps_done);
     table_add(t, "%" PRId64, w->batch);
-    table_add(t, "%s",
-              isfinite(w->samples_per_s) ? text_grouped(w->samples_per_s, n, sizeof n) : "-");
+    if (isfinite(w->samples_per_s))
+        table_add(t, "%s", text_grouped(w->samples_per_s, n, sizeof n));
+    else if (isfinite(w->compute_ms)) /* its samples are unknown */
+        table_add(t, "%.1f ms", w->compute_ms + w->input_ms);
+    else
+        table_add(t, "-");
     add_measure(t, w->step_ms, 1);
     add_measure(t, w->compute_ms, 1);
     add_measure(t, w->input_ms, 1);
@@ -390,10 +394,12 @@ int status_page_make(const struct job_status *s, bool ascii, int columns, struct
     job_parts(&job, s);
     add_parts(&page, "job", &job, columns);
     add_progress(&page, s, ascii, columns);
-    if (isfinite(s->samples_per_s)) {
+    if (isfinite(s->samples_per_s))
         speed_parts(&speed, s);
+    else if (isfinite(job_status_step_ms(s)))
+        strbuf_addf(&speed, "%.3g ms a step", job_status_step_ms(s));
+    if (speed.len > 0)
         add_parts(&page, "speed", &speed, columns);
-    }
     add_plan(&page, s);
     add_result(&page, s);
     job_status_print_checkpoints(s, "saves   ", &page);

@@ -237,9 +237,9 @@ static bool page_is_valid(const struct board *b, int local_rank, const struct bo
         p->samples_done < 0 || p->samples_before < 0 || p->memory_bytes < 0 || p->at_once < 0 ||
         p->exchanges < 0 || p->exchange_ns < 0 || p->thread < 0 || p->samples_in_epoch < 0 ||
         p->restored_samples < 0 || p->restored_at < 0 || p->steps_source < 0 ||
-        p->steps_source > BOARD_STEPS_OUTPUT || p->thread > INT32_MAX || p->plan_since < -1 ||
-        p->waits_for < -1 || p->waits_for >= b->setup.n_ranks || !times_are_valid(&p->sum) ||
-        !times_are_valid(&p->sum_before))
+        p->steps_source > BOARD_STEPS_OUTPUT || p->own_times < 0 || p->thread > INT32_MAX ||
+        p->plan_since < -1 || p->waits_for < -1 || p->waits_for >= b->setup.n_ranks ||
+        !times_are_valid(&p->sum) || !times_are_valid(&p->sum_before))
         return false;
     for (int i = 0; i < BOARD_METRICS; i++)
         if (!is_text(p->metric[i].name, sizeof p->metric[i].name))

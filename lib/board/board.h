@@ -99,6 +99,10 @@ struct board_reported {
     int64_t total;   /* steps of the whole run; 0: unknown */
     int64_t thread;  /* number (gettid) of the thread that makes the steps; 0: unknown */
     int64_t now_ns;  /* clock_now_ns of the report */
+    /* Sums over these steps: their time, 0: the time since the previous call; the worker's own part
+     * of it, 0: unknown; and, if that is known, the part in which it waited for other workers.
+     */
+    int64_t step_ns, compute_ns, wait_ns;
 };
 
 /* Show on the page that these steps have ended since the previous call, each after an equal part of

@@ -64,8 +64,8 @@ enum {
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* bytes of a job's id with its 0 */
     BOARD_WHY = 256,     /* bytes of an error message with its 0 */
-    /* Layout 26; one more option of an algorithm makes another layout. */
-    BOARD_VERSION = 26 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 27; one more option of an algorithm makes another layout. */
+    BOARD_VERSION = 27 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Limit of a page's steps_done, so that adding recent steps does not overflow. */
@@ -143,6 +143,7 @@ struct board_page {
     int64_t ended; /* 1: the worker has ended its steps by itself and waits for the workers of its
                     * model */
     int64_t steps_source; /* BOARD_STEPS_... if only the numbers of the steps are known; else 0 */
+    int64_t own_times;    /* 1: steps of a steps_source have own times; else compute_ns is all */
     int64_t thread;       /* number (gettid) of the thread that begins the steps; 0: none yet */
     int64_t step_plan;    /* plan version of the newest finished step; 0: none yet */
     struct board_times sum_before;        /* sum over the steps before the first under step_plan */

@@ -88,6 +88,11 @@ class Report(_Sized):
                 ("read_ns", c_int64), ("has_sums", c_int), ("sum", c_double), ("squares", c_double)]
 
 
+class ProgressReport(_Sized):
+    _fields_ = [("size", c_size_t), ("step", c_int64), ("samples", c_int64), ("step_ns", c_int64),
+                ("compute_ns", c_int64), ("wait_ns", c_int64)]
+
+
 class Collective(_Sized):
     _fields_ = [("size", c_size_t), ("kind", c_int), ("scope", c_int), ("buffer", c_void_p), ("input", c_void_p),
                 ("n", c_size_t), ("dtype", c_int), ("op", c_int), ("root", c_int)]
@@ -119,6 +124,7 @@ _CALLS = {
     "wait_set": [c_void_p, c_int, c_int64],
     "set_metric": [c_void_p, c_char_p, c_double],
     "progress": [c_int64, c_int64],
+    "progress_report": [POINTER(ProgressReport)],
     "collective_start": [c_void_p, POINTER(Collective), POINTER(c_void_p)],
     "request_wait": [c_void_p, c_void_p, c_int64],
     "checkpoint_begin": [c_void_p, c_char_p, POINTER(c_void_p)],

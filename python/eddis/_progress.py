@@ -8,6 +8,12 @@ import ctypes
 from . import _lib
 
 _steps = 0
+_is_used = False
+
+
+def is_used() -> bool:
+    """Return whether this process has called `progress`."""
+    return _is_used
 
 
 def progress(samples: int, step: int | None = None) -> None:
@@ -18,7 +24,8 @@ def progress(samples: int, step: int | None = None) -> None:
     is alive.  Call it from any thread; it never waits, and does nothing without eddis-run.  Raises eddis.Error for
     impossible numbers, and if `eddis.torch` or another process of this worker already reports the steps.
     """
-    global _steps
+    global _is_used, _steps
+    _is_used = True
     number = _steps if step is None else step
     _lib.call("progress", ctypes.c_int64(number), ctypes.c_int64(samples))
     _steps = number + 1

@@ -11,7 +11,8 @@ import sys
 from source import ROOT, finish
 
 
-HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_parameters.h", "eddis_samples.h", "eddis_smb.h"]
+HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_parameters.h", "eddis_progress.h",
+           "eddis_samples.h", "eddis_smb.h"]
 PAGES = ["eddis.3", "eddis_smb.3"]
 
 # The C library's own, and what sanitizers and coverage add.

@@ -14,7 +14,8 @@ import sys
 from source import ROOT, finish
 
 STORED = ROOT / "tests/lint/interface.json"
-HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_parameters.h", "eddis_samples.h", "eddis_smb.h"]
+HEADERS = ["eddis.h", "eddis_checkpoint.h", "eddis_collective.h", "eddis_parameters.h", "eddis_progress.h",
+           "eddis_samples.h", "eddis_smb.h"]
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRUCT = re.compile(r"struct (\w+) \{(.*?)\n\};", re.S)
 MEMBER = re.compile(r"(\w+)(?:\[[^\]]*\])*\s*(?=[;,])")

@@ -368,10 +368,28 @@ void metrics_refine(struct metrics *f, const struct plan *plan)
 
 /* ---- the status ---- */
 
-/* Return the samples per second of all generations together; NAN: no step has ended. */
+/* Check whether the job's samples are unknown: its workers report steps, but no samples. */
+static bool is_uncounted(const struct metrics *f)
+{
+    bool any = false;
+
+    for (int i = 0; i < f->n_workers; i++) {
+        if (f->worker[i].last.samples_done > 0)
+            return false;
+        any = any || metrics_spans_uncounted(&f->worker[i].last);
+    }
+    return any && f->past.all_samples == 0;
+}
+
+/* Return the samples per second of all generations together; NAN: no step has ended, or the samples
+ * are unknown.
+ */
 static double job_rate(const struct metrics *f)
 {
     int64_t samples, ns;
+
+    if (is_uncounted(f))
+        return NAN;
 
     metrics_spans_here(f, &samples, &ns);
     return metrics_spans_per_s(f->past.all_samples + samples, f->past.all_ns + ns);
@@ -397,6 +415,9 @@ static double over_generations(const struct metrics *f, double past_samples, dou
 static double recent_rate(const struct metrics *f, const struct job_status *s)
 {
     int64_t samples = 0, longest_ns = 0;
+
+    if (is_uncounted(f))
+        return NAN;
 
     for (int i = 0; i < f->n_workers; i++) {
         const struct progress *p = &f->worker[i].last;
@@ -440,7 +461,7 @@ static void fill_means(const struct metrics_worker *w, bool ended, struct worker
     s->input_ms = mean_ms(t.input_ns, n);
     s->exposed_ms = mean_ms(t.exposed_ns, n);
     s->wait_ms = mean_ms(t.wait_ns, n);
-    if (t.total_ns > 0)
+    if (t.total_ns > 0 && !metrics_spans_uncounted(p))
         s->samples_per_s = (double)samples * CLOCK_S / (double)t.total_ns;
 }
 
@@ -460,12 +481,13 @@ static void fill_medians(const struct step_metrics *f, struct worker_status *s)
 static void fill_times(const struct metrics_worker *w, bool ended, struct worker_status *s)
 {
     const struct progress *p = &w->last;
+    const struct step_metrics *f = p->own_times ? &p->reported : &p->metrics;
 
     fill_means(w, ended, s);
-    if (p->metrics.plan > 0 && !ended)
-        fill_medians(&p->metrics, s);
+    if (f->plan > 0 && !ended)
+        fill_medians(f, s);
     s->overrun_ms = mean_ms(p->overrun_ns, p->steps_here);
-    s->metrics = p->metrics;
+    s->metrics = *f;
     s->queued_ms = 1e3 * p->queued_s;
     s->memory_bytes = p->memory_bytes;
     s->memory_told = p->memory_told;
@@ -530,7 +552,7 @@ static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_
         s->last_step_age_s = (double)(w->last.page_age_ns + now_ns - w->seen_ns) / CLOCK_S;
     if (w->last.steps_done > 0)
         fill_times(w, ended, s);
-    if (!f->plan->relative)
+    if (!f->plan->relative && !metrics_spans_uncounted(&w->last))
         s->relative_speed = relative_speed(w, pw, ended);
 }
 

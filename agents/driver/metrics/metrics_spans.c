@@ -23,6 +23,11 @@ double metrics_spans_own_speed(const struct metrics_mark *from, const struct met
                                    from->sum.input_ns);
 }
 
+bool metrics_spans_uncounted(const struct progress *p)
+{
+    return p->steps_only && p->steps_here > 0 && p->samples_done == 0;
+}
+
 bool metrics_spans_reported(const struct metrics *f)
 {
     for (int i = 0; i < f->n_workers; i++)

@@ -26,6 +26,9 @@ void metrics_spans_equal(const struct metrics_worker *w, struct metrics_mark *fr
 /* Return a worker's present steps, samples and step times as a mark. */
 struct metrics_mark metrics_spans_mark(const struct progress *p);
 
+/* Check whether a worker has reported steps without any samples, whose number is then unknown. */
+bool metrics_spans_uncounted(const struct progress *p);
+
 /* Check whether steps come from the workers' output or from reported step numbers alone, in which
  * case some workers may report no steps.
  */

@@ -57,7 +57,7 @@ void straggling_end(struct straggling *s)
     s->found = NULL;
     free(s->steps);
     s->steps = NULL;
-    s->n_workers = s->n_reporting = 0;
+    s->n_workers = s->n_reporting = s->n_own = 0;
 }
 
 /* ---- measurements ---- */
@@ -76,7 +76,8 @@ static bool make_windows(struct straggling *s)
 
 /* Add the steps since the last report of a worker that reports only step numbers to its window,
  * each with their mean time, which counts entirely as the worker's own.  Once all workers have
- * reported, write the window's medians to *ret and return true; otherwise return false.
+ * reported, write the window's medians to *ret and return true; otherwise return false, also if
+ * some workers report their own times and others do not: those seem as slow as the slowest.
  */
 static bool take_reported(struct straggling *s, int64_t plan, const struct progress *p,
                           struct step_metrics *ret)
@@ -88,6 +89,7 @@ static bool take_reported(struct straggling *s, int64_t plan, const struct progr
     if (n <= 0 || p->rank < 0 || p->rank >= s->n_workers || !make_windows(s))
         return false;
     w = &s->steps[p->rank];
+    s->n_own += w->last < 0 && p->own_times;
     s->n_reporting += w->last < 0;
     step_s = (double)p->recent.total_ns / (double)p->recent_steps / CLOCK_S;
     for (int64_t i = p->steps_done - n; i < p->steps_done; i++)
@@ -99,7 +101,8 @@ static bool take_reported(struct straggling *s, int64_t plan, const struct progr
                                                .compute_s = step_s,
                                                .total_s = step_s },
                         0);
-    return s->n_reporting == s->n_workers && step_window_metrics(w, ret);
+    return s->n_reporting == s->n_workers && (s->n_own == 0 || s->n_own == s->n_workers) &&
+           step_window_metrics(w, ret);
 }
 
 /* Pass the means of a worker's steps since the last report to the detector, if there are such
@@ -130,7 +133,8 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
     if (!p->steps_only)
         stragglers_take(s->found, p->rank, &p->metrics, p->queued_s, model);
     else if (take_reported(s, in_force->version > 0 ? in_force->version : 1, p, &reported))
-        stragglers_take(s->found, p->rank, &reported, NAN, model);
+        stragglers_take(s->found, p->rank, p->own_times ? &p->reported : &reported,
+                        p->own_times ? p->queued_s : NAN, model);
     stragglers_take_loss(s->found, p->rank, in_force->worker[p->rank].kind, &p->core_loss);
     take_step(s, p, peer);
 }

@@ -15,15 +15,16 @@ struct straggling {
     /* For programs that only report step numbers: steps between two reports */
     struct step_window *steps;  /* [n_workers] steps; NULL: no worker has reported a step number */
     int n_workers, n_reporting; /* number of workers; number of workers that have reported a step */
+    int n_own;                  /* number of these whose first reported steps have own times */
 };
 
 /* Start the detection of slow workers for a generation's plan. Return 0 or a negative errno. */
 int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err);
 
 /* Pass a worker's measurements to the detection of slow workers. Workers that only report step
- * numbers count if all workers report them; if one worker prints for all workers, it must not be
- * blamed for all. model: the worker's measured time model; peer: the node at the other end of the
- * worker's busiest connection, -1: none.
+ * numbers count if all workers report them, and all or none with their own times; if one worker
+ * prints for all workers, it must not be blamed for all. model: the worker's measured time model;
+ * peer: the node at the other end of the worker's busiest connection, -1: none.
  */
 void straggling_progress(struct straggling *s, const struct plan *in_force,
                          const struct progress *p, const struct time_model *model, int peer);

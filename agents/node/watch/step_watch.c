@@ -20,6 +20,22 @@ static double seconds(int64_t ns)
     return (double)ns / CLOCK_S;
 }
 
+/* Add step s, of a program that reports own times, to the window.  It divides its samples itself,
+ * so the plan is not known to be of equal work; steps count alike.
+ */
+static void take_reported(struct step_watch *w, const struct board_step *s)
+{
+    const struct window_step one = { .step = s->step,
+                                     .plan = 1,
+                                     .count = s->count > 0 ? s->count : 1,
+                                     .work = 1,
+                                     .compute_s = seconds(s->t.compute_ns),
+                                     .exposed_s = seconds(s->t.exposed_ns),
+                                     .total_s = seconds(s->t.total_ns) };
+
+    step_window_add(&w->window, &one, 0);
+}
+
 /* Add step s of the page's ring to the window, with the batch that its plan gives this worker. */
 static void take(struct step_watch *w, const struct board_page *page, const struct board *b,
                  const struct board_step *s)
@@ -56,7 +72,9 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
     for (int64_t step = from < 0 ? 0 : from; step < page->steps_done; step++) {
         const struct board_step *s = &page->ring[step % BOARD_RING];
 
-        if (s->step == step)
+        if (s->step == step && page->own_times)
+            take_reported(w, s);
+        else if (s->step == step)
             take(w, page, b, s);
     }
 }
@@ -88,14 +106,16 @@ static double queued_s(const struct step_watch *w, const struct board_page *page
                : NAN;
 }
 
-/* Store the window's measurements and the mean time in the run queue in ret->metrics and
- * ret->queued_s; metrics.plan 0: there are none, or they are invalid.  Record what was reported,
+/* Store the window's measurements in ret->metrics, or in ret->reported if the program reports own
+ * times, and the mean time in the run queue in ret->queued_s; plan 0: there are none, or they are
+ * invalid.  Record what was reported,
  * and set w->unsure while measurements of a new speed of the same plan are few.
  */
 static void report_metrics(struct step_watch *w, const struct board_page *page,
                            struct progress *ret)
 {
     int64_t queued_ns = process_load_queued_ns(w->load.pid, w->load.thread);
+    struct step_metrics *f = ret->own_times ? &ret->reported : &ret->metrics;
 
     w->unsure = (w->unsure || (is_another(w) && w->window.plan == w->reported_plan)) &&
                 w->window.points < STEP_WINDOW_SURE;
@@ -105,10 +125,10 @@ static void report_metrics(struct step_watch *w, const struct board_page *page,
         w->queued_ns = queued_ns;
         w->queued_at = page->steps_here;
     }
-    if (step_window_metrics(&w->window, &ret->metrics) && step_metrics_are_valid(&ret->metrics))
+    if (step_window_metrics(&w->window, f) && step_metrics_are_valid(f))
         ret->queued_s = queued_s(w, page, queued_ns);
     else
-        ret->metrics = (struct step_metrics){ .plan = 0 };
+        *f = (struct step_metrics){ .plan = 0 };
 }
 
 void step_watch_look_at_memory(struct step_watch *w)

@@ -142,12 +142,13 @@ static void add_where(const struct job_status *s, struct strbuf *b)
         strbuf_addf(b, "step %" PRId64, s->steps_done);
 }
 
-/* Append to b the job's loss, a warning if checkpoints fail, speed or time since the last step,
- * share of the ideal speed, and estimated time left; each only if it is known.
+/* Append to b the job's loss, a warning if checkpoints fail, speed, or step time if samples are
+ * unknown, or time since the last step, share of the ideal speed, and estimated time left; each
+ * only if it is known.
  */
 static void add_metrics(const struct job_status *s, struct strbuf *b)
 {
-    double stalled_s = job_status_stalled_s(s);
+    double stalled_s = job_status_stalled_s(s), step_ms = job_status_step_ms(s);
     char text[32];
 
     if (isfinite(s->loss))
@@ -158,6 +159,8 @@ static void add_metrics(const struct job_status *s, struct strbuf *b)
         strbuf_add(b, "  NO CHECKPOINT");
     if (isfinite(s->recent_samples_per_s))
         strbuf_addf(b, "  %s samples/s", text_grouped(s->recent_samples_per_s, text, sizeof text));
+    else if (isfinite(step_ms))
+        strbuf_addf(b, "  %.3g ms a step", step_ms);
     else if (stalled_s > 0)
         strbuf_addf(b, "  no step for %s", job_status_duration(stalled_s, text, sizeof text));
     if (isfinite(s->recent_samples_per_s) && s->recent_ideal_samples_per_s > 0)

@@ -10,6 +10,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import worker
+from ._alone import begin_alone
 from ._batchnorm import set_min_count
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_norms, refuse_parts
 from ._deepspeed import elements_of
@@ -72,8 +73,10 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
+    device = device_of_part(*trained[0])
     _set_options()
-    passes = begin_passes(n, reduction, weights, weigh, device_of_part(*trained[0]))
+    passes = begin_passes(n, reduction, weights, weigh, device)
+    begin_alone(device)
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
         worker.before_end.append(lambda: tell_sums(worker, _whole_parameters()))

@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_leaves
 
 from .. import _lib as L
 from .._worker import Mark, worker
+from . import _alone
 from ._combined import inner, is_fsdp_module
 from ._deepspeed import is_engine, watch_collectives
 
@@ -48,6 +49,8 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
     # After the hooks of _bracket, so that the gradients arrive after theirs
     if arrived:
         model.register_forward_hook(functools.partial(_see, arrived))
+    # Before fully_shard's, which wait
+    model.register_forward_hook(functools.partial(_see_alone, _alone.Watched(model)), prepend=True)
 
 
 @torch.compiler.disable
@@ -67,10 +70,20 @@ def _tensors_of(output: Any) -> list[torch.Tensor]:
 
 
 @torch.compiler.disable
+def _see_alone(model: _alone.Watched, module: torch.nn.Module, arguments: Any, output: Any) -> None:
+    """Have the backward pass measured if the script has not joined the job.  A forward hook."""
+    if torch.is_grad_enabled() and model.look():
+        for tensor in _tensors_of(output):
+            tensor.register_hook(model.arrived)
+
+
+@torch.compiler.disable
 def _waits(*_: Any) -> None:
     """Mark that this rank begins to wait.  A hook of modules and tensors."""
     if worker.in_step:
         worker.mark(Mark.WAITS)
+    elif _alone.alone:
+        _alone.alone.waits()
 
 
 @torch.compiler.disable
@@ -78,6 +91,8 @@ def _goes_on(*_: Any) -> None:
     """Mark that this rank goes on.  A hook of modules and tensors."""
     if worker.in_step:
         worker.mark(Mark.GOES_ON)
+    elif _alone.alone:
+        _alone.alone.goes_on()
 
 
 def _bracket(module: torch.nn.Module) -> None:
@@ -124,10 +139,10 @@ def _timed_reduce_scatter(reduces_on: bool) -> Any:
         """The default, and marks."""
 
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            worker.mark(Mark.WAITS)
+            _waits()
             try:
                 return super().__call__(*args, **kwargs)
             finally:
                 if not reduces_on:
-                    worker.mark(Mark.GOES_ON)
+                    _goes_on()
     return Timed()

@@ -309,10 +309,62 @@ START_TEST(numbers_only)
 }
 END_TEST
 
+/* A report of ten steps more of a worker whose steps last step_s, of which own_s are its own; with
+ * own_s 0 it reports step numbers alone.
+ */
+static void report_own(int rank, int64_t steps, double step_s, double own_s)
+{
+    static const struct time_model model = { .sample_s = 1e-3 };
+    struct progress p = { .rank = rank,
+                          .steps_only = true,
+                          .own_times = own_s > 0,
+                          .steps_done = steps,
+                          .steps_here = steps,
+                          .recent_steps = 10,
+                          .recent.total_ns = (int64_t)(10 * step_s * CLOCK_S),
+                          .recent.compute_ns =
+                              (int64_t)(10 * (own_s > 0 ? own_s : step_s) * CLOCK_S),
+                          .queued_s = NAN,
+                          .core_loss = UNKNOWN };
+
+    if (own_s > 0)
+        p.reported = (struct step_metrics){ .plan = 1,
+                                            .since = steps - 10,
+                                            .steps = 10,
+                                            .points = 10,
+                                            .count = 1,
+                                            .work = 1,
+                                            .own = spread(own_s),
+                                            .compute = spread(own_s),
+                                            .total = spread(step_s) };
+    straggling_progress(&straggling, plan, &p, &model, -1);
+}
+
+/* Workers that wait for each other all have long steps: the one whose own part is long is named.
+ * If only some report their own part, nobody is.
+ */
+START_TEST(own_times)
+{
+    begin(TIME_PROBE);
+    for (int64_t n = 10; n <= 200; n += 10) {
+        double step_s = n > 100 ? 3 * OWN_S : OWN_S;
+
+        for (int r = 0; r < N; r++)
+            report_own(r, n, step_s, r == 0 ? step_s : _i == 1 ? 0 : OWN_S);
+        tell();
+    }
+    ck_assert_int_eq(n_said, _i == 0);
+    ck_assert_int_eq(run.status.stragglers, _i == 0);
+    if (_i == 0)
+        ck_assert_ptr_nonnull(strstr(said, "rank 0 on a takes 3.0 times as long as before since "));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_loop_test(tc, numbers_only, 0, 3);
+    tcase_add_loop_test(tc, own_times, 0, 2);
     tcase_add_test(tc, named_and_over);
     tcase_add_test(tc, another_share);
     tcase_add_loop_test(tc, causes, 0, 7);

@@ -666,6 +666,43 @@ START_TEST(page_from_outside)
 }
 END_TEST
 
+static void show(struct board *w, struct board_page *ret, int64_t step, int64_t compute_ns,
+                 int64_t wait_ns)
+{
+    board_show_steps(w, &(struct board_reported){ .step = step,
+                                                  .step_ns = 1000,
+                                                  .compute_ns = compute_ns,
+                                                  .wait_ns = wait_ns,
+                                                  .now_ns = 5000 });
+    ck_assert_int_eq(board_read(agent, 0, ret, NULL), 0);
+}
+
+/* A report's times are of all its steps, and none of them is longer than their time. */
+START_TEST(own_times)
+{
+    const struct board_times *t;
+    struct board_page p;
+    struct board *w;
+
+    ck_assert_int_eq(board_open(path, 0, &w, NULL), 0);
+    show(w, &p, 0, 300, 600); /* the first report is of a step, too */
+    t = &p.ring[0].t;
+    ck_assert(p.steps_here == 1 && p.own_times == 1 && p.samples_done == 0);
+    ck_assert(t->compute_ns == 300 && t->wait_ns == 600 && t->exposed_ns == 100);
+    show(w, &p, 2, 300, 9000);
+    t = &p.ring[1].t;
+    ck_assert(p.steps_here == 3 && p.ring[1].step == 1 && p.ring[2].step == 2);
+    ck_assert(t->total_ns == 500 && t->compute_ns == 150 && t->wait_ns == 350);
+    show(w, &p, 3, 2000, 1);
+    ck_assert(p.sum.total_ns == 3000 && p.sum.compute_ns == 1600 && p.sum.wait_ns == 1300);
+    show(w, &p, 4, 0, 500); /* unknown: all is computing */
+    ck_assert(p.own_times == 0 && p.sum.compute_ns == 2600 && p.sum.wait_ns == 1300);
+    show(w, &p, 4, 1, INT64_MAX); /* a sign of life */
+    ck_assert(p.steps_here == 5 && p.sum.total_ns == 4000);
+    board_close(w);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -685,6 +722,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, writer_killed_anywhere);
     tcase_add_test(tc, page_of_another_process);
     tcase_add_test(tc, page_from_outside);
+    tcase_add_test(tc, own_times);
 }
 
 SUITE_MAIN("board", add_tests)

@@ -67,6 +67,24 @@ START_TEST(little)
 }
 END_TEST
 
+/* Of a program whose samples are unknown. */
+START_TEST(no_samples)
+{
+    struct run_view v = { .columns = 80 };
+    struct job_status s;
+    char text[64];
+
+    job_status_init(&s);
+    ck_assert_int_eq(job_status_resize(&s, 2, NULL), 0);
+    s.steps_done = 7;
+    s.worker[0].step_ms = 50;
+    s.worker[1].step_ms = 61.23;
+    run_view_text(&v, &s, text, sizeof text);
+    ck_assert_str_eq(text, "step 7  61.2 ms a step");
+    job_status_fini(&s);
+}
+END_TEST
+
 /* While nobody makes steps, as when a node is silent, there is no rate. */
 START_TEST(no_steps)
 {
@@ -152,6 +170,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, line);
     tcase_add_test(tc, little);
+    tcase_add_test(tc, no_samples);
     tcase_add_test(tc, beautiful);
     tcase_add_test(tc, no_steps);
     tcase_add_test(tc, no_checkpoint);

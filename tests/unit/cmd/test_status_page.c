@@ -106,6 +106,18 @@ START_TEST(page)
 }
 END_TEST
 
+/* Of a program whose samples are unknown: its own time of a step in their place. */
+START_TEST(no_samples)
+{
+    s.samples_per_s = s.recent_samples_per_s = NAN;
+    for (int i = 0; i < s.n_workers; i++)
+        s.worker[i].samples_per_s = NAN;
+    make(true);
+    check_has("speed   11.7 ms a step\n");
+    check_has("    94    11.3 ms     11.7 ");
+}
+END_TEST
+
 /* Only the driver names, and in its words. */
 START_TEST(named_is_slow)
 {
@@ -408,6 +420,7 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, page);
     tcase_add_test(tc, named_is_slow);
+    tcase_add_test(tc, no_samples);
     tcase_add_test(tc, many_are_slow);
     tcase_add_test(tc, narrow_bar);
     tcase_add_test(tc, narrow_parts);
