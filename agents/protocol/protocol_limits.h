@@ -4,7 +4,7 @@
 #define EDDIS_AGENTS_PROTOCOL_PROTOCOL_LIMITS_H
 
 enum {
-    PROTOCOL_VERSION = 13,
+    PROTOCOL_VERSION = 14,
     /* number of first steps of a worker, which are slower than later steps */
     PROTOCOL_COLD_STEPS = 3,
     PROTOCOL_LAST_LINES = 20, /* maximum lines of a failed rank's output in its event */

@@ -435,7 +435,7 @@ static const struct {
     { 0, "\"rate\":1.0", "\"rate\":0.0", "rate" },
     { 0, "\"bind\":true", "\"bind\":1", "bind" },
     { 1, "\"pid\":4711", "\"pid\":0", "pid" },
-    { 1, "\"protocol\":13", "\"protocol\":6.5", "protocol" },
+    { 1, "\"protocol\":14", "\"protocol\":6.5", "protocol" },
     { 1, "\"prefix\":16", "\"prefix\":129", "prefix" },
     { 2, "\"n_ranks\":2}", "\"n_ranks\":1}", "nodes" },
     { 2, "\"share\":\"", "\"share\":\"x", "share" },
