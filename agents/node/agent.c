@@ -434,6 +434,7 @@ static int finish(struct agent *a, struct eddis_error *err)
     file_thread_stop(a->files);
     agent_config_free(a->agent_config);
     free(a->progress);
+    free(a->versions);
     outputs_free(a->outputs);
     for (int *fd = (int[]){ a->events, a->signals, a->life.keeper_fd, -2 }; *fd != -2; fd++)
         if (*fd >= 0)

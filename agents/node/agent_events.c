@@ -451,6 +451,22 @@ static void probe_ended(struct agent *a, int status)
     event_sender_send(&a->event_sender, &e, clock_now_ns());
 }
 
+/* Store the versions that the program's interpreter has printed, for agent_step_check, or report
+ * why it failed.  Do nothing if the check is over, because the generation is being stopped.
+ */
+static void program_ended(struct agent *a, int status)
+{
+    struct eddis_error err = { 0 };
+
+    free(a->versions);
+    a->versions = NULL;
+    if (program_probe_finish(&a->program, status, &a->versions, &err) == 0 || a->check_order < 0 ||
+        a->stop.active)
+        return;
+    event_sender_failed(&a->event_sender, EVENT_FAILED, a->check_order, &err);
+    a->check_order = -1;
+}
+
 void agent_reap(struct agent *a)
 {
     int status;
@@ -461,6 +477,8 @@ void agent_reap(struct agent *a)
             mpirun_ended(a, status);
         else if (pid == a->probe.pid)
             probe_ended(a, status);
+        else if (pid == a->program.pid)
+            program_ended(a, status);
         else
             stack_seen(a, pid, status);
         /* or an orphan of a rank: this process is its reaper */

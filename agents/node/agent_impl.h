@@ -18,6 +18,7 @@
 #include "generation.h"
 #include "openmpi.h"
 #include "probe.h"
+#include "program_probe.h"
 #include "report_limit.h"
 #include "session_log.h"
 #include "stop.h"
@@ -73,6 +74,8 @@ struct agent {
     struct generation *generation; /* the present generation; NULL: none */
     int64_t check_order;           /* generation of the order to check; -1: none */
     int64_t check_until_ns;        /* time at which a file that is not visible counts as missing */
+    struct program_probe program;  /* the program's interpreter, for the order to check */
+    char *versions;                /* what it has printed; NULL: nothing yet, or not asked for */
     struct stop stop;
     int64_t stop_generation; /* generation of the order to stop */
 
@@ -108,8 +111,8 @@ void agent_ask(struct agent *a, int64_t now_ns);
  * generation remains, report this to the driver.
  */
 void agent_step_stop(struct agent *a, int64_t now_ns);
-/* Check whether all nodes' files in the shared folder are visible; if so, or if the time limit has
- * passed, report the result to the driver.
+/* Check whether all nodes' files in the shared folder are visible and the program's interpreter has
+ * ended; if so, or if a time limit has passed, report the result to the driver.
  */
 void agent_step_check(struct agent *a, int64_t now_ns);
 /* Stop (SIGSTOP) the ranks' processes for a pause; called repeatedly during the pause, for

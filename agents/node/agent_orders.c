@@ -92,15 +92,22 @@ static struct generation *meant(const struct agent *a, const struct order *o,
     return NULL;
 }
 
-/* Carry out "check": begin to search for the other nodes' files in the shared folder;
- * agent_step_check reports the result.  All nodes have left their files before, so that a network
- * file system only needs time to show them.  Return 0, or -ENOENT: the order names another
- * generation than the present one.
+/* Carry out "check": begin to search for the other nodes' files in the shared folder, and start the
+ * program's interpreter if the order asks for it; agent_step_check reports the result.  All nodes
+ * have left their files before, so that a network file system only needs time to show them.  Return
+ * 0, -ENOENT: the order names another generation than the present one; or another negative errno.
  */
 static int check(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    if (!meant(a, o, err))
+    struct generation *g = meant(a, o, err);
+    int rc = 0;
+
+    if (!g)
         return -ENOENT;
+    if (o->program_ns)
+        rc = program_probe_start(&a->program, g->rank_file, g->worker[0].rank, o->program_ns, err);
+    if (rc < 0)
+        return rc;
     a->check_order = o->generation;
     a->check_until_ns = clock_after_ns(clock_now_ns(), CHECK_NS);
     return 0;
@@ -430,12 +437,14 @@ void agent_step_check(struct agent *a, int64_t now_ns)
     if (a->check_order < 0)
         return;
     unseen = g ? generation_unseen(g) : -1;
-    if (unseen >= 0 && now_ns < a->check_until_ns && !a->stop.active)
+    program_probe_look(&a->program, now_ns);
+    if (((unseen >= 0 && now_ns < a->check_until_ns) || a->program.pid) && !a->stop.active)
         return;
     a->check_order = -1;
     if (!g || a->stop.active)
         return;
     if (unseen < 0) {
+        e.text = a->versions;
         event_sender_send(&a->event_sender, &e, now_ns);
         return;
     }

@@ -25,7 +25,8 @@
  *   profile    -> profile (text of a node_profile); unmeasured if the node must be
  *                 measured and order.turn is not set; or failed
  *   prepare    -> prepared: node folder and board exist, the plan is published; or failed
- *   check      -> checked: this node sees the files that all nodes must share; or failed
+ *   check      -> checked: this node sees the files that all nodes must share, and its interpreter
+ *                 has printed its versions, if order.program_ns asks for them; or failed
  *   start      -> rank_started for each rank that starts, mpirun_exit at the end.  The first node
  *                 also sends relay for each node on which mpirun wants a daemon.  Other nodes send
  *                 mpirun_exit only if their daemon failed and eddis had not stopped it.

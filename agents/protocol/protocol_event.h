@@ -15,7 +15,7 @@ enum event_type {
     /* the node has no profile yet: the driver must first allow this agent to measure */
     EVENT_UNMEASURED,
     EVENT_PREPARED,
-    EVENT_CHECKED,
+    EVENT_CHECKED, /* text: versions of the program's Python (program_versions.h), or "" */
     EVENT_RANK_STARTED,
     EVENT_RANK_EXIT,
     EVENT_MPIRUN_EXIT,

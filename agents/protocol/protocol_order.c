@@ -129,6 +129,10 @@ static const struct field profile_fields[] = {
     FIELD(struct order, turn, BOOL, 0, 0),
 };
 
+static const struct field check_fields[] = {
+    FIELD(struct order, program_ns, INT64, 0, 86400 * CLOCK_S),
+};
+
 static const struct field stop_fields[] = {
     FIELD_WORD(struct order, ladder, ladder_names),
     FIELD(struct order, grace_ns, INT64, 0, 86400 * CLOCK_S),
@@ -145,6 +149,7 @@ static const struct field relay_row[] = { FIELD_STRUCT("relay", struct order, re
 static const struct fields own_tables[] = {
     [ORDER_PROFILE] = FIELDS(struct order, profile_fields),
     [ORDER_PREPARE] = FIELDS(struct order, prepare_fields, .check = check_prepare_own),
+    [ORDER_CHECK] = FIELDS(struct order, check_fields),
     [ORDER_RELAY] = FIELDS(struct order, relay_row),
     [ORDER_SETTLE] = FIELDS(struct order, mode_fields),
     [ORDER_STOP] = FIELDS(struct order, stop_fields),

@@ -116,6 +116,9 @@ struct order {
     bool resume_begun;
     /* step count that all workers must reach for an additional report; 0: none */
     int64_t report_at_step;
+    /* check */
+    /* time within which the program's interpreter must print its versions; 0: it is not run */
+    int64_t program_ns;
     /* prepare and settle */
     char mode[16], algorithm[16];
     struct sync_options options;

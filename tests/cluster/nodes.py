@@ -80,7 +80,7 @@ class Nodes:
 
     def check(self, generation=1):
         for n in self.node:
-            n.driver.order("check", generation)
+            n.driver.order("check", generation, program_ns=0)
 
     def launch(self, generation=1, **more):
         """Prepare, start, wait for all ranks.  Returns their pids."""

@@ -184,6 +184,14 @@ def check():
     p = run("--check", "--", "/no/such/program")
     assert p.returncode == 2 and p.stderr.count("no program '/no/such/program'") == 1, p
     assert "not ready; nothing was trained" in p.stdout and "/no/such" not in p.stdout, p.stdout
+    # The interpreter of the command runs once, behind setup, and the script does not.
+    p = run("--check", "--json", "-n", "1", "--set", "setup=[echo loading]", "--", sys.executable, "-c", "open('trained', 'w')",
+            cwd=FOLDERS.path("work"))
+    node = json.loads(p.stdout)["nodes"][0]
+    assert p.returncode == 0 and node["python"] == ".".join(map(str, sys.version_info[:3])), p
+    assert not os.path.exists(FOLDERS.path("work", "trained"))
+    p = run("--check", "-n", "1", "--set", "setup=[exit 4]", "--", "true")
+    assert p.returncode == 3 and p.stderr.count("setup failed with code 4: exit 4") == 1 and "not ready" in p.stdout, p
     # What no permission tells; and what it must make to find out does not stay.
     p = run("--check", "--log-dir", "/proc/x", "--", "true")
     assert p.returncode == 2 and "--log-dir: logs.dir '/proc/x' is not a writable folder" in p.stderr, p

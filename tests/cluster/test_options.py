@@ -116,6 +116,29 @@ def usage():
         refused(j, "--ranks: there is no rank 9; the last of the 2 ranks is rank 1")
 
 
+def launchers():
+    """Who names another launcher is told what to write instead; one worker on a node may use it all the same."""
+    def said(launcher, instead, besides=""):
+        return f"others in each of them; write {instead} in place of '{launcher} ...'{besides}"
+
+    one, words = "or give accelerate --num_processes 1", ["--nproc-per-node", "2", "train.py", "--lr", "1"]
+    for command, sentence in (
+            (["torchrun", *words], said("torchrun", "'python3 train.py ...'")),
+            (["/v/bin/torchrun", *words[:3]], said("/v/bin/torchrun", "'/v/bin/python3 train.py'")),
+            (["torchrun", "--standalone", "-m", "pack.train"], said("torchrun", "'python3 -m pack.train'")),
+            (["torchrun", "--no-python", "./train"], said("torchrun", "the program itself")),
+            (["python3.11", "-u", "-m", "torch.distributed.run", *words],
+             said("python3.11 -u -m torch.distributed.run", "'python3.11 train.py ...'")),
+            (["accelerate", "launch", "train.py"], said("accelerate launch", "'python3 train.py'", ", " + one)),
+            (["deepspeed", *words], said("deepspeed", "'python3 train.py ...'")),
+            (["-n", "1", "--", "mpirun", "./train"], said("mpirun", "the program itself"))):
+        refused_at_once(command if "--" in command else ["-n", "2", "--", *command], sentence)
+    for command in (["-n", "1", "--", "torchrun", "train.py"], ["--", "accelerate", "launch", "--num_processes", "1", "train.py"],
+                    ["--", "accelerate", "test"], ["--", "python3", "torchrun"]):
+        p = eddis_run("--dry-run", *ONE[:2], *command)
+        assert ("others in each" not in p.stderr) and ("for which eddis does not plan" in p.stderr) == ("-n" in command), p
+
+
 def refused(j, sentence, was_there=False):
     """One sentence and no folder; a folder that was there is empty."""
     assert j.end() == 2 and sentence in j.err, (j.code, j.err)
@@ -383,7 +406,7 @@ def secrets(j, *tokens):
         assert not re.search(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])", shown), pid
 
 
-CASES = [missing_program, preflight, usage, impossible, resume_by_name, dry_run, unknown_hosts, output, replay,
+CASES = [missing_program, preflight, usage, launchers, impossible, resume_by_name, dry_run, unknown_hosts, output, replay,
          replay_is_bitwise, modes, variables, quiet_and_json, door]
 
 run(CASES, sys.argv[3:])

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_torchrun.py - what a script finds in its environment under torchrun it finds under eddis-run"""
+"""test_torchrun.py - what a script finds in its environment under torchrun it finds under eddis-run, and what --check
+finds out about torch"""
 
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 import sys
+
+import torch
 
 from started import MINUTES, ended, environment
 
@@ -61,3 +65,14 @@ def test_record(tmp_path):
                        tmp_path / "records.py")
     assert code == 1 and "ValueError: bad sample 17" in said, said
     assert re.search(r"rank 1 \(node \S+, pid \d+\) exited 1", said), said
+
+
+def test_check(tmp_path):
+    """eddis-run --check shows the versions of the command's own Python, without running the script."""
+    code, said = ended(tmp_path, "eddis-run", "-n", "1", "--check", "--json", "--", sys.executable, "-c",
+                       "open('trained', 'w')")
+    assert code == 0, said
+    node = json.loads(said[said.index("{"):])["nodes"][0]
+    assert node["torch"] == torch.__version__ and node["cuda"] == (torch.version.cuda or ""), node
+    assert node["python"] == platform.python_version() and bool(node["nccl"]) == bool(node["cuda"]), node
+    assert not (tmp_path / "trained").exists()

@@ -7,6 +7,7 @@
 
 #include "agents/job/job_folder.h"
 #include "agents/job/status_json.h"
+#include "agents/protocol/program_versions.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
@@ -21,7 +22,8 @@
 struct driver_check {
     /* name of the node; address of the node on the network that the job would use */
     const char *host, *address;
-    const char *eddis, *mpi; /* versions of eddis and of Open MPI on the node */
+    const char *eddis, *mpi;                 /* versions of eddis and of Open MPI on the node */
+    const struct program_versions *versions; /* versions of the program's Python on the node */
     int devices;
     bool reached, ready;
     const char *trouble; /* why the node is not ready; "": unknown */

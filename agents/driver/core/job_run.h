@@ -15,6 +15,7 @@
 
 #include "agents/driver/state/state.h"
 #include "agents/job/job_event.h"
+#include "agents/protocol/program_versions.h"
 #include "lib/base/file_thread.h"
 #include "lib/model/network_check.h"
 
@@ -38,6 +39,7 @@ struct run_agent {
     char address[46];                /* address of the node on the chosen network; "": none */
     int first_rank;                  /* lowest rank of the node in the first generation */
     char trouble[384]; /* result of a check: why the node cannot be used; "": it can be used */
+    struct program_versions versions; /* result of a check: versions of the program's Python */
 };
 
 /* The network that was last chosen for the nodes */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 void check_trouble(struct job_run *r, int agent, const char *text)
 {
@@ -49,6 +50,7 @@ void check_report(struct job_run *r)
             .address = a->address,
             .eddis = s->registered ? EDDIS_VERSION : "", /* other versions cannot register */
             .mpi = a->mpi_version,
+            .versions = &a->versions,
             .devices = a->profile.n_devices,
             .reached = s->registered,
             .ready = r->status.exit_code == 0,
@@ -60,15 +62,69 @@ void check_report(struct job_run *r)
     free(row);
 }
 
+/* Check whether a node with ranks, other than this agent's, has not answered the check. */
+static bool others_check(const struct job_run *r, int agent)
+{
+    for (int i = 0; i < r->n_agents; i++)
+        if (i != agent && r->state.agent[i].part && !r->state.agent[i].checked)
+            return true;
+    return false;
+}
+
+/* If agent b's node has another version of a library than a's, with which torch.distributed cannot
+ * combine gradients, record this as b's trouble, end the check with it, and return true.
+ */
+static bool refuse_unlike(struct job_run *r, int a, int b, int64_t now_ns)
+{
+    const char *name, *of_a, *of_b;
+    char text[384], sentence[768];
+
+    if (!program_versions_differ(&r->agent[a].versions, &r->agent[b].versions, &name, &of_a, &of_b))
+        return false;
+    (void)snprintf(text, sizeof text,
+                   "its Python has %s %s, but that of node %.100s has %s %s, with which "
+                   "torch.distributed cannot combine gradients; install one version on both",
+                   name, of_b, r->state.agent[a].host, name, of_a);
+    check_trouble(r, b, text);
+    (void)snprintf(sentence, sizeof sentence, "node %.200s: %s", r->state.agent[b].host, text);
+    state_fail(&r->state, "start", 3, sentence, now_ns);
+    return true;
+}
+
+/* Store the versions that a node reports, tell the user if torch cannot be imported there and,
+ * after the last node, compare the versions of all.
+ */
+static void take_versions(struct job_run *r, int agent, const char *text, int64_t now_ns)
+{
+    struct program_versions *v = &r->agent[agent].versions;
+    int first = -1;
+
+    if (*text && program_versions_parse(text, strlen(text), v, NULL) == 0 && v->trouble[0])
+        job_run_sayf(r, JOB_EVENT_SAY, agent, -1, "node %.120s: torch cannot be imported: %s",
+                     r->state.agent[agent].host, v->trouble);
+    if (others_check(r, agent))
+        return;
+    for (int i = 0; i < r->n_agents; i++) {
+        if (!r->agent[i].versions.torch[0])
+            continue;
+        if (first >= 0 && refuse_unlike(r, first, i, now_ns))
+            return;
+        if (first < 0 || (!r->agent[first].versions.nccl[0] && r->agent[i].versions.nccl[0]))
+            first = i;
+    }
+}
+
 /* In a check, store the text of a node's failure event, unless the event only follows from an
- * earlier failure. Return HEARD: other modules get the event too (subject_ops.on_event).
+ * earlier failure, or the versions of a node that was checked. Return HEARD: other modules get the
+ * event too (subject_ops.on_event).
  */
 static enum heard on_event(void *self, int agent, struct event *e, int64_t now_ns)
 {
     struct job_run *r = self;
 
-    (void)now_ns;
-    if (!state_is_echo(&r->state))
+    if (e->type == EVENT_CHECKED && r->o->check_only && r->state.phase == STATE_PHASE_CHECK)
+        take_versions(r, agent, e->text, now_ns);
+    else if (e->type == EVENT_FAILED && !state_is_echo(&r->state))
         check_trouble(r, agent, e->text);
     return HEARD;
 }

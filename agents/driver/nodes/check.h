@@ -11,8 +11,8 @@
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/core/subject.h"
 
-/* Entry point for failure events, whose text becomes `trouble` of the node's agent; self is the
- * struct job_run
+/* Entry point for failure events, whose text becomes `trouble` of the node's agent, and for the
+ * versions of nodes that were checked; self is the struct job_run
  */
 extern const struct subject_ops check_ops;
 

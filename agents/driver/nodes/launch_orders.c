@@ -309,6 +309,20 @@ static void order_generation(struct launch_orders *l, enum order_type type)
                         &(struct order){ .type = type, .generation = l->run->state.generation });
 }
 
+/* Order every part of the generation to check the shared folder and, if the job is a check, the
+ * program's interpreter, which may need 3/4 of the phase's time.
+ */
+static void check(struct launch_orders *l)
+{
+    const struct driver_options *o = l->run->o;
+
+    job_run_order_parts(
+        l->run,
+        &(struct order){ .type = ORDER_CHECK,
+                         .generation = l->run->state.generation,
+                         .program_ns = o->check_only ? o->job->timeouts.launch_ns / 4 * 3 : 0 });
+}
+
 /* Order an agent (-1: all) to report its node's profile. turn: the agent's time slot has come, in
  * which it alone measures.
  */
@@ -384,7 +398,7 @@ static bool on_action(void *self, const struct action *a)
     else if (a->type == ACTION_PREPARE)
         prepare(l);
     else if (a->type == ACTION_CHECK)
-        order_generation(l, ORDER_CHECK);
+        check(l);
     else if (a->type == ACTION_START)
         start_mpirun(l);
     else if (a->type == ACTION_SIGNAL)

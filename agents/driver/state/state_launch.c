@@ -47,14 +47,14 @@ static void start(struct state *s, int64_t now_ns)
 }
 
 /* Record that a node is prepared.  After the last one, have the nodes check the shared checkpoint
- * folder, or start mpirun if they need not.
+ * folder and, with o.check_only, the program, or start mpirun if they need not.
  */
 void state_launch_prepared(struct state *s, const struct state_input *in)
 {
     s->agent[in->agent].prepared = true;
     if (state_first_without(s, offsetof(struct state_agent, prepared), true) >= 0)
         return;
-    if (s->o.share && state_count_parts(s) > 1)
+    if (s->o.check_only || (s->o.share && state_count_parts(s) > 1))
         state_go(s, STATE_PHASE_CHECK, in->now_ns);
     else
         start(s, in->now_ns);
@@ -66,7 +66,7 @@ void state_launch_prepared_late(struct state *s, const struct state_input *in)
     s->agent[in->agent].prepared = true;
 }
 
-/* Record that a node has checked the shared checkpoint folder.  After the last one, start mpirun.
+/* Record that a node has checked what STATE_PHASE_CHECK is for.  After the last one, start mpirun.
  */
 void state_launch_checked(struct state *s, const struct state_input *in)
 {

@@ -36,7 +36,7 @@ static const struct state_awaited to_measure = { "measure its devices",
                                                  offsetof(struct state_agent, profiled), false };
 static const struct state_awaited to_prepare = { "prepare the start",
                                                  offsetof(struct state_agent, prepared), true };
-static const struct state_awaited to_check = { "check the shared checkpoint folder",
+static const struct state_awaited to_check = { "check the shared checkpoint folder, or the program",
                                                offsetof(struct state_agent, checked), true };
 
 /* The phases: name, what follows from entering them, time limit, stage of the ranks, subject, and

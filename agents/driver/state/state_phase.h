@@ -17,10 +17,10 @@ enum state_phase {
     STATE_PHASE_PROBE_STOP,    /* and processes that remain of the probe are being stopped */
     STATE_PHASE_PLAN,          /* the caller was asked for a plan */
     STATE_PHASE_PREPARE,       /* nodes make their boards */
-    STATE_PHASE_CHECK,         /* nodes check that they share the checkpoint folder */
-    STATE_PHASE_START,         /* mpirun was ordered, not all ranks are up */
-    STATE_PHASE_RUN,           /* all ranks are up */
-    STATE_PHASE_STOP,          /* the processes that remain are being stopped */
+    STATE_PHASE_CHECK,   /* nodes check the shared checkpoint folder, and in a check the program */
+    STATE_PHASE_START,   /* mpirun was ordered, not all ranks are up */
+    STATE_PHASE_RUN,     /* all ranks are up */
+    STATE_PHASE_STOP,    /* the processes that remain are being stopped */
     STATE_PHASE_REGROUP, /* agents that can return immediately may do so before the next plan */
     STATE_PHASE_BYE,     /* agents were ordered to leave */
     STATE_PHASE_OVER,

@@ -9,6 +9,7 @@
 #include "lib/base/strlist.h"
 #include "lib/base/trust.h"
 #include "lib/job/job_text.h"
+#include "other_launcher.h"
 #include "run_find.h"
 
 #include <errno.h>
@@ -180,6 +181,39 @@ int preflight_check(const struct job *job, struct eddis_error *err)
         rc = check_trusted(job, "checkpoint.dir", job->checkpoint.dir, &shared, err);
     run_find_warn(&shared);
     return rc;
+}
+
+/* Check whether the job has one worker on each node. */
+static bool is_one_each(const struct job *job)
+{
+    for (size_t i = 0; i < job->n_hosts; i++)
+        if (job->host[i].workers > 1)
+            return false;
+    return job->workers_per_node == 1;
+}
+
+int preflight_launcher(const struct job *job, bool quiet, struct eddis_error *err)
+{
+    struct other_launcher l;
+    char instead[200] = "the program itself", besides[96] = "";
+
+    if (!job->command || !job->command[0] || !other_launcher_find(job->command, &l))
+        return 0;
+    if (l.instead[0])
+        (void)snprintf(instead, sizeof instead, "'%s'", l.instead);
+    if (l.besides[0])
+        (void)snprintf(besides, sizeof besides, ", %s", l.besides);
+    if (l.never || !is_one_each(job))
+        return wrong(job, "command", err,
+                     "eddis-run starts the workers itself, and '%s' would start others in each of "
+                     "them; write %s in place of '%s ...'%s",
+                     l.words, instead, l.words, besides);
+    if (!quiet)
+        fprintf(stderr,
+                "eddis-run: '%s' starts workers of its own, for which eddis does not plan; with "
+                "more than one worker on a node, write %s in its place%s\n",
+                l.words, instead, besides);
+    return 0;
 }
 
 /* Check whether ranks will run on this machine with this installation of eddis: the job names no

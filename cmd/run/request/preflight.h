@@ -15,6 +15,13 @@
  */
 int preflight_check(const struct job *job, struct eddis_error *err);
 
+/* Check that the job's program, if it names one, does not start workers itself, as torchrun does: N
+ * workers of eddis would each start a training of their own. Return 0 or -EINVAL, as
+ * preflight_check; err says what to write instead. With one worker on each node return 0, and warn
+ * on standard error unless quiet.
+ */
+int preflight_launcher(const struct job *job, bool quiet, struct eddis_error *err);
+
 /* If ranks run on this machine, check that the job's program and its script exist (other machines
  * are checked by their agents). more: variables in addition to those of the job. If the job has
  * setup lines, check the program only if it is given as a path. Return 0 or -EINVAL, as

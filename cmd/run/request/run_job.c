@@ -553,6 +553,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
             if (rc == 0)
                 rc = set_keys(&w, &r, err);
             if (rc == 0)
+                rc = preflight_launcher(r.job, r.quiet, err);
+            if (rc == 0)
                 rc = r.submit ? prepare_submit(argc, argv, &w, &r, err) : look_around(&w, &r, err);
         }
     }

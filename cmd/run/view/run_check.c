@@ -13,6 +13,12 @@ static const struct table_column columns[] = {
     { "Open MPI", false }, { "devices", true },  { "state", false },
 };
 
+/* Columns that are printed if the program of the job is a Python. */
+static const struct table_column versions_columns[] = {
+    { "node", false }, { "Python", false }, { "torch", false },
+    { "CUDA", false }, { "NCCL", false },
+};
+
 /* Borrow the word for a node's state: "ready", "not reached", "not ready", or "reached" if it is
  * unknown whether it is ready.
  */
@@ -44,6 +50,30 @@ static int count_ready(const struct driver_check *node, int n)
     return ready;
 }
 
+/* Print a table of the versions that the program's Python has on each node; nothing if the program
+ * is no Python.
+ */
+static void print_versions(const struct driver_check *node, int n, FILE *out)
+{
+    cleanup_table struct table t = { .column = versions_columns,
+                                     .n_columns =
+                                         sizeof versions_columns / sizeof *versions_columns };
+    cleanup_strbuf struct strbuf b = { 0 };
+    bool any = false;
+
+    for (int i = 0; i < n; i++) {
+        const struct program_versions *v = node[i].versions;
+        const char *const cell[] = { node[i].host, v->python, v->torch, v->cuda, v->nccl };
+
+        any = any || v->python[0];
+        for (size_t k = 0; k < sizeof cell / sizeof *cell; k++)
+            table_add(&t, "%s", cell[k][0] ? cell[k] : "-");
+    }
+    table_print(&t, 2, &b);
+    if (any)
+        fprintf(out, "%s\n", strbuf_text(&b));
+}
+
 void run_check_print(const struct driver_check *node, int n, FILE *out)
 {
     cleanup_table struct table t = { .column = columns,
@@ -64,7 +94,9 @@ void run_check_print(const struct driver_check *node, int n, FILE *out)
         table_add(&t, "%s", state_of(c));
     }
     table_print(&t, 2, &b);
-    fprintf(out, "%s\n%s ready; nothing was trained\n", strbuf_text(&b),
+    fprintf(out, "%s\n", strbuf_text(&b));
+    print_versions(node, n, out);
+    fprintf(out, "%s ready; nothing was trained\n",
             count_ready(node, n) < n ? "not"
             : n == 1                 ? "the node is"
                                      : "all nodes are");
@@ -78,9 +110,11 @@ void run_check_json(const struct driver_check *node, int n, FILE *out)
     for (int i = 0; list && i < n; i++) {
         const struct driver_check *c = &node[i];
         json_t *item =
-            json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s}", "node", c->host, "address",
-                      c->address, "eddis", c->eddis, "mpi", c->mpi, "devices", c->devices,
-                      "reached", c->reached, "ready", c->ready, "trouble", c->trouble);
+            json_pack("{s:s, s:s, s:s, s:s, s:i, s:b, s:b, s:s, s:s, s:s, s:s, s:s}", "node",
+                      c->host, "address", c->address, "eddis", c->eddis, "mpi", c->mpi, "devices",
+                      c->devices, "reached", c->reached, "ready", c->ready, "trouble", c->trouble,
+                      "python", c->versions->python, "torch", c->versions->torch, "cuda",
+                      c->versions->cuda, "nccl", c->versions->nccl);
 
         if (json_array_append_new(list, item) < 0)
             break;

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_versions.py BUILD SOURCE [CASE ...] - the versions that `eddis-run --check` reads of the command's own Python.
+
+Hosts of tests/lab with a torch of their own each, which has nothing but versions.
+"""
+
+import json
+import os
+import shutil
+import sys
+
+from cases import run
+from files import write
+from lab import HOME, LOGIN, Cluster
+from node import LEASE
+
+BUILD = os.path.realpath(sys.argv[1])
+PLACE = HOME + "/versions"  # on each node another
+PYTHON = ["--", "/usr/bin/python3", "-u", "train.py"]
+
+
+def give_torch(c, node, torch, cuda, nccl, more=""):
+    """Make a torch of these versions on a node; nccl: numbers, or None of a build for CPUs."""
+    at = c.path(node, PLACE + "/torch")
+    os.makedirs(at, exist_ok=True)
+    write(at + "/__init__.py", f"from . import cuda, version\n__version__ = {torch!r}\n{more}\n")
+    write(at + "/version.py", f"cuda = {cuda!r}\n")
+    write(at + "/cuda.py", f"class nccl:\n    version = staticmethod(lambda: {nccl!r})\n")
+
+
+def check(c, *words, command=PYTHON):
+    return c.run(LOGIN, [f"{BUILD}/cmd/eddis-run", "--set", f"timeouts.lease={LEASE}s", "--check", "-H", "node1,node2",
+                         "-x", "PYTHONPATH=" + PLACE, *words, *command], cwd=HOME)
+
+
+def tidy(c):
+    for node in c.nodes:
+        shutil.rmtree(c.path(node, PLACE))
+    c.check_nothing_left()
+
+
+def refused(c, *said):
+    """Not ready, by one sentence with these words; returns the document."""
+    p = check(c)
+    assert p.returncode == 3 and p.stderr.count("\n") == 1, p
+    assert all(word in p.stderr for word in said), (said, p.stderr)
+    assert "not ready; nothing was trained" in p.stdout, p.stdout
+
+
+def unlike(c):
+    """Nodes whose NCCL differs are refused before the start, and those whose torch does."""
+    give_torch(c, "node1", "2.7.1+cu126", "12.6", (2, 26, 2))
+    give_torch(c, "node2", "2.7.0+cu126", "12.6", (2, 27, 5))
+    refused(c, "node2", "NCCL 2.27.5", "node1 has NCCL 2.26.2", "install one version on both")
+    give_torch(c, "node2", "2.15.0+cu126", "12.6", (2, 26, 2))
+    refused(c, "node2", "torch 2.15.0", "node1 has torch 2.7.1")
+    tidy(c)
+
+
+def alike(c):
+    """What differs by its last number alone, or is missing on one node, is shown and not refused; nor is another program
+    asked for versions."""
+    give_torch(c, "node1", "2.7.1+cu126", "12.6", (2, 26, 2))
+    give_torch(c, "node2", "2.7.0+cpu", None, None)
+    p = check(c)
+    assert p.returncode == 0 and not p.stderr, p
+    rows = [line.split() for line in p.stdout.splitlines() if line.split()[2:3] in (["2.7.1+cu126"], ["2.7.0+cpu"])]
+    assert [row[2:] for row in rows] == [["2.7.1+cu126", "12.6", "2.26.2"], ["2.7.0+cpu", "-", "-"]], p.stdout
+    nodes = json.loads(check(c, "--json").stdout)["nodes"]
+    assert [node["torch"] for node in nodes] == ["2.7.1+cu126", "2.7.0+cpu"] and nodes[0]["python"][:2] == "3.", nodes
+    assert (nodes[0]["nccl"], nodes[1]["nccl"]) == ("2.26.2", ""), nodes
+    p = check(c, command=["--", "true"])
+    assert p.returncode == 0 and "torch" not in p.stdout + p.stderr, p
+    tidy(c)
+
+
+def broken(c):
+    """A torch that cannot be imported, or crashes, is said and no fault of the check: the program may not need it."""
+    give_torch(c, "node1", "2.7.1", None, None, "raise OSError('libcudart.so.12: no such file')")
+    give_torch(c, "node2", "2.7.1", None, None, "import os; os.kill(os.getpid(), 4)")
+    p = check(c)
+    assert p.returncode == 0 and p.stderr.count("torch cannot be imported") == 2, p
+    assert "node1: torch cannot be imported: OSError: libcudart.so.12" in p.stderr, p.stderr
+    assert "node2: torch cannot be imported: it ends with signal 4" in p.stderr, p.stderr
+    tidy(c)
+
+
+def setup(c):
+    """The lines of setup run in front, and whatever fails or hangs in them is named."""
+    give_torch(c, "node1", "2.7.1", None, None)
+    give_torch(c, "node2", "2.7.1", None, None)
+    at = c.path("node2", PLACE + "/bin")
+    os.makedirs(at, exist_ok=True)
+    write(at + "/only-node2", "#!/bin/sh\n", 0o755)
+    p = check(c, "--set", "setup=[echo loading, \"[ $GROUP_RANK = 0 ] || exit 4\"]")
+    assert p.returncode == 3 and "node2: setup failed with code 4" in p.stderr, p
+    p = check(c, "--set", f"setup=[export PATH=$PATH:{PLACE}/bin]", command=["--", "only-node2"])
+    assert p.returncode == 3 and "node1: no program 'only-node2' in PATH after setup" in p.stderr, p
+    p = check(c, "--set", "setup=[sleep 600]", "--set", "timeouts.launch=8s")
+    assert p.returncode == 3 and "setup and '/usr/bin/python3' did not print its versions within 6 s" in p.stderr, p
+    tidy(c)
+
+
+with Cluster(2, build=BUILD) as c:
+    run([unlike, alike, broken, setup], sys.argv[3:], c)
