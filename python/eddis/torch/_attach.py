@@ -4,6 +4,7 @@ plan.  libeddis sends no gradients: the workers agree on plans and samples from 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -136,9 +137,10 @@ def attached_parameters() -> list[tuple[str, torch.nn.Parameter]]:
     return [(name, p) for model in _models for name, p in model.named_parameters() if p.requires_grad]
 
 
-def _whole_parameters() -> list[torch.Tensor]:
-    """Return the parameters of the attached models that each rank has whole."""
-    return [p for model in _models for p in model.parameters() if not is_sharded(p)]
+def _whole_parameters() -> Iterator[torch.Tensor]:
+    """Yield the parameters of the attached models that each rank has whole.  To look for them takes a millisecond for a
+    hundred layers, and most steps need none."""
+    return (p for model in _models for p in model.parameters() if not is_sharded(p))
 
 
 def _register(passes: Passes) -> None:
