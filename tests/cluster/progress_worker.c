@@ -76,11 +76,23 @@ static void tell_in_child(void)
 /* What cannot be is refused, wherever the program runs. */
 static void tell_nonsense(void)
 {
+    static const struct eddis_progress_report bad[] = {
+        { .size = 0, .step = 1 },
+        { .size = sizeof *bad, .step = -2 },
+        { .size = sizeof *bad, .step = 1, .samples = -2 },
+        { .size = sizeof *bad, .step = -1, .samples = 1 },
+        { .size = sizeof *bad, .step = 1, .step_ns = -1 },
+        { .size = sizeof *bad, .step = 1, .compute_ns = -1 },
+        { .size = sizeof *bad, .step = 1, .wait_ns = -1 },
+    };
     struct eddis_error err = { 0 };
 
     check(eddis_progress(-2, 0, &err), -EINVAL, &err);
     check(eddis_progress(-1, 1, &err), -EINVAL, &err);
     check(eddis_progress(0, -1, &err), -EINVAL, &err);
+    check(eddis_progress_report(NULL, &err), -EINVAL, &err);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        check(eddis_progress_report(&bad[i], &err), -EINVAL, &err);
 }
 
 int main(int argc, char **argv)

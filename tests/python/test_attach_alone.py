@@ -15,7 +15,7 @@ from started import PROGRAMS, ended
 
 PROGRAM = PROGRAMS / "attached_alone.py"
 PACE_MS = 30
-STEPS = 160
+STEPS = 120
 
 
 def steps_of(folder: pathlib.Path, *arguments: object, ranks: int = 4) -> tuple[list[dict], dict, str]:

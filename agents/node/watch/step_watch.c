@@ -20,8 +20,8 @@ static double seconds(int64_t ns)
     return (double)ns / CLOCK_S;
 }
 
-/* Add step s, of a program that reports own times, to the window.  It divides its samples itself,
- * so the plan is not known to be of equal work; steps count alike.
+/* Add step s, of a program that reports own times, to the window.  The program divides its samples
+ * itself, so the step has no plan, and each step counts as equal work.
  */
 static void take_reported(struct step_watch *w, const struct board_step *s)
 {

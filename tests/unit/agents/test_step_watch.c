@@ -85,6 +85,7 @@ static struct progress report_below(pid_t wrapper)
     struct board_page seen;
 
     ck_assert_int_eq(board_read(agent, 0, &seen, NULL), 0);
+    p.own_times = seen.own_times;
     step_watch_look_at_memory(&watch);
     step_watch_report(&watch, &seen, wrapper, &p);
     return p;
@@ -301,11 +302,41 @@ START_TEST(number_in_container)
 }
 END_TEST
 
+/* Steps of a program that divides its samples itself have statistics, by which nothing is planned:
+ * each counts alike, and takes what the worker's own part takes.
+ */
+START_TEST(reported_steps)
+{
+    struct board_page seen;
+    struct progress p;
+
+    for (int64_t step = 0; step <= STEP_WINDOW_CHANGE; step++) {
+        board_show_steps(worker, &(struct board_reported){ .step = step,
+                                                           .step_ns = 300 * CLOCK_MS,
+                                                           .compute_ns = 100 * CLOCK_MS,
+                                                           .wait_ns = 150 * CLOCK_MS,
+                                                           .now_ns = (step + 1) * CLOCK_S });
+        ck_assert_int_eq(board_read(agent, 0, &seen, NULL), 0);
+        step_watch_take(&watch, &seen, agent);
+    }
+    ck_assert(step_watch_has_news(&watch));
+    p = report();
+    ck_assert_int_eq(p.metrics.plan, 0);
+    ck_assert_int_eq(p.reported.plan, 1);
+    ck_assert_int_eq(p.reported.steps, STEP_WINDOW_CHANGE);
+    ck_assert_int_eq(p.reported.count, 1);
+    ck_assert_double_eq_tol(p.reported.own.median_s, 0.1, 1e-12);
+    ck_assert_double_eq_tol(p.reported.exposed.median_s, 0.05, 1e-12);
+    ck_assert_double_eq_tol(p.reported.total.median_s, 0.3, 1e-12);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, plans_do_not_mix);
+    tcase_add_test(tc, reported_steps);
     tcase_add_test(tc, another_speed_is_news);
     tcase_add_test(tc, overwritten_steps_are_missed);
     tcase_add_test(tc, steps_done_again);
