@@ -20,6 +20,7 @@ from .. import _lib as L
 from .._worker import worker
 from ._attach import attached_parameters
 from ._combined import is_sharded
+from ._parts import parts
 
 _ENTRY = re.compile(r"rank-\d+\.")  # what names of the entries of State begin with
 _DATA, _LIST = "*.distcp", ".metadata"  # files of torch.distributed.checkpoint; it writes the latter when all are done
@@ -51,7 +52,7 @@ class Due:
         if not worker.in_step:
             raise RuntimeError("state.due() is for the loop over eddis.torch.loader: call it once in its body, after "
                                "the optimizer's step")
-        if not worker.step.flags & L.STEP_CHECKPOINT:
+        if not worker.step.flags & L.STEP_CHECKPOINT or parts.at < parts.n - 1:  # parts of the step are left
             return False
         worker.end_step()
         self.complete(True)  # the one before, which is saved in the background

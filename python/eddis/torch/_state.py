@@ -130,8 +130,9 @@ class State:
         into whose `folder` the script then saves.  It is committed with the state when the loop's body ends, or not at
         all: if a rank fails, or no complete file of a sharded model is there, rank 0 says why and training goes on.
 
-        Call it on all ranks as the last thing in the loop's body.  State writes its checkpoints without it if no model
-        is sharded.  Raises RuntimeError outside of the loop, or in async and hybrid mode.  Collective.
+        Call it on all ranks as the last thing in the loop's body; of a step in parts it is true in the last part only.
+        State writes its checkpoints without it if no model is sharded.  Raises RuntimeError outside of the loop, or in
+        async and hybrid mode.  Collective.
         """
         return self._due.due()
 
