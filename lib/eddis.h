@@ -156,7 +156,7 @@ enum eddis_phase {
     EDDIS_PHASE_START = 0,
     EDDIS_PHASE_INPUT = 1,   /* waiting for data; from eddis_step_end on */
     EDDIS_PHASE_COMPUTE = 2, /* from eddis_step_begin on */
-    EDDIS_PHASE_WAIT = 3,    /* inside a wait; set by the library */
+    EDDIS_PHASE_WAIT = 3,    /* inside a wait: set by the library, or by a program in its own */
     EDDIS_PHASE_EVALUATE = 4,
     EDDIS_PHASE_CHECKPOINT = 5,
     EDDIS_PHASE_DONE = 6,
