@@ -109,7 +109,8 @@ def test_not_a_number(tmp_path, checks, code, told):
 
 @pytest.mark.parametrize("options, doing", [
     ((), "computing; ranks 0, 2 wait for it"), slow(("where=between",), "computing; ranks 0, 2 wait for it"),
-    slow(("reduce=1",), "computing"), slow(("with=fsdp",), "computing; ranks 0, 2 wait for it")])
+    slow(("reduce=1",), "computing"), slow(("with=fsdp",), "computing; ranks 0, 2 wait for it")],
+                         ids=["forward", "between", "reduce", "fsdp"])
 def test_hangs(tmp_path, options, doing):
     """A rank that hangs is blamed, although the others wait inside of torch.distributed."""
     if "with=fsdp" in options and (attached.fully_shard is None or torch.__version__ < "2.7"):
