@@ -109,7 +109,8 @@ def test_not_a_number(tmp_path, checks, code, told):
 
 @pytest.mark.parametrize("options, doing", [
     ((), "computing; ranks 0, 2 wait for it"), slow(("where=between",), "computing; ranks 0, 2 wait for it"),
-    slow(("reduce=1",), "computing"), slow(("with=fsdp",), "computing; ranks 0, 2 wait for it")])
+    slow(("reduce=1",), "computing"), slow(("with=fsdp",), "computing; ranks 0, 2 wait for it")],
+                         ids=["forward", "between", "reduce", "fsdp"])
 def test_hangs(tmp_path, options, doing):
     """A rank that hangs is blamed, although the others wait inside of torch.distributed."""
     if "with=fsdp" in options and (attached.fully_shard is None or torch.__version__ < "2.7"):
@@ -130,11 +131,14 @@ def test_alone(tmp_path, do, code, told):
 
 
 @pytest.mark.slow
-def test_unlike_passes(tmp_path):
-    """A rank that makes one forward pass more waits for buffers that nobody sends; its line tells."""
+@pytest.mark.parametrize("options, told", [
+    (("do=forward", KEPT), r"all ranks wait for each other \(make the same passes on all ranks"),
+    (("do=sleep", "where=before", "reduce=1"), r"computing: it is in .*; rank 0 waits in all_reduce")])
+def test_located(tmp_path, options, told):
+    """A rank that makes one forward pass more waits for buffers that nobody sends; one hangs before a collective of the
+    script, in which the others are.  Their source lines tell."""
     python = pathlib.Path(sys.executable)
     if not (python.parent / "py-spy").exists() and not shutil.which("py-spy"):
         pytest.skip("there is no py-spy beside this Python: python3 -m pip install py-spy")
-    code, output = started(tmp_path, "do=forward", "at=1:5", "epochs=1", KEPT, timeouts__hang=f"{HANG_S}s", restarts=0)
-    assert code == 124 and blamed(output) == ["1"], output
-    assert "all ranks wait for each other (make the same passes on all ranks" in output, output
+    code, output = started(tmp_path, "at=1:5", "epochs=1", *options, timeouts__hang=f"{HANG_S}s", restarts=0)
+    assert code == 124 and blamed(output) == ["1"] and re.search(told, output), output

@@ -6,7 +6,8 @@ number of finite losses}.
 
 at=RANK:STEP  this rank does in this step of the first generation what `do` says:
   kill, freeze: itself by a signal; raise: an exception; sleep: for ever; all of them where `where` says: in the
-                forward pass (the default), "between" the backward pass and the optimizer's step, at the "end"
+                forward pass (the default), "before" it, "between" the backward pass and the optimizer's step, or at
+                the step's "end"
   break, continue: leaves the loop, or the loop's body, before the backward pass
   leave: leaves the loop after the optimizer's step
   forward: makes one more forward pass; backward: two forward and backward passes
@@ -90,6 +91,7 @@ for epoch in loader.epochs(EPOCHS):
     for x, y in loader:
         if is_due() and do == "break":
             break
+        ends("before")
         if options.get("reduce"):
             distributed.all_reduce(torch.ones(1))
         optimizer.zero_grad()
