@@ -119,7 +119,8 @@ for x, in loader:
 """, "step 0 has its weight already, which is that of all its 2 parts")}
 
 
-@pytest.mark.parametrize("what", [name if name == "ahead" else slow(name) for name in WRONG])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", WRONG)
 def test_refused(tmp_path, what):
     before, pieces, after, told = WRONG[what]
     program = script(tmp_path, f"""{before}
