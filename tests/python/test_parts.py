@@ -78,6 +78,50 @@ def test_replan(tmp_path):
     assert_exact("ddp", ranks, times=3)
 
 
+# Beside the model of the job one that takes a part of all workers at once
+NORMED = """from eddis._worker import worker
+
+torch.manual_seed(0)
+x = torch.randn(24, 3, dtype=torch.float64)
+
+
+def net():
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh(),
+                               torch.nn.Linear(4, 1)).double()
+
+
+loader = eddis.loader(data.DataLoader(data.TensorDataset(x, torch.arange(24)), batch_size=6), pieces=2)
+model = eddis.attach(eddis.SyncBatchNorm.convert_sync_batchnorm(net()))
+alone = net()
+optimizers = [torch.optim.SGD(it.parameters(), lr=0.5) for it in (model, alone)]
+for epoch in loader.epochs(1):
+    for i, (b, n) in enumerate(loader):
+        j = i % 2
+        for optimizer in optimizers if j == 0 else ():
+            optimizer.zero_grad()
+        eddis.weighted(model(b).square().mean()).backward()
+        have = torch.zeros(24, dtype=torch.int64)
+        if loader.counts[j]:
+            have[n] = 1
+        have = eddis.allreduce(have, eddis.Op.SUM).bool()
+        if have.any():
+            (alone(x[have]).square().mean() * int(have.sum()) / worker.step.batch).backward()
+        for optimizer in optimizers if j else ():
+            optimizer.step()
+off = max(float((a - b).abs().max()) for a, b in zip(model.parameters(), alone.parameters()))
+print("exact" if off < 1e-12 else f"off by {off}", loader.counts)
+"""
+
+
+@pytest.mark.slow
+def test_normalised(tmp_path):
+    """Batch normalisation over a part of all workers, in which one has no sample."""
+    output = said(tmp_path, *job(script(tmp_path, NORMED), devices="[{rate: 0.1, a_ms: 2, c_ms: 4}, {rate: 1}]",
+                                 batch__global=12, batch__rebalance="off", restarts=0))
+    assert "exact [1, 0]" in output and output.count("exact") == 2, output
+
+
 def test_alone(tmp_path):
     """Without eddis-run each part has the batch size of the script; a look at a part is given back."""
     program = script(tmp_path, """
