@@ -69,12 +69,57 @@ def test_held(tmp_path):
 @pytest.mark.slow
 def test_replan(tmp_path):
     """The shares follow what the ranks take, and reading ahead stays within its steps."""
-    ranks = parted(tmp_path, "ddp", "epochs=6", "pace=2,2,12", "readers=1", emulate=EQUAL, batch__rebalance=4)
+    ranks = parted(tmp_path, "ddp", "epochs=6", "pace=2,2,12", "readers=1", "only=plain", emulate=EQUAL,
+                   batch__rebalance=4)
     splits = [tuple(map(len, parts)) for parts in zip(*(rank["samples"] for rank in ranks), strict=True)]
     whole = [split for split in splits if sum(split) == 24]
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], splits
     assert_once(ranks, 6)
     assert_exact("ddp", ranks, times=3)
+
+
+# Beside the model of the job one that takes a part of all workers at once
+NORMED = """from eddis._worker import worker
+
+torch.manual_seed(0)
+x = torch.randn(24, 3, dtype=torch.float64)
+
+
+def net():
+    torch.manual_seed(1)
+    return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Tanh(),
+                               torch.nn.Linear(4, 1)).double()
+
+
+loader = eddis.loader(data.DataLoader(data.TensorDataset(x, torch.arange(24)), batch_size=6), pieces=2)
+model = eddis.attach(eddis.SyncBatchNorm.convert_sync_batchnorm(net()))
+alone = net()
+optimizers = [torch.optim.SGD(it.parameters(), lr=0.5) for it in (model, alone)]
+for epoch in loader.epochs(1):
+    for i, (b, n) in enumerate(loader):
+        j = i % 2
+        for optimizer in optimizers if j == 0 else ():
+            optimizer.zero_grad()
+        eddis.weighted(model(b).square().mean()).backward()
+        have = torch.zeros(24, dtype=torch.int64)
+        if loader.counts[j]:
+            have[n] = 1
+        have = eddis.allreduce(have, eddis.Op.SUM).bool()
+        if have.any():
+            (alone(x[have]).square().mean() * int(have.sum()) / worker.step.batch).backward()
+        for optimizer in optimizers if j else ():
+            optimizer.step()
+off = max(float((a - b).abs().max()) for a, b in zip(model.parameters(), alone.parameters()))
+print("exact" if off < 1e-12 else f"off by {off}", loader.counts)
+"""
+
+
+@pytest.mark.slow
+def test_normalised(tmp_path):
+    """Batch normalisation over a part of all workers, in which one has no sample."""
+    output = said(tmp_path, *job(script(tmp_path, NORMED), devices="[{rate: 0.1, a_ms: 2, c_ms: 4}, {rate: 1}]",
+                                 batch__global=12, batch__rebalance="off", restarts=0))
+    assert "exact [1, 0]" in output and output.count("exact") == 2, output
 
 
 def test_alone(tmp_path):
@@ -118,7 +163,8 @@ for x, in loader:
 """, "step 0 has its weight already, which is that of all its 2 parts")}
 
 
-@pytest.mark.parametrize("what", [name if name == "ahead" else slow(name) for name in WRONG])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", WRONG)
 def test_refused(tmp_path, what):
     before, pieces, after, told = WRONG[what]
     program = script(tmp_path, f"""{before}

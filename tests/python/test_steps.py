@@ -54,7 +54,8 @@ WRONG = {
               {"batch__global": 12, "sync__mode": "async"})}
 
 
-@pytest.mark.parametrize("what", [name if name == "batch" else slow(name) for name in WRONG])
+@pytest.mark.slow
+@pytest.mark.parametrize("what", WRONG)
 def test_refused(tmp_path, what):
     line, told, settings = WRONG[what]
     program = script(tmp_path, f"""steps = eddis.steps(6, batch=12)

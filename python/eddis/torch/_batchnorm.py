@@ -220,7 +220,7 @@ class _Normalise(torch.autograd.Function):
                 mean: torch.Tensor, var: torch.Tensor, n: int, eps: float) -> torch.Tensor:
         """Return the input normalised by mean and var. n: values per channel of the group."""
         ctx.save_for_backward(input, weight, mean, var)
-        ctx.n, ctx.eps = n, eps
+        ctx.n, ctx.eps, ctx.is_empty = n, eps, worker.is_empty
         return functional.batch_norm(input, mean, var, weight, bias, False, 0.0, eps)
 
     @staticmethod
@@ -241,6 +241,8 @@ class _Normalise(torch.autograd.Function):
         if needs_input:
             # With `attach` the gradient is weighted when it arrives.
             share = float(worker.weight != 0) if worker.options.get("gradients") else worker.weight
+            if ctx.is_empty:  # a part of the step without samples, whose worker has some in others
+                share = 0.0
             sums = torch.zeros(2, mean.numel(), dtype=torch.float64, device="cpu")
             if share:  # without samples these may be NaN
                 sums.copy_(torch.stack([of_weight, of_bias])).mul_(share)
