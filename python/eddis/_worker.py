@@ -103,6 +103,7 @@ class Worker:
         self.begun_s = 0.0  # time.perf_counter() when the step began
         self.report = L.Report()  # what `end` reports of the step
         # Callbacks
+        self.before_open: list[Callable[[], None]] = []  # set options that depend on the script's models
         self.before_commit: list[Callable[[], None]] = []  # register parameters with the library
         self.after_commit: list[Callable[[], None]] = []  # called once the group is known
         self.before_values: list[Callable[[], None]] = []  # put values where the library will read them
@@ -135,6 +136,7 @@ class Worker:
         """Join the job, unless this worker has already joined.  Collective."""
         if self.handle:
             return
+        run_all(self.before_open)
         self.options.setdefault("read_ahead", READ_AHEAD)
         handle = ctypes.c_void_p()
         L.call("open", L.Options(close_at_exit=L.EXIT_FINISH, **self.options), handle)

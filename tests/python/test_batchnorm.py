@@ -230,3 +230,38 @@ print("done")
     assert code == 1 and "an input of [1, 3, 1]: call eddis.torch.init(min_count=2)" in output, output
     for more in (), ("compiled",):
         assert said(tmp_path, "python3", program, 2, *more).endswith("done\n")
+
+
+@pytest.mark.parametrize("how", ["attached", *map(slow, ["optimized", "set", "frozen", "synchronised"])])
+def test_least(tmp_path, how):
+    """No worker gets one sample of a model with batch normalisation, unless the script says how many."""
+    program = script(tmp_path, f"""how = "{how}"
+from eddis._worker import worker
+
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(24, 3, 2)), batch_size=4))
+model = torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Flatten(), torch.nn.Linear(6, 1))
+if how == "frozen":
+    model[0].eval()
+if how == "synchronised":
+    model = eddis.SyncBatchNorm.convert_sync_batchnorm(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+if how == "optimized":
+    optimizer = eddis.DistributedOptimizer(optimizer, model=model)
+else:
+    model = eddis.attach(model)
+if how == "set":
+    eddis.init(min_count=1)
+counts = []
+for epoch in loader.epochs(1):
+    for batch, in loader:
+        loss = model(batch).mean()
+        (loss if how == "optimized" else eddis.weighted(loss)).backward()
+        optimizer.step()
+        counts.append(worker.step.count)
+print(eddis.rank(), counts)
+""")
+    output = ended(tmp_path, *job(program, devices="[{rate: 0.1, a_ms: 2, c_ms: 4}, {rate: 1}]", batch__global=12,
+                                  batch__rebalance="off", restarts=0))[1]
+    least = 2 if how in ("attached", "optimized") else 1
+    assert f"0 [{least}, {least}]" in output and f"1 [{12 - least}, {12 - least}]" in output, output
+    assert output.count("the model has batch normalisation, so each worker gets at least 2") == least - 1, output

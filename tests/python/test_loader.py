@@ -148,6 +148,84 @@ for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2))
     assert code == 1 and f"RuntimeError: {told}" in output, output
 
 
+@pytest.mark.parametrize("repeats", [True, False])
+def test_repeating(tmp_path, repeats):
+    """A batch sampler that only repeats another, as those do that keep readers between epochs; and numbers of epochs
+    that begin with 1."""
+    each = "it" if repeats else "it[:1]"
+    program = script(tmp_path, f"""class Repeated:
+    def __init__(self, sampler):
+        self.sampler = sampler
+
+    def __iter__(self):
+        while True:
+            yield from ({each} for it in self.sampler)
+
+
+class Infinite(data.DataLoader):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        object.__setattr__(self, "batch_sampler", Repeated(self.batch_sampler))
+        self.iterator = super().__iter__()
+
+    def __len__(self):
+        return len(self.batch_sampler.sampler)
+
+    def __iter__(self):
+        for _ in range(len(self)):
+            yield next(self.iterator)
+
+
+loader = eddis.loader(Infinite(data.TensorDataset(torch.arange(10.0)), batch_size=4, num_workers=1, shuffle=True))
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1))
+for epoch in loader.epochs(range(1, 3)):
+    loader.sampler.set_epoch(epoch)
+    seen = []
+    for batch, in loader:
+        optimizer.zero_grad()
+        (p * batch).sum().backward()
+        optimizer.step()
+        seen += batch.tolist()
+    print(epoch, len(loader), len(loader.sampler), sorted(seen) == list(range(10)), loader.batch_sampler is not None)
+print(sum(len(batch) for batch, in loader))
+""")
+    code, output = ended(tmp_path, "python3", program)
+    if repeats:
+        assert (code, output) == (0, "1 3 10 True True\n2 3 10 True True\n10\n"), output
+    else:
+        assert code == 1 and "a batch sampler of its own (Repeated) decides" in output, output
+
+
+@pytest.mark.parametrize("seed", ["", slow("generator=torch.Generator().manual_seed(3)")])
+def test_split(tmp_path, seed):
+    """Workers whose data are other samples, of a split that nothing has seeded, also inside of another data set."""
+    program = script(tmp_path, f"""class Twice(data.Dataset):
+    def __init__(self, parts):
+        self.parts = parts
+
+    def __len__(self):
+        return len(self.parts[0])
+
+    def __getitem__(self, number):
+        return self.parts[0][number]
+
+
+train, test = data.random_split(data.TensorDataset(torch.arange(40.0)), [30, 10], {seed})
+loader = eddis.loader(data.DataLoader(data.Subset(Twice([train, test]), range(20)), batch_size=10))
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1))
+for epoch in loader.epochs(1):
+    for batch, in loader:
+        (p * batch).sum().backward()
+""")
+    code, output = ended(tmp_path, *job(program, options=["-n", 2], batch__global=10, restarts=0))
+    if seed:
+        assert code == 0, output
+    else:
+        assert code == 1 and "has other samples on rank 1 than on rank 0, as random_split makes it" in output, output
+
+
 # Rank 1 is in its first step until rank 0 has taken so many samples that it has made more steps than the plan has.
 ONE_CYCLE = """import pathlib
 import sys

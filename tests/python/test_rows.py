@@ -24,6 +24,9 @@ for batch, n in [
         ((z(3, 8, 5), z(8)), 8), ((z(1, 70), z(1, 70)), 8), ([z(3, 9, 9)] * 8, 8), ([z(3, 9, 9)] * 5, 8),
         ([{"image": z(3, 9, 9)}] * 5, 8), ((z(5, 3), z(4)), 8), (None, 8), ((), 8), ("text", 8), (z(()), 8)]:
     assert rows_of(batch, samples) == n, (batch, n, rows_of(batch, samples))
+# As many parts as samples, of kinds of their own; or samples
+for batch, samples, n in [((z(1, 4), z(1)), 2, 1), ((z(2), z(2).int(), z(2, 4)), 3, 2), ((z(1, 4), z(1, 4)), 2, 2)]:
+    assert rows_of(batch, samples) == n, (batch, n, rows_of(batch, samples))
 print("done")
 """
 

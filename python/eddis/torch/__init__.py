@@ -35,23 +35,27 @@ from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
 from ._pieces import pieces
 from ._state import State
+from ._steps import rows, steps
 from ._weighted import weighted
 
 __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "attach",
            "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",
            "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
-           "set_metric", "set_weight", "shutdown", "size", "stop", "weighted"]
+           "rows", "set_metric", "set_weight", "shutdown", "size", "steps", "stop", "weighted"]
 
 
-def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = False,
+def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pace: bool = False,
          pieces: bool = False, attach: bool = False) -> None:
-    """Set how this worker joins the job.  Optional; equal on all workers; before any other call of eddis.
+    """Set how this worker joins the job.  Optional; equal on all workers; before any other call of eddis.  min_count
+    alone may also be set later, until a collective, len(loader) or the first step joins the job.
 
     read_ahead: most steps that a loader's processes read ahead, at most 64; None: as many as the loader needs, or 8 if
     a collective operation comes before the loader.  In async and hybrid mode a worker takes its samples of so many
     steps in advance.
 
-    min_count: each worker gets at least this many samples in a step, or none: 2 for batch normalisation.
+    min_count: each worker gets at least this many samples in a step, or none.  None: 2 if there are several workers
+    and a model of `attach` or DistributedOptimizer(model=) has batch normalisation that is in training mode and not a
+    SyncBatchNorm; else 0.
 
     own_pace: the script itself spends the step time of an emulated device.
 
@@ -63,9 +67,12 @@ def init(*, read_ahead: int | None = None, min_count: int = 0, own_pace: bool = 
 
     Raises RuntimeError if the job was already joined with other options.
     """
-    if worker.options.get("gradients"):
+    is_least_alone = min_count is not None and read_ahead is None and not own_pace and not pieces
+    if worker.options.get("gradients") and not is_least_alone:
         raise RuntimeError("call eddis.torch.init before eddis.torch.attach")
-    options = {"min_count": min_count, "own_pace": int(own_pace), "pieces": int(pieces)}
+    options = {} if is_least_alone else {"own_pace": int(own_pace), "pieces": int(pieces)}
+    if min_count is not None:
+        options["min_count"] = min_count
     if read_ahead is not None:
         options["read_ahead"] = read_ahead or READ_NONE
     worker.set_options("call eddis.torch.init before anything else of eddis", **options)

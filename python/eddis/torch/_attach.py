@@ -10,6 +10,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import worker
+from ._batchnorm import set_min_count
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_parts
 from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
@@ -72,6 +73,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
         worker.before_restore.append(lambda: look_for_partial(
             worker, [(name, p) for m in _models for name, p in m.named_parameters() if not is_sharded(p)]))
     _models.append(model)
+    set_min_count(model)
     if hasattr(inner(model), "no_sync"):
         also_without_sync.append(inner(model).no_sync)
     watch(model, passes.arrived)

@@ -29,7 +29,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.utils.hooks import RemovableHandle
 
 from .. import _lib as L
-from .._worker import Mark, worker
+from .._worker import Mark, say, worker
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -110,6 +110,32 @@ class SyncBatchNorm(_BatchNorm):
         made._parameters.update(norm._parameters)
         made._buffers.update(norm._buffers)
         return made
+
+
+_MIN_COUNT = 2  # samples that a batch normalisation needs
+
+
+def set_min_count(model: torch.nn.Module) -> None:
+    """Let each worker get at least two samples in a step, or none, if the model normalises batches when the job is
+    joined, unless the script has set min_count."""
+    worker.before_open.append(lambda: _set_min_count(model))
+
+
+def _set_min_count(model: torch.nn.Module) -> None:
+    """Set the option min_count for a model with batch normalisation, see `set_min_count`.  A callback before the job is
+    joined."""
+    if "min_count" in worker.options or worker.size == 1 or not any(map(_normalises_alone, model.modules())):
+        return
+    worker.options["min_count"] = _MIN_COUNT
+    if worker.rank == 0:
+        say(f"the model has batch normalisation, so each worker gets at least {_MIN_COUNT} samples in a step, or none; "
+            "eddis.torch.init(min_count=) sets another number")
+
+
+def _normalises_alone(module: torch.nn.Module) -> bool:
+    """Check whether a module normalises by the statistics of this worker's samples."""
+    return isinstance(module, _BatchNorm) and module.training and \
+        not isinstance(module, (SyncBatchNorm, torch.nn.SyncBatchNorm))
 
 
 _hook: RemovableHandle | None = None  # hook of all modules, active during steps with one sample

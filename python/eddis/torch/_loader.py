@@ -18,6 +18,7 @@ from . import _draws
 from ._batchnorm import tell_of_one_value
 from ._parts import parts, sizes_of
 from ._rows import rows_of
+from ._splits import compare_subsets
 
 # Arguments of a DataLoader besides its data set and its samplers.
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
@@ -91,7 +92,7 @@ class _Order:
         return getattr(self._replaced, name)
 
 
-class _Loop:
+class Loop:
     """One loop over the loader: its iterator of batches, and the parts of the batch that the script has."""
 
     def __init__(self, batches: Iterator[Any]) -> None:
@@ -106,38 +107,54 @@ class _Loop:
 class Loader:
     """The result of `loader`: each iteration over it is one epoch and yields this worker's batch of each step."""
 
+    has_length = True  # the number of steps of an epoch is known
+
     def __init__(self, made_from: data.DataLoader, epochs: int) -> None:
         self.dataset = made_from.dataset
-        self.drop_last = made_from.batch_sampler.drop_last
-        self.sampler = _Order(made_from.batch_sampler.sampler)
         self.iterations = 0  # iterations over this object that were begun: the script's epochs
         self.is_inside = False  # inside of an iteration
         self.on_entry: list[Callable[[], None]] = []  # called once, when the next iteration begins
         self._made_from = made_from
         self._epochs = epochs
         self._are_over = False  # `epochs` has yielded its last epoch
-        self._loop: _Loop | None = None  # the newest loop
+        self._loop: Loop | None = None  # the newest loop
         self._has_begun = False  # a loop has begun in this epoch
         self._has_told_rows = False  # the message that batches hold fewer samples than planned was printed
-        self._sampler = _Sampler(len(made_from.dataset))
-        self._inner = _reader(made_from, self._sampler)
+        self._make_reader()
         if worker.handle:
             self.join()
+
+    def _make_reader(self) -> None:
+        """Make what reads the batches."""
+        self.drop_last = _batches_of(self._made_from).drop_last
+        self.sampler = _Order(_batches_of(self._made_from).sampler)
+        self._sampler: Any = _Sampler(len(self.dataset))
+        self._inner: Any = _reader(self._made_from, self._sampler)
+
+    def _set_data(self) -> None:
+        """Give the library the size of the data."""
+        worker.set_data(len(self.dataset), self._epochs)
 
     def join(self) -> None:
         """Join the job, unless this worker has joined, and give it the data's size.  Not earlier than needed, so that
         `attach` may come after the loader.  Raises RuntimeError if the job was joined with other batches.  Collective.
         """
         worker.open()
-        batch = self._made_from.batch_sampler.batch_size * parts.n
+        batch = _batches_of(self._made_from).batch_size * parts.n
         if not worker.has_plan and worker.world.batch != batch * worker.size:
             raise RuntimeError(f"the job was joined with batches of {worker.world.batch // worker.size} samples each, "
                                f"by a collective perhaps, the loader's are of {batch}: make eddis.torch.loader before")
-        worker.set_data(len(self.dataset), self._epochs)
+        self._set_data()
 
-    def epochs(self, n: int) -> Iterator[int]:
+    def epochs(self, n: int | range) -> Iterator[int]:
         """Yield the numbers of the remaining epochs of n, for `for epoch in loader.epochs(n)`: all, or after a restart
-        those that the checkpoint does not contain.  Raises RuntimeError for an epoch without a loop over the loader."""
+        those that the checkpoint does not contain.  A range has the numbers themselves, as range(1, n + 1).  Raises
+        RuntimeError for an epoch without a loop over the loader."""
+        return self._epochs_of(n if isinstance(n, range) else range(n))
+
+    def _epochs_of(self, numbers: range) -> Iterator[int]:
+        """Yield these numbers of epochs, see `epochs`."""
+        n = len(numbers)
         if not worker.committed:
             self._epochs = n
         start()
@@ -146,15 +163,16 @@ class Loader:
         while self.iterations < n and not worker.over:
             before = self.iterations
             self._has_begun = False
-            yield before
+            yield numbers[before]
             self._give_back()
             if self.iterations == before and not self._has_begun:
-                raise RuntimeError(f"epoch {before} went by without a loop over eddis.torch.loader, whose steps the "
-                                   "other workers wait for: remove `continue` before it")
+                raise RuntimeError(f"epoch {numbers[before]} went by without a loop over eddis.torch.loader, whose "
+                                   "steps the other workers wait for: remove `continue` before it")
             self.iterations = max(self.iterations, before + 1)
         if not worker.is_several and n >= self._epochs > 0 and not worker.over:
             worker.end(is_left=True)  # loops were left by break, so steps are left that nobody will make
-            worker.stop()
+            if self.has_length:
+                worker.stop()
             worker.finish()
         self._are_over = True
 
@@ -218,7 +236,7 @@ class Loader:
                 self._give_back()
         worker.set_phase(L.PHASE_EVALUATE)
 
-    def _begin_loop(self) -> _Loop:
+    def _begin_loop(self) -> Loop:
         """Return the loop to iterate over: the previous one if it was left with a batch that nobody has used, else a
         new one."""
         self._give_back()
@@ -232,7 +250,7 @@ class Loader:
             self._sampler.told.clear()
             _draws.differ()
             self._inner.generator = _draws.of_loader(self._made_from, worker.next_step if self.on_entry else 0)
-            self._loop = _Loop(iter(self._inner))  # iter() draws a random number
+            self._loop = Loop(iter(self._inner))  # iter() draws a random number
         while self.on_entry:
             self.on_entry.pop()()
         self._loop.turn += 1
@@ -253,7 +271,7 @@ class Loader:
             self._loop.is_epoch = False
             self.iterations -= 1
 
-    def _steps(self, loop: _Loop) -> Iterator[Any]:
+    def _steps(self, loop: Loop) -> Iterator[Any]:
         """Yield the loop's batches and end the step after each.  Raises RuntimeError if another loop has begun
         meanwhile."""
         turn = loop.turn
@@ -270,7 +288,7 @@ class Loader:
             if worker.step.flags & L.STEP_STOP:
                 break
 
-    def _read(self, loop: _Loop) -> bool:
+    def _read(self, loop: Loop) -> bool:
         """Read the batch of the next step, all parts of it, and begin the step.  Return False if the epoch is over.
         Raises RuntimeError if the script's DataLoader does not yield one batch per step, or part of it."""
         told, name = self._sampler.told, type(self._made_from).__name__
@@ -289,13 +307,17 @@ class Loader:
         number = [told.popleft() for _ in batches][0]
         if not self._begin(number):
             return False
+        self._have(loop, batches)
+        return True
+
+    def _have(self, loop: Loop, batches: list[Any]) -> None:
+        """Give the loop the batches of the step that has begun."""
         loop.parts, loop.has_batch = batches, True
         counts = self._weigh(batches)
         parts.begin(counts)
         piece = max(worker.step.piece, 1)
         if any(1 in (held, min(held, piece), held % piece) for held in counts):
             tell_of_one_value()
-        return True
 
     def _weigh(self, batches: list[Any]) -> list[int]:
         """Return the number of samples that each part of the step's batch holds.  If it is smaller than planned, make
@@ -326,14 +348,40 @@ class Loader:
 
 def _reader(made_from: data.DataLoader, sampler: _Sampler) -> data.DataLoader:
     """Return a DataLoader of the same kind whose batches the sampler chooses."""
-    start_with = _Initialise(made_from.worker_init_fn) if made_from.num_workers else made_from.worker_init_fn
-    if type(made_from) is data.DataLoader:
-        kept = {name: getattr(made_from, name) for name in _KEPT}
-        return data.DataLoader(made_from.dataset, batch_sampler=sampler, **{**kept, "worker_init_fn": start_with})
+    kept = kept_of(made_from)
+    if type(made_from) is data.DataLoader or made_from.batch_sampler is not _batches_of(made_from):
+        return data.DataLoader(made_from.dataset, batch_sampler=sampler, **kept)
     # The constructor of a derived class is unknown, so copy the object and replace its sampler.
     reader = copy.copy(made_from)
-    vars(reader).update(batch_sampler=sampler, worker_init_fn=start_with, in_order=True, _iterator=None)
+    vars(reader).update(batch_sampler=sampler, worker_init_fn=kept["worker_init_fn"], in_order=True, _iterator=None)
     return reader
+
+
+def kept_of(made_from: data.DataLoader) -> dict[str, Any]:
+    """Return the arguments of a DataLoader besides its data set and its samplers, for another one."""
+    kept = {name: getattr(made_from, name) for name in _KEPT}
+    if made_from.num_workers:
+        kept["worker_init_fn"] = _Initialise(made_from.worker_init_fn)
+    return kept
+
+
+def _batches_of(made_from: data.DataLoader) -> Any:
+    """Return the batch sampler of a DataLoader: the one inside, if the script's own only repeats it."""
+    own = made_from.batch_sampler
+    inside = getattr(own, "sampler", None)
+    return inside if type(inside) is data.BatchSampler and _repeats(own) else own
+
+
+def _repeats(sampler: Any) -> bool:
+    """Check whether a batch sampler only repeats the batches of its attribute `sampler`, as those do that keep the
+    processes of a DataLoader alive between epochs: it is tried with two batches in the place of these."""
+    batches = [[0, 1, 2], [3, 4, 5]]
+    try:
+        tried = copy.copy(sampler)
+        tried.sampler = batches
+        return list(itertools.islice(tried, 5)) == [*batches, *batches, batches[0]]
+    except Exception:  # whatever it may do with these numbers
+        return False
 
 
 _loader: Loader | None = None
@@ -347,11 +395,11 @@ def the_loader() -> Loader:
 
 
 def planned_steps() -> int:
-    """Return the number of steps of all epochs; 0 if the number of epochs is unknown."""
-    return len(the_loader()) * the_loader()._epochs
+    """Return the number of steps of all epochs; 0 if the number of epochs or steps is unknown."""
+    return len(the_loader()) * the_loader()._epochs if the_loader().has_length else 0
 
 
-def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1) -> Loader:
+def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1, *, stream: bool = False) -> Loader:
     """Make a loader of the same data set that follows the plan: it yields this worker's share of each step.  Each
     sample comes once an epoch, in an order that depends on the job's seed.
 
@@ -367,42 +415,57 @@ def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1) -> Load
     optimizer after the last.  The loader then has so many batches per step.  Without eddis-run each of them has
     made_from's batch size.
 
+    stream: made_from reads an iterable data set, whose samples differ between workers.  Each worker's batches are of
+    its own stream, of the plan's sizes.  The first stream that has too few samples for a step ends the epoch on all
+    workers, and the next epoch begins all streams anew.
+
     If a loop is left with a batch that nothing has used, the next loop begins with that batch.  A loop that begins
     while gradients are off, or after the last epoch, yields the batches of made_from itself and does not train.  The
     size of a worker's batch differs from step to step.  A worker that gets no samples in a step gets two that count
     nothing.
 
-    Raises TypeError for an iterable data set; ValueError for other samplers, an empty data set, too much prefetching
-    or impossible pieces; RuntimeError for a second loader, and for pieces with init(pieces=True) or, at the first step,
-    without `attach`.
+    Raises TypeError for an iterable data set without stream, or stream without one; ValueError for other samplers, an
+    empty data set, too much prefetching or impossible pieces; RuntimeError for a second loader, and for pieces with
+    init(pieces=True) or, at the first step, without `attach`.
     """
     global _loader
     _check_pieces(pieces)
     if not isinstance(made_from, data.DataLoader):
         raise TypeError(f"a loader is made from a torch.utils.data.DataLoader, not from a {type(made_from).__name__}")
+    if stream:
+        from ._streams import StreamLoader, check_stream  # which needs Loader
+        check_stream(made_from)
+    else:
+        _check(made_from)
+    if _loader is not None:
+        raise RuntimeError("there is a loader that follows the plan already: test data take an ordinary one")
+    parts.n = pieces
+    if pieces > 1:
+        worker.before_commit.insert(0, _check_attached)
+    _set_options(made_from, stream)
+    _loader = (StreamLoader if stream else Loader)(made_from, epochs)
+    return _loader
+
+
+def _check(made_from: data.DataLoader) -> None:
+    """Raise TypeError or ValueError for a DataLoader whose samples the plan cannot choose."""
     dataset = made_from.dataset
     if isinstance(dataset, data.IterableDataset):
         raise TypeError("an iterable data set gives samples in its own order, so no plan can share them out: make it "
-                        "one with __len__ and __getitem__, or leave eddis.torch.loader out and tell "
-                        "eddis.progress the steps")
+                        "one with __len__ and __getitem__, or give each worker samples of its own by "
+                        "eddis.torch.loader(stream=True)")
     if made_from.batch_sampler is None:
         raise ValueError("a loader with batch_size=None makes no batches: give it any batch size")
-    if type(made_from.batch_sampler) is not data.BatchSampler:
+    if type(_batches_of(made_from)) is not data.BatchSampler:
         raise ValueError(f"a batch sampler of its own ({type(made_from.batch_sampler).__name__}) decides what "
                          "eddis.torch.loader has to: leave it out")
-    sampler = made_from.batch_sampler.sampler
+    sampler = _batches_of(made_from).sampler
     chooses = isinstance(sampler, data.RandomSampler) and (sampler.replacement or sampler.num_samples != len(dataset))
     if type(sampler) not in _REPLACED or chooses:
         raise ValueError(f"the sampler {type(sampler).__name__} would be replaced by the plan's: leave it "
                          "out, or choose the samples by torch.utils.data.Subset")
-    if _loader is not None:
-        raise RuntimeError("there is a loader that follows the plan already: test data take an ordinary one")
     if len(dataset) < 1:
         raise ValueError("the data set is empty")
-    parts.n = pieces
-    _set_options(made_from)
-    _loader = Loader(made_from, epochs)
-    return _loader
 
 
 def _check_pieces(pieces: int) -> None:
@@ -412,8 +475,6 @@ def _check_pieces(pieces: int) -> None:
     if pieces > 1 and worker.options.get("pieces"):
         raise RuntimeError("eddis.torch.init(pieces=True) lets a worker divide its batch as its memory demands, but "
                            "eddis.torch.loader(pieces=) divides it alike on all: leave one of them out")
-    if pieces > 1:
-        worker.before_commit.insert(0, _check_attached)
 
 
 def _check_attached() -> None:
@@ -424,10 +485,10 @@ def _check_attached() -> None:
                            "out, and divide each batch by eddis.torch.pieces")
 
 
-def _set_options(made_from: data.DataLoader) -> None:
+def _set_options(made_from: data.DataLoader, is_stream: bool) -> None:
     """Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
     Raises ValueError if made_from prefetches more steps than allowed."""
-    ahead = -(-made_from.num_workers * (made_from.prefetch_factor or 0) // parts.n)
+    ahead = 0 if is_stream else -(-made_from.num_workers * (made_from.prefetch_factor or 0) // parts.n)
     told = worker.options.get("read_ahead", READ_AHEAD if worker.handle else MAX_READ_AHEAD)
     if ahead > max(0, told):
         raise ValueError(f"{made_from.num_workers} processes that prefetch {made_from.prefetch_factor} batches each "
@@ -436,18 +497,20 @@ def _set_options(made_from: data.DataLoader) -> None:
     if not worker.handle:
         own = 0 if type(made_from).__iter__ is data.DataLoader.__iter__ else OWN_AHEAD
         worker.options.setdefault("read_ahead", min(ahead + own, MAX_READ_AHEAD) or READ_NONE)
-    if made_from.batch_sampler.drop_last:
+    if _batches_of(made_from).drop_last:
         worker.set_options("make eddis.torch.loader before, as its drop_last has to be known", drop_last=1)
     if not worker.handle and not worker.has_plan:
-        worker.options["batch"] = made_from.batch_sampler.batch_size * parts.n * worker.n_joining
+        worker.options["batch"] = _batches_of(made_from).batch_size * parts.n * worker.n_joining
 
 
 def start() -> None:
     """Before the first step: end the registration and give all workers the same model, the checkpoint's if there is
-    one.  Later calls do nothing.  Raises RuntimeError if there is no loader.  Collective."""
+    one.  Later calls do nothing.  Raises RuntimeError if there is no loader, or the workers' Subsets differ.
+    Collective."""
     if worker.committed:
         return
     the_loader().join()
     worker.commit()
+    compare_subsets(the_loader().dataset)
     _draws.differ()  # before a checkpoint may restore the random states
     worker.begin_with()

@@ -15,6 +15,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import worker
+from ._batchnorm import set_min_count
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
 from ._others import refuse_others
@@ -192,6 +193,8 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
                                                   (p for _, p in _trained())))
         worker.before_restore.append(lambda: look_for_partial(worker, _trained()))
         worker.before_end.append(lambda: tell_sums(worker, (p for _, p in _trained())))
+    if model is not None:
+        set_min_count(model)
     worker.is_sum = loss == "sum"
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))
     return optimizer

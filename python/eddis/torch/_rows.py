@@ -31,11 +31,12 @@ def rows_of(batch: Any, samples: int) -> int:
 
 
 def _is_list_of_samples(batch: Any, samples: int) -> bool:
-    """Check whether the batch may be a list of samples, not of parts.  It may be if it has `samples` items, if all
-    items are mappings, or if they are tensors of one shape with three dimensions or more, such as images."""
+    """Check whether the batch may be a list of samples, not of parts.  It may be if it has `samples` items of one kind,
+    if all items are mappings, or if they are tensors of one shape with three dimensions or more, such as images."""
     if not isinstance(batch, (tuple, list)):
         return False
-    if len(batch) == samples or all(isinstance(it, Mapping) for it in batch):
+    kinds = {(type(it), getattr(it, "dtype", None), getattr(it, "ndim", None)) for it in batch}
+    if len(batch) == samples and len(kinds) == 1 or all(isinstance(it, Mapping) for it in batch):
         return True
     images = {tuple(it.shape) if torch.is_tensor(it) and it.dim() > 2 else () for it in batch}
     return len(images) == 1 and () not in images

@@ -5,7 +5,7 @@ FOLDER/<rank>.pt is {"samples": numbers of each step, "models": {case: numbers},
 step, "length": len(loader)}.
 
 epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
-readers=: the loader's processes
+only=: one case  readers=: the loader's processes
 """
 
 import contextlib
@@ -59,7 +59,7 @@ loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), 
                                  num_workers=int(options.get("readers", 0)),
                                  collate_fn=left_out if kind == "held" else default_collate), pieces=k)
 cases = {name: case(attached.Rank(eddis, **attached.HOW.get(kind, {}))) for name, case in attached.KINDS[kind].items()
-         if name not in ("unweighted", "accumulated", "unused", "static")}
+         if name not in ("unweighted", "accumulated", "unused", "static") and options.get("only", name) == name}
 samples, counts = [], []
 for epoch in loader.epochs(int(options.get("epochs", 2))):
     for i, (x, y, numbers) in enumerate(loader):
