@@ -22,6 +22,7 @@ except ImportError:  # the package of another name
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
+from .torch._batchnorm import set_min_count
 from .torch._parts import parts
 
 __all__ = ["Callback"]
@@ -43,6 +44,11 @@ class Callback(lightning.Callback):
         _attach.expect()
         self._weights = weights
         self._loss: float | torch.Tensor = 0.0  # of the step's parts so far
+
+    def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:
+        """Let each worker get two samples at least if the model normalises batches, before Lightning asks for the
+        loader's length, which joins the job."""
+        set_min_count(pl_module)
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Attach the model."""

@@ -25,6 +25,7 @@ import transformers
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
+from .torch._batchnorm import set_min_count
 from .torch._parts import parts
 
 __all__ = ["Mixin", "Trainer"]
@@ -104,6 +105,7 @@ class Mixin:
         TypeError for data and samplers that cannot follow it."""
         if self._loader is None:
             _attach.expect()
+            set_min_count(self.model.train())
             with _unprepared(self.accelerator):
                 made = super().get_train_dataloader()
             self._loader = _loader.loader(made, pieces=self.args.gradient_accumulation_steps)
