@@ -320,8 +320,17 @@ class Bare(Case):
 class BareAccumulated(Accumulated):
     combine = "bare"
 
+    @contextlib.contextmanager
     def alone(self):
-        return self.how.no_sync()
+        first = next(self.model.parameters())
+        before = 0 if first.grad is None else first.grad.clone()
+        with self.how.no_sync():
+            yield
+        if self.how is not Alone:  # ranks' own sums differ
+            added = first.grad - before
+            theirs = [torch.empty_like(added) for _ in range(torch.distributed.get_world_size())]
+            torch.distributed.all_gather(theirs, added)
+            assert not torch.equal(theirs[0], theirs[-1])
 
 
 class Normalised(Bare):

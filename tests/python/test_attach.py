@@ -94,7 +94,7 @@ def test_replan(tmp_path, kind):
     """The shares follow what the ranks take, although each waits for the slowest in every step; all take up a plan at
     the same step, or the sums would not be of all samples."""
     skip_without_sharding(kind)
-    ranks, _ = started(tmp_path, kind, "epochs=6", "pace=2,2,12", emulate=EQUAL, batch__rebalance=4)
+    ranks, _ = started(tmp_path, kind, "epochs=6", "pace=2,2,18", emulate=EQUAL, batch__rebalance=4)
     splits = [tuple(map(len, parts)) for parts in zip(*(rank["samples"] for rank in ranks), strict=True)]
     whole = [split for split in splits if sum(split) == 24]
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], splits

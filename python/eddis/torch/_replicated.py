@@ -77,18 +77,21 @@ def _refuse_other_passes(model: torch.nn.Module, replicas: DistributedDataParall
         parameter.register_post_accumulate_grad_hook(check)
 
 
-@contextlib.contextmanager
-def without_sync(model: torch.nn.Module) -> Iterator[None]:
-    """While the context is active, passes of a model of `replicate` or fully_shard only add up gradients."""
-    model.set_requires_gradient_sync(False)
-    try:
-        yield
-    finally:
-        model.set_requires_gradient_sync(True)
-
-
 def without_sync_of(model: torch.nn.Module) -> Callable[[], Any] | None:
-    """Return what makes a context in which the model's gradients only add up; None if it has none."""
-    if hasattr(model, "set_requires_gradient_sync"):
-        return lambda: without_sync(model)
-    return getattr(model, "no_sync", None)
+    """Return what makes a context in which the passes of this model only add up gradients, also within another such
+    context; None if the model has none."""
+    if not hasattr(model, "set_requires_gradient_sync"):
+        return getattr(replicas_of(model) or model, "no_sync", None)  # replicas: in PyTorch 2.3
+    depth = 0
+
+    @contextlib.contextmanager
+    def without_sync() -> Iterator[None]:
+        nonlocal depth
+        depth += 1
+        model.set_requires_gradient_sync(False)
+        try:
+            yield
+        finally:
+            depth -= 1
+            model.set_requires_gradient_sync(not depth)
+    return without_sync
