@@ -513,6 +513,7 @@ def start() -> None:
         return
     the_loader().join()
     worker.commit()
-    compare_subsets(the_loader().dataset)
+    if the_loader().has_length:  # the streams of workers differ
+        compare_subsets(the_loader().dataset)
     _draws.differ()  # before a checkpoint may restore the random states
     worker.begin_with()

@@ -69,14 +69,14 @@ class _Stream:
         takes."""
         samples = itertools.chain.from_iterable(self._reader)
         number = worker.next_step
+        taken: list[Any] = []  # samples that no step has counted yet
         while step := worker.plan_step(number):
             least = step.count or FILLING
-            taken = list(itertools.islice(samples, least))
+            taken += itertools.islice(samples, max(0, least - len(taken)))
             if len(taken) < least:
                 return
             yield [self._batch(part or taken[:FILLING]) for part in self._divided(taken, step.count)]
-            if not step.count:
-                samples = itertools.chain(taken, samples)  # they have only filled the batch
+            taken = taken[step.count:]  # of a step without a share they have only filled the batch
             number += 1
 
     @staticmethod
