@@ -21,10 +21,9 @@ from .. import _lib as L
 from .._worker import Mark, worker
 from . import _draws
 from ._loader import Loader, Loop, kept_of
-from ._parts import parts, sizes_of
+from ._parts import FILLING, parts, sizes_of
 
 SAMPLES = 1 << 40  # of an epoch of the library, which never ends
-FILLING = 2  # samples of a worker without a share, which count nothing
 
 
 def check_stream(made_from: data.DataLoader) -> None:

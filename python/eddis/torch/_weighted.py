@@ -25,9 +25,7 @@ from .. import _lib as L
 from .._worker import Mark, worker
 from ._device import Device
 from ._lateclock import LateClock
-from ._parts import parts
-
-FILLING = 2  # samples in the batch of a rank that has none in the step
+from ._parts import FILLING, parts
 
 
 class _Host:
