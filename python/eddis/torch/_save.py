@@ -24,7 +24,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     process is killed.  obj: what torch.save takes; the other ranks' obj is ignored.  path: in an existing folder.
 
     It works inside and outside of the loop, and without eddis-run.  Under eddis-run it joins the job, so call it after
-    `attach` and `loader`; but not if the script uses `attach` and no loader.  Raises RuntimeError on all ranks if rank 0 cannot save.  Collective.
+    `attach` and `loader`; but not if the script uses `attach` and no loader.  Raises RuntimeError on all ranks if rank
+    0 cannot save.  Collective.
     """
     path = os.fspath(path)
     rank = _rank()
