@@ -308,11 +308,12 @@ class Worker:
                                "was told by loss='sum': leave eddis.torch.set_weight out")
         if self.on_weight:
             self.on_weight(weight if self.step.count else 0.0)
+        self.is_touched = True
         if not self.step.count:  # the samples of this step only fill the batch and count nothing
             return
         if not self.on_weight:
             L.call("set_weight", self.handle, weight)
-        self.is_touched, self.is_weight_open, self.is_empty = True, False, False
+        self.is_weight_open, self.is_empty = False, False
         self.weight = weight
 
     def hold(self, samples: int) -> None:

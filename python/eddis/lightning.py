@@ -4,7 +4,8 @@
     import eddis.torch as eddis
 
     loader = eddis.loader(DataLoader(dataset, batch_size=256, shuffle=True))
-    trainer = Trainer(strategy="ddp", devices=eddis.local_size(), callbacks=[eddis.lightning.Callback()])
+    trainer = Trainer(strategy="ddp", devices=eddis.local_size(), num_nodes=eddis.size() // eddis.local_size(),
+                      callbacks=[eddis.lightning.Callback()])
     trainer.fit(module, loader)
 """
 

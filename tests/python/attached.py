@@ -285,6 +285,18 @@ class Inside(Case):
         return got["loss"] + 0.01 * got["logits"].square().mean()
 
 
+class Changed(Case):
+    """Changes a large output in place."""
+
+    def network(self):
+        return mlp(400)
+
+    def loss(self, x, y):
+        scores = self.model(x.to(self.dtype))
+        scores /= 2
+        return functional.cross_entropy(scores, y)
+
+
 class Autocast(Case):
     """Each rank rounds its own mean to 8 bits."""
 
@@ -406,7 +418,7 @@ KINDS = {"ddp": DDP, "fsdp": FSDP, "told": {"plain": Told, "unweighted": ToldUnw
 KINDS["held"] = {"plain": Case, "accumulated": Accumulated, "parts": Parts, "summed": Summed,
                  "unweighted": Unweighted}
 KINDS["outputs"] = {"plain": Case, "accumulated": Accumulated, "unused": Unused, "decayed": Decayed, "inside": Inside,
-                    "bare": Bare, "unweighted": Unweighted}
+                    "bare": Bare, "changed": Changed, "unweighted": Unweighted}
 KINDS["fsdp-outputs"] = {"sharded": Sharded, "half": ShardedHalf, "unweighted": Unweighted}
 # Arguments of attach
 HOW = {"outputs": {"weigh": "outputs"}, "fsdp-outputs": {"weigh": "outputs"}, "held": {"weights": "told"},

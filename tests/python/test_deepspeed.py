@@ -24,9 +24,9 @@ def far(ranks):
     return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n].float()), y[n]), 0.5)
 
 
-@pytest.mark.parametrize("stage", [1, 2, 3])
-def test_exact(tmp_path, stage):
-    ranks, output = framed.trained(tmp_path, "zero.py", f"stage={stage}")
+@pytest.mark.parametrize("stage, pieces", [(1, 1), (2, 1), (3, 1), (2, 4), (3, 4)])
+def test_exact(tmp_path, stage, pieces):
+    ranks, output = framed.trained(tmp_path, "zero.py", f"stage={stage}", f"pieces={pieces}")
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert far(ranks) <= 2e-6

@@ -145,6 +145,20 @@ print(len(loader), sizes, sorted(seen) == sorted(2 * list(range(20))))
     assert said(tmp_path, "python3", program) == f"8 {2 * [3, 3, 3, 3, 3, 3, 1, 1]} True\n"
 
 
+@pytest.mark.slow
+def test_least(tmp_path):
+    """One worker gets two samples in a part, or none, for batch normalisation."""
+    program = script(tmp_path, """
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.randn(20, 3)), batch_size=3), pieces=2)
+model = eddis.attach(torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4)))
+for epoch in loader.epochs(1):
+    for x, in loader:
+        eddis.weighted(model(x).square().mean()).backward()
+print(loader.counts, len(loader))
+""")
+    assert said(tmp_path, "python3", program) == "[2, 0] 8\n"
+
+
 WRONG = {
     "few": ("", "pieces=0", "", "pieces is 0, but a step has at least 1"),
     "both": ("eddis.init(pieces=True)", "pieces=2", "", "on all: leave one of them out"),
@@ -155,6 +169,12 @@ parts = iter(loader)
 for x, in [next(parts), next(parts)]:
     eddis.weighted(model(x[:, None]).mean()).backward()
 """, "part 1 of 2 of step 0 went by without a weighted loss"),
+    "last": ("", "pieces=2", """
+model = eddis.attach(torch.nn.Linear(1, 1))
+for x, in loader:
+    if loader.part == 0:
+        eddis.weighted(model(x[:, None]).mean()).backward()
+""", "part 2 of 2 of step 0 went by without a weighted loss"),
     "told": ("", "pieces=2", """
 model = eddis.attach(torch.nn.Linear(1, 1), weights="told")
 for x, in loader:

@@ -22,10 +22,13 @@ READERS = int(sys.argv[1])
 
 
 class Stream(data.IterableDataset):
+    def __init__(self):
+        first = 1000 * eddis.rank()
+        self.own = data.Subset(range(3000), range(first, first + (50 if eddis.rank() == 1 else 200)))
+
     def __iter__(self):
         reader = data.get_worker_info()
-        own = range(1000 * eddis.rank(), 1000 * eddis.rank() + (50 if eddis.rank() == 1 else 200))
-        return iter([float(n) for n in own[reader.id if reader else 0::max(READERS, 1)]])
+        return iter([float(n) for n in self.own.indices[reader.id if reader else 0::max(READERS, 1)]])
 
 
 loader = eddis.loader(data.DataLoader(Stream(), batch_size=5, num_workers=READERS), stream=True)
@@ -62,6 +65,32 @@ def test_first_end(tmp_path, readers, first):
         once = [n for batch in row["batches"][:steps] for n in batch]
         assert len({*once}) == len(once) and all(n // 1000 == rank for n in once)
         assert row["batches"][:steps] == row["batches"][steps:]
+
+
+# A worker that has no share in 100 000 steps, and then one
+WAITING = """from eddis import _lib as L
+from eddis._worker import worker
+from eddis.torch._streams import _Stream
+
+LAST = 100_000
+
+
+class Stream(data.IterableDataset):
+    def __iter__(self):
+        return iter(range(4))
+
+
+worker.plan_step = lambda number: L.Step(count=2 * (number == LAST)) if number <= LAST else None
+batches = list(_Stream(data.DataLoader(Stream(), batch_size=4, collate_fn=tuple)))
+print(len(batches), batches[LAST - 1:])
+"""
+
+
+@pytest.mark.slow
+def test_long_without_share(tmp_path):
+    """Samples that have only filled batches stay the next ones."""
+    output = said(tmp_path, "python3", script(tmp_path, WAITING))
+    assert output == "100001 [[(0, 1)], [(0, 1)]]\n", output
 
 
 WRONG = {

@@ -54,9 +54,9 @@ def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pac
     a collective operation comes before the loader.  In async and hybrid mode a worker takes its samples of so many
     steps in advance.
 
-    min_count: each worker gets at least this many samples in a step, or none.  None: 2 if there are several workers
-    and a model of `attach` or DistributedOptimizer(model=) has batch normalisation that is in training mode and not a
-    SyncBatchNorm; else 0.
+    min_count: each worker gets at least this many samples in a step and in each of its parts, or none.  None: 2 if
+    there are several workers or parts, and a model of `attach` or DistributedOptimizer(model=) has batch normalisation
+    that is in training mode and not a SyncBatchNorm; else 0.
 
     own_pace: the script itself spends the step time of an emulated device.
 

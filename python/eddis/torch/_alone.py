@@ -59,9 +59,14 @@ class Alone:
         self._ended: deque[_Step] = deque()  # not reported yet
 
     @property
+    def is_outside(self) -> bool:
+        """Whether the script has not joined the job, and will not do so in a loop over the loader."""
+        return not worker.handle and _loader._loader is None
+
+    @property
     def is_measured(self) -> bool:
-        """Whether passes are outside of a job that the script has joined, or will join in its loop over the loader."""
-        return not self._is_over and not worker.handle and _loader._loader is None
+        """Whether passes are outside of the job, and nothing else reports the steps."""
+        return not self._is_over and self.is_outside
 
     def waits(self) -> None:
         """Mark that this rank begins to wait for others; it may wait already."""

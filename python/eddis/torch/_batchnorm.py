@@ -30,6 +30,7 @@ from torch.utils.hooks import RemovableHandle
 
 from .. import _lib as L
 from .._worker import Mark, say, worker
+from ._parts import parts
 
 
 class SyncBatchNorm(_BatchNorm):
@@ -116,15 +117,16 @@ _MIN_COUNT = 2  # samples that a batch normalisation needs
 
 
 def set_min_count(model: torch.nn.Module) -> None:
-    """Let each worker get at least two samples in a step, or none, if the model normalises batches when the job is
-    joined, unless the script has set min_count."""
+    """Let each worker get at least two samples in a step and each of its parts, or none, if the model normalises
+    batches when the job is joined, unless the script has set min_count."""
     worker.before_open.append(lambda: _set_min_count(model))
 
 
 def _set_min_count(model: torch.nn.Module) -> None:
     """Set the option min_count for a model with batch normalisation, see `set_min_count`.  A callback before the job is
     joined."""
-    if "min_count" in worker.options or worker.size == 1 or not any(map(_normalises_alone, model.modules())):
+    is_whole = worker.size == 1 and parts.n == 1  # the step's samples are in one batch
+    if "min_count" in worker.options or is_whole or not any(map(_normalises_alone, model.modules())):
         return
     worker.options["min_count"] = _MIN_COUNT
     if worker.rank == 0:

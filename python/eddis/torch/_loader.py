@@ -16,7 +16,7 @@ from .. import _lib as L
 from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, say, worker
 from . import _draws
 from ._batchnorm import tell_of_one_value
-from ._parts import parts, sizes_of
+from ._parts import FILLING, parts, sizes_of
 from ._rows import rows_of
 from ._splits import compare_subsets
 
@@ -44,7 +44,7 @@ class _Sampler(data.Sampler):
                 self.told.append(number)
                 # Without samples the loop's body runs, too, with two samples that count nothing: clipping and
                 # schedulers go on as on the other workers, and batch normalisation cannot take one sample.
-                yield list(itertools.islice(indices, n)) or [0, 1 % self.samples]
+                yield list(itertools.islice(indices, n)) or [i % self.samples for i in range(FILLING)]
             if step.flags & L.STEP_END_OF_EPOCH:
                 return
             number += 1
@@ -284,6 +284,7 @@ class Loader:
                 if self._loop is not loop or loop.turn != turn:
                     raise RuntimeError("a loop over eddis.torch.loader continues after another loop that began later: "
                                        "end each before the next one, for all workers make its steps together")
+            parts.end()
             loop.parts, loop.has_batch = [], False
             worker.end()
             loop.n_ended += 1
@@ -513,6 +514,7 @@ def start() -> None:
         return
     the_loader().join()
     worker.commit()
-    compare_subsets(the_loader().dataset)
+    if the_loader().has_length:  # the streams of workers differ
+        compare_subsets(the_loader().dataset)
     _draws.differ()  # before a checkpoint may restore the random states
     worker.begin_with()

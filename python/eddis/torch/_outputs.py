@@ -79,7 +79,7 @@ class _Node(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
         ctx.part = parts.use()
-        return tensor.clone() if tensor.numel() <= 1024 else tensor.view_as(tensor)  # the script may change a loss
+        return tensor.clone() if tensor.numel() <= 1024 else tensor.detach()  # the script may change both in place
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from .._worker import worker
 
+FILLING = 2  # samples in the batch of a step or a part in which the worker has none: they count nothing
+
 
 def sizes_of(count: int, n: int) -> list[int]:
     """Return how many of `count` samples each of n parts has: equal numbers as far as possible, and at least min_count,
@@ -52,11 +54,20 @@ class Parts:
         """Return the number of the present part, whose loss is weighted now.  Raises RuntimeError if the loop is ahead
         of the losses."""
         if self._skipped >= 0:
-            raise RuntimeError(f"part {self._skipped + 1} of {self.n} of step {worker.step.step} went by without a "
-                               "weighted loss: weight the loss of each part before the loop takes the next one, "
-                               "multiplied by 0 if it must not count")
+            self._refuse(self._skipped)
         self._is_used = True
         return self.at
+
+    def end(self) -> None:
+        """End the step.  Raises RuntimeError if a part had no weighted loss."""
+        if self.n > 1 and not self._is_used:
+            self._refuse(self._skipped if self._skipped >= 0 else self.at)
+
+    def _refuse(self, part: int) -> None:
+        """Raise RuntimeError for a part that had no weighted loss."""
+        raise RuntimeError(f"part {part + 1} of {self.n} of step {worker.step.step} went by without a "
+                           "weighted loss: weight the loss of each part before the loop goes on, "
+                           "multiplied by 0 if it must not count")
 
     def share(self, part: int, is_share: bool) -> float:
         """Return the factor of this part's loss to the loss of the whole step: its share of the samples.  is_share: the

@@ -10,6 +10,7 @@ import torch
 from torch import distributed
 
 from .._worker import worker
+from . import _alone
 
 _MODE = 0o666  # permissions of a new file, from which the umask is taken
 
@@ -23,7 +24,8 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     process is killed.  obj: what torch.save takes; the other ranks' obj is ignored.  path: in an existing folder.
 
     It works inside and outside of the loop, and without eddis-run.  Under eddis-run it joins the job, so call it after
-    `attach` and `loader`.  Raises RuntimeError on all ranks if rank 0 cannot save.  Collective.
+    `attach` and `loader`; but not if the script uses `attach` and no loader.  Raises RuntimeError on all ranks if rank
+    0 cannot save.  Collective.
     """
     path = os.fspath(path)
     rank = _rank()
@@ -34,8 +36,10 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
 
 def _is_of_torch() -> bool:
-    """Return whether torch.distributed has ranks that eddis does not know, as under torchrun."""
-    return not (worker.handle and worker.size > 1) and not worker.has_plan and worker.n_joining == 1 and \
+    """Return whether ranks of torch.distributed save together: those that eddis does not know, as under torchrun, and
+    those of a script that attaches models and does not join the job."""
+    is_unknown = not (worker.handle and worker.size > 1) and not worker.has_plan and worker.n_joining == 1
+    return (is_unknown or bool(_alone.alone and _alone.alone.is_outside)) and \
         distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
 
 

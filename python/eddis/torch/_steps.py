@@ -14,8 +14,7 @@ from torch.utils import data
 
 from .._worker import worker
 from ._loader import Loader, loader
-
-LEAST = 2  # rows of a worker without a share, which count nothing
+from ._parts import FILLING
 
 
 class _Rows(data.Dataset):
@@ -119,6 +118,6 @@ def rows() -> slice:
         raise RuntimeError("eddis.torch.rows needs sync.mode: sync, since there are no common steps in the job's mode, "
                            f"{worker.mode}")
     step = worker.step
-    count = step.count or min(LEAST, step.batch)
+    count = step.count or min(FILLING, step.batch)
     first = min(step.first % step.batch if step.count else 0, step.batch - count)
     return slice(first, first + count)

@@ -21,10 +21,9 @@ from .. import _lib as L
 from .._worker import Mark, worker
 from . import _draws
 from ._loader import Loader, Loop, kept_of
-from ._parts import parts, sizes_of
+from ._parts import FILLING, parts, sizes_of
 
 SAMPLES = 1 << 40  # of an epoch of the library, which never ends
-FILLING = 2  # samples of a worker without a share, which count nothing
 
 
 def check_stream(made_from: data.DataLoader) -> None:
@@ -69,14 +68,14 @@ class _Stream:
         takes."""
         samples = itertools.chain.from_iterable(self._reader)
         number = worker.next_step
+        taken: list[Any] = []  # samples that no step has counted yet
         while step := worker.plan_step(number):
             least = step.count or FILLING
-            taken = list(itertools.islice(samples, least))
+            taken += itertools.islice(samples, max(0, least - len(taken)))
             if len(taken) < least:
                 return
             yield [self._batch(part or taken[:FILLING]) for part in self._divided(taken, step.count)]
-            if not step.count:
-                samples = itertools.chain(taken, samples)  # they have only filled the batch
+            taken = taken[step.count:]  # of a step without a share they have only filled the batch
             number += 1
 
     @staticmethod

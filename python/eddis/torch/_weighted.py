@@ -25,9 +25,7 @@ from .. import _lib as L
 from .._worker import Mark, worker
 from ._device import Device
 from ._lateclock import LateClock
-from ._parts import parts
-
-FILLING = 2  # samples in the batch of a rank that has none in the step
+from ._parts import FILLING, parts
 
 
 class _Host:
@@ -99,9 +97,11 @@ class Passes:
         self.weights = weights
         self.told = _Told() if weights == "told" else None
         self.is_weighted = False  # the present backward pass has come through `weighted`
-        self.counts_nothing = False  # the present backward pass is of samples that count nothing
+        self.counts_nothing = False  # all losses of the present backward pass are of samples that count nothing
         self._is_under_way = False
         self._count = self._count_before = 1  # this rank's samples in this step and in the one before
+        self._n = 0.0  # sum of the numbers that `weighted` got in this step
+        self._is_ahead = True  # batches may be those of the step before, as far as seen
         self.number = 0  # backward passes that have ended
         worker.marks.append(self._mark)
         self._clock = LateClock(worker, device or _Host())
@@ -111,18 +111,23 @@ class Passes:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
         if what is Mark.BEGUN:
             self._is_under_way = self.is_weighted = False
-            self._count_before, self._count = self._count, worker.step.count
+            if self._n and not self._count and self._count_before > FILLING:
+                self._is_ahead = self._n > FILLING  # it was a batch of the step before, which had samples
+            self._count_before, self._count, self._n = self._count, worker.step.count, 0.0
 
     def scale(self, is_sum: bool, n: float | None, part: int) -> float:
         """Return the factor for the gradient of this rank's loss: of a mean over its samples, or of a sum over them.
         n: what the loss is a mean over; None: all of the step's part of this number.  Raises RuntimeError if the batch
         does not hold what the plan counts."""
         ranks = self.n if self.is_mean else 1  # by which torch.distributed divides
-        counts = self._count and self._count_before and (parts.n == 1 or parts.counts[part])
+        counts = self._count and (self._count_before or not self._is_ahead) and parts.share(part, True)
+        self._n += n or 0
         if n is not None and n <= FILLING and not counts:
-            n = 0  # samples that fill a batch without samples, in this step, its part, or the step before
+            n = 0  # samples that fill a batch without samples, in this step, its part, or perhaps the step before
         if self.told:  # on all ranks, since this may be a message
             total = self.told.total()
+            if n is not None and self.told.is_set and not (self.told.own and parts.share(part, True)):
+                n = 0  # what fills a batch may have any number of tokens
             if is_sum:
                 return float(bool(self.told.own)) * ranks * parts.share(part, True)
             own = self.told.own * parts.share(part, self.told.is_set) if n is None else n
@@ -143,7 +148,7 @@ class Passes:
         """Begin a backward pass, and return the gradient times the factor of `scale`."""
         self.begin()
         scale = self.scale(is_sum, n, part)
-        self.counts_nothing = scale == 0
+        self.counts_nothing = self.counts_nothing and scale == 0
         return gradient * scale if scale else torch.zeros_like(gradient)  # else NaN would stay NaN
 
     def begin(self) -> None:
@@ -156,7 +161,7 @@ class Passes:
         worker.rounds += 1
         if self._is_under_way:
             return
-        self._is_under_way = True
+        self._is_under_way = self.counts_nothing = True
         if not worker.paces_itself:
             _pace()
         Variable._execution_engine.queue_callback(self._local)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """attached_alone.py KIND STEPS PACE_MS RANK TIMES FROM - a plain script of torch.distributed over gloo of which eddis
-knows nothing but `attach`: rank RANK takes TIMES as long as the others from step FROM on.  KIND: ddp, fsdp or no-sync,
-where every other backward pass combines no gradients."""
+knows nothing but `attach` and `save`: rank RANK takes TIMES as long as the others from step FROM on.  KIND: ddp, fsdp
+or no-sync, where every other backward pass combines no gradients."""
 
 import contextlib
 import sys
@@ -39,4 +39,7 @@ for step in range(STEPS):
             outputs.square().mean().backward()
     optimizer.step()
     optimizer.zero_grad()
+    if step == 1:
+        eddis.save({"step": step, "rank": rank}, "saved.pt")
+        assert torch.load("saved.pt") == {"step": 1, "rank": 0}
 assert eddis.rank() == rank

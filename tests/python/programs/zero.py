@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """zero.py FOLDER stage=N [KEY=VALUE ...] - trains by DeepSpeed's ZeRO, with the plan's batches
 
-epochs=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 """
 
 import os
@@ -24,30 +24,35 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
 import training  # noqa: E402
-from eddis._worker import worker  # noqa: E402
 
 deepspeed.ops.__compatible_ops__.update(dict.fromkeys(deepspeed.ops.__compatible_ops__, False))  # compile nothing
 
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
+pieces = int(options.get("pieces", 1))
 pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
 
 torch.set_num_threads(1)
 x, y = training.data()
-loader = eddis.loader(DataLoader(TensorDataset(x.float(), y, torch.arange(training.N)), batch_size=24, shuffle=True))
+loader = eddis.loader(DataLoader(TensorDataset(x.float(), y, torch.arange(training.N)), batch_size=24, shuffle=True),
+                      pieces=pieces)
 torch.manual_seed(3)
 model = training.mlp()
 engine = deepspeed.initialize(
     model=model, optimizer=torch.optim.AdamW(model.parameters(), lr=1e-3), dist_init_required=False,
-    config={"train_micro_batch_size_per_gpu": 8, "gradient_clipping": 0.5, "zero_allow_untested_optimizer": True,
-            "zero_force_ds_cpu_optimizer": False, "zero_optimization": {"stage": int(options["stage"])}})[0]
+    config={"train_micro_batch_size_per_gpu": 8, "gradient_accumulation_steps": pieces, "gradient_clipping": 0.5,
+            "zero_allow_untested_optimizer": True, "zero_force_ds_cpu_optimizer": False,
+            "zero_optimization": {"stage": int(options["stage"])}})[0]
 eddis.attach(engine)
 samples = []
 for epoch in loader.epochs(int(options.get("epochs", 2))):
     for x, y, numbers in loader:
-        samples.append(numbers.tolist() if worker.step.count else [])
-        time.sleep(pace_s[eddis.rank()] * worker.step.count)
-        engine.backward(eddis.weighted(functional.cross_entropy(engine(x), y)))
+        count = loader.counts[loader.part]
+        if not loader.part:
+            samples.append([])
+        samples[-1] += numbers[:count].tolist()
+        time.sleep(pace_s[eddis.rank()] * count)
+        engine.backward(eddis.weighted(functional.cross_entropy(engine(x), y)), scale_wrt_gas=False)
         engine.step()
 with deepspeed.zero.GatheredParameters(list(model.parameters()), enabled=options["stage"] == "3"):
     numbers = [p.detach().clone() for p in model.parameters()]
