@@ -155,7 +155,7 @@ class Mixin:
         self._own_loss = self._own_loss + (loss * share if share else 0.0)
         worker.is_empty = not worker.step.count
         report(loss=self._own_loss)
-        scale = passes.scale(False, self._part)
+        scale = passes.scale(False, None, self._part)
         return loss * scale if scale else torch.zeros_like(loss)
 
 
