@@ -77,6 +77,9 @@ for epoch in loader.epochs(2):
         steps += 1
         if how == "fails" and not state.resumed and steps == 6 and eddis.rank() == 1:
             raise ValueError("this rank fails once")
+with torch.no_grad():  # evaluated by the function that trains
+    loss = (model(data.double()) - data).square().mean()
+    assert eddis.weighted(loss) is loss
 if how != "around":
     check_copies(plain)
 plain.decode(torch.zeros(1, 3, dtype=torch.float64))
