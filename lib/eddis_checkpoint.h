@@ -26,6 +26,7 @@
  * eddis_step_begin at the start or the end of all steps, has timed out and must be repeated first.
  * After any failure training may go on: nothing has changed.
  *   - sync: steps may be made before the commit, while own files are written in the background.
+ *     End this checkpoint before the next begins: a commit removes others that are incomplete.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);

@@ -154,13 +154,19 @@ int program_probe_start(struct program_probe *p, const char *rank_file, int rank
     return rc;
 }
 
-void program_probe_look(struct program_probe *p, int64_t now_ns)
+/* Check whether the child has printed too much. */
+static bool is_full(const struct program_probe *p)
 {
     struct stat st;
 
+    return fstat(p->out, &st) == 0 && st.st_size > MAX_OUTPUT;
+}
+
+void program_probe_look(struct program_probe *p, int64_t now_ns)
+{
     if (p->pid <= 0 || p->killed)
         return;
-    p->full = fstat(p->out, &st) == 0 && st.st_size > MAX_OUTPUT;
+    p->full = is_full(p);
     if (now_ns < p->deadline_ns && !p->full)
         return;
     p->killed = true;
@@ -198,9 +204,6 @@ static int explain(const struct program_probe *p, int status, char *words, struc
 {
     char *own = find_line(words, "eddis: ");
 
-    if (p->full)
-        return eddis_fail(err, -EIO, "%s'%s' printed more than %d MiB", p->setup ? "setup or " : "",
-                          p->program, MAX_OUTPUT >> 20);
     if (p->killed)
         return eddis_fail(err, -EIO,
                           "%s'%s' %s within %g s (3/4 of timeouts.launch); correct it, or allow "
@@ -228,6 +231,29 @@ static void note_crash(int status, struct program_versions *v)
         (void)snprintf(v->trouble, sizeof v->trouble, "it ends with code %d", WEXITSTATUS(status));
 }
 
+/* Store what the child has printed, with spaces for zero bytes, in *ret, which the caller frees.
+ * Return 0 or a negative errno; -EIO: it is too much.
+ */
+static int read_words(const struct program_probe *p, char **ret, struct eddis_error *err)
+{
+    char *text;
+    size_t n;
+    int rc;
+
+    if (p->full || is_full(p))
+        return eddis_fail(err, -EIO, "%s'%s' printed more than %d MiB; have it print less",
+                          p->setup ? "setup or " : "", p->program, MAX_OUTPUT >> 20);
+    if (lseek(p->out, 0, SEEK_SET) < 0)
+        return eddis_fail_errno(err, -errno, "cannot read the versions");
+    rc = file_read_fd(p->out, p->program, 2 * MAX_OUTPUT, &text, &n, err);
+    if (rc < 0)
+        return rc;
+    for (char *zero = text; (zero = memchr(zero, '\0', n - (size_t)(zero - text)));)
+        *zero = ' ';
+    *ret = text;
+    return 0;
+}
+
 int program_probe_finish(struct program_probe *p, int status, char **ret, struct eddis_error *err)
 {
     cleanup_free char *words = NULL, *kept = NULL;
@@ -236,9 +262,7 @@ int program_probe_finish(struct program_probe *p, int status, char **ret, struct
     int rc;
 
     p->pid = 0;
-    rc = lseek(p->out, 0, SEEK_SET) < 0
-             ? eddis_fail_errno(err, -errno, "cannot read the versions")
-             : file_read_fd(p->out, p->program, 2 * MAX_OUTPUT, &words, NULL, err);
+    rc = read_words(p, &words, err);
     (void)close(p->out);
     if (rc < 0)
         return rc;

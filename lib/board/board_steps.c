@@ -9,12 +9,14 @@ struct stretch {
     struct board_times t;    /* sums over the steps */
 };
 
-/* Return the times of the reported steps, which began at since_ns unless the report has their time.
+/* Return the times of the reported steps, which began at since_ns unless the report has their time,
+ * of which no more counts than the clock shows, so that sums of all workers do not overflow.
  * Without own times, computing and waiting are not separated, and all counts as computing.
  */
 static struct board_times times_of(const struct board_reported *t, int64_t since_ns)
 {
-    int64_t all_ns = t->step_ns > 0 ? t->step_ns : t->now_ns - since_ns;
+    int64_t given_ns = t->step_ns < t->now_ns ? t->step_ns : t->now_ns;
+    int64_t all_ns = t->step_ns > 0 ? given_ns : t->now_ns - since_ns;
     struct board_times ret = { .compute_ns = all_ns, .total_ns = all_ns };
 
     if (t->compute_ns <= 0)

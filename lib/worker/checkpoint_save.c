@@ -39,6 +39,17 @@ static int save_make(struct eddis *e, struct checkpoint *files, int rc,
     return 0;
 }
 
+/* Enter the checkpoint phase again to end the checkpoint, unless the program has not left it since
+ * the begin.
+ */
+static void save_resume_phase(struct eddis_checkpoint *c)
+{
+    enum eddis_phase before = phase_enter(&c->e->phase, EDDIS_PHASE_CHECKPOINT);
+
+    if (before != EDDIS_PHASE_CHECKPOINT)
+        c->before = before;
+}
+
 /* Return to the phase before the checkpoint, give the parameters their own values again, and free
  * c, but not c->files.
  */
@@ -361,6 +372,7 @@ int eddis_checkpoint_commit(struct eddis_checkpoint *c, int keep, struct eddis_e
         return rc;
     err = err ? err : &why;
     e = c->e;
+    save_resume_phase(c);
     meta = (struct checkpoint_meta){ .step = c->kept.step,
                                      .seed = e->seed,
                                      .samples = e->samples.order.samples,
@@ -415,6 +427,7 @@ int eddis_checkpoint_abandon(struct eddis_checkpoint *c, struct eddis_error *err
 
     if (rc < 0)
         return rc;
+    save_resume_phase(c);
     rc = collectives_barrier(&c->e->all, err); /* other workers may still write into the folder */
     checkpoint_abandon_take(c->files);
     save_free(c);

@@ -351,6 +351,7 @@ static void null_handles(void)
     INVALID("step -2", eddis_progress(-2, 0, err));
     INVALID("step 9223372036854775806", eddis_progress(INT64_MAX - 1, 0, err));
     INVALID("-1 samples", eddis_progress(0, -1, err));
+    INVALID("NULL", eddis_progress_report(NULL, err));
     eddis_pass_slurm_signals();
     note("eddis_pass_slurm_signals");
     null_no_collective();

@@ -109,6 +109,27 @@ static void late_save_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(page.phase == EDDIS_PHASE_START && page.waits_for == -1);
 }
 
+/* A checkpoint that is committed or abandoned after some steps is in its phase then, and leaves the
+ * phase in which the worker is.
+ */
+static void later_save_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct eddis_checkpoint *c[2] = { NULL };
+    struct board_page page;
+
+    for (int i = 0; i < 2; i++) {
+        eddis_set_phase(e, EDDIS_PHASE_START);
+        OK(eddis_checkpoint_begin(e, j->arg, &c[i], &err));
+        eddis_set_phase(e, EDDIS_PHASE_INPUT);
+        for (int r = 0; rank == 1 && r < j->n; r++)
+            CHECK(r == 1 || (await_peer(j, r, &page) == 1 && page.phase == EDDIS_PHASE_CHECKPOINT));
+        OK(i ? eddis_checkpoint_abandon(c[i], &err) : eddis_checkpoint_commit(c[i], 0, &err));
+        loop_job_page(j, rank, &page);
+        CHECK(page.phase == EDDIS_PHASE_INPUT && page.waits_for == -1);
+        OK(eddis_barrier(e, TIMEOUT_NS, &err));
+    }
+}
+
 /* Who gives up a wait and does something else does not wait. */
 static void give_up_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -497,6 +518,7 @@ int main(void)
     broken.closes = -ECONNABORTED;
     loop_job_run_body(&four, late_body, NULL);
     run_with_folder(&four, late_save_body);
+    run_with_folder(&two, later_save_body);
     loop_job_run_body(&two, give_up_body, NULL);
     test_late_leave();
     loop_job_run_body(&broken, give_up_own_body, NULL);

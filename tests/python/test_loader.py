@@ -148,7 +148,7 @@ for batch, in eddis.loader(Own(data.TensorDataset(torch.ones(8)), batch_size=2))
     assert code == 1 and f"RuntimeError: {told}" in output, output
 
 
-@pytest.mark.parametrize("repeats", [True, slow(False)])
+@pytest.mark.parametrize("repeats", [slow(True), slow(False)])
 def test_repeating(tmp_path, repeats):
     """A batch sampler that only repeats another, as those do that keep readers between epochs; and numbers of epochs
     that begin with 1."""

@@ -86,7 +86,7 @@ def test_while_it_is_written(tmp_path, unbroken):
     assert all(re.fullmatch(r"step-\d+", path.name) for path in checkpoints(folder))
 
 
-@pytest.mark.parametrize("workers", [slow(2), 4])
+@pytest.mark.parametrize("workers", [slow(2), slow(4)])
 def test_other_ranks(tmp_path, unbroken, workers):
     """Ctrl-C saves first, and other ranks take their parts of that."""
     folder, more = tmp_path / "out", tmp_path / "more"

@@ -70,7 +70,7 @@ static bool make_windows(struct straggling *s)
     if (!s->steps)
         s->steps = calloc((size_t)s->n_workers, sizeof *s->steps);
     for (int i = 0; s->steps && s->n_reporting == 0 && i < s->n_workers; i++)
-        step_window_init(&s->steps[i]);
+        step_window_init(&s->steps[i].window);
     return s->steps != NULL;
 }
 
@@ -88,8 +88,9 @@ static bool take_reported(struct straggling *s, int64_t plan, const struct progr
 
     if (n <= 0 || p->rank < 0 || p->rank >= s->n_workers || !make_windows(s))
         return false;
-    w = &s->steps[p->rank];
-    s->n_own += w->last < 0 && p->own_times;
+    w = &s->steps[p->rank].window;
+    s->n_own += p->own_times - s->steps[p->rank].own;
+    s->steps[p->rank].own = p->own_times;
     s->n_reporting += w->last < 0;
     step_s = (double)p->recent.total_ns / (double)p->recent_steps / CLOCK_S;
     for (int64_t i = p->steps_done - n; i < p->steps_done; i++)

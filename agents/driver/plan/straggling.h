@@ -7,15 +7,20 @@
 
 #include "scheduler/stragglers.h"
 
+/* Steps of a worker that only reports step numbers */
+struct straggling_steps {
+    struct step_window window; /* steps between two reports */
+    bool own;                  /* the newest ones have own times */
+};
+
 /* The detection of slow workers in a generation. */
 struct straggling {
     struct job_run *run;      /* borrowed */
     struct stragglers *found; /* the detector; NULL: no generation */
     int n_all;                /* number of times that most workers were slow at the same time */
-    /* For programs that only report step numbers: steps between two reports */
-    struct step_window *steps;  /* [n_workers] steps; NULL: no worker has reported a step number */
+    struct straggling_steps *steps; /* [n_workers]; NULL: no worker reports step numbers only */
     int n_workers, n_reporting; /* number of workers; number of workers that have reported a step */
-    int n_own;                  /* number of these whose first reported steps have own times */
+    int n_own;                  /* number of these whose newest steps have own times */
 };
 
 /* Start the detection of slow workers for a generation's plan. Return 0 or a negative errno. */

@@ -59,6 +59,7 @@ static void take(struct step_watch *w, const struct board_page *page, const stru
 void step_watch_take(struct step_watch *w, const struct board_page *page, const struct board *b)
 {
     int64_t from = page->steps_done - BOARD_RING;
+    bool reported = page->steps_source != 0 && page->own_times != 0;
 
     if (page->steps_done <= w->window.last || page->steps_here < w->steps_here) {
         step_window_init(&w->window);
@@ -72,7 +73,7 @@ void step_watch_take(struct step_watch *w, const struct board_page *page, const 
     for (int64_t step = from < 0 ? 0 : from; step < page->steps_done; step++) {
         const struct board_step *s = &page->ring[step % BOARD_RING];
 
-        if (s->step == step && page->own_times)
+        if (s->step == step && reported)
             take_reported(w, s);
         else if (s->step == step)
             take(w, page, b, s);

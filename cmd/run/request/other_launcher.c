@@ -64,9 +64,11 @@ static int words_of(const struct row *r, char *const *command)
                                                                   : 0;
     if (strncmp(base(command[0]), "python", 6) != 0)
         return 0;
-    for (int i = 1; command[i] && command[i][0] == '-'; i++) /* options of Python, as -u */
+    for (int i = 1; command[i] && command[i][0] == '-'; i++) { /* options of Python, as -u */
         if (strcmp(command[i], "-m") == 0)
             return command[i + 1] && strcmp(command[i + 1], r->name) == 0 ? i + 2 : 0;
+        i += (strcmp(command[i], "-W") == 0 || strcmp(command[i], "-X") == 0) && command[i + 1];
+    }
     return 0;
 }
 

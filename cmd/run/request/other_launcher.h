@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 struct other_launcher {
-    char words[160]; /* launcher as the user wrote it, with its first arguments: "torchrun x.py" */
+    char words[160];     /* launcher as the user wrote it: "/v/bin/torchrun", "accelerate launch" */
     char instead[160];   /* command without the launcher: "python3 x.py"; "": unknown */
     const char *besides; /* static string, how to use the launcher all the same; "": not at all */
     bool never;          /* the launcher works in no worker, even in a single one */

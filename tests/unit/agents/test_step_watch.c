@@ -85,7 +85,7 @@ static struct progress report_below(pid_t wrapper)
     struct board_page seen;
 
     ck_assert_int_eq(board_read(agent, 0, &seen, NULL), 0);
-    p.own_times = seen.own_times;
+    p.own_times = seen.steps_source && seen.own_times;
     step_watch_look_at_memory(&watch);
     step_watch_report(&watch, &seen, wrapper, &p);
     return p;
@@ -331,12 +331,30 @@ START_TEST(reported_steps)
 }
 END_TEST
 
+/* A program that has reported steps and then joins the job has steps under plans. */
+START_TEST(joins_later)
+{
+    struct progress p;
+
+    board_show_steps(worker, &(struct board_reported){ .step_ns = 2, .compute_ns = 1 });
+    board_begin(worker)->steps_source = 0; /* as eddis_open does */
+    board_end(worker);
+    publish(2, FULL);
+    steps(2, STEP_WINDOW_CHANGE + 1, 1, 100);
+    p = report();
+    ck_assert_int_eq(p.reported.plan, 0);
+    ck_assert_int_eq(p.metrics.plan, 2);
+    ck_assert_double_eq(p.metrics.work, 100);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, plans_do_not_mix);
     tcase_add_test(tc, reported_steps);
+    tcase_add_test(tc, joins_later);
     tcase_add_test(tc, another_speed_is_news);
     tcase_add_test(tc, overwritten_steps_are_missed);
     tcase_add_test(tc, steps_done_again);

@@ -341,7 +341,8 @@ static void report_own(int rank, int64_t steps, double step_s, double own_s)
 }
 
 /* Workers that wait for each other all have long steps: the one whose own part is long is named.
- * If only some report their own part, nobody is.
+ * If only some report their own part, nobody is; a first step without it makes no difference, since
+ * agents report it for some workers alone and for others with the next.
  */
 START_TEST(own_times)
 {
@@ -350,12 +351,15 @@ START_TEST(own_times)
         double step_s = n > 100 ? 3 * OWN_S : OWN_S;
 
         for (int r = 0; r < N; r++)
-            report_own(r, n, step_s, r == 0 ? step_s : _i == 1 ? 0 : OWN_S);
+            report_own(r, n, step_s,
+                       r == 0                                ? step_s
+                       : _i == 1 || (_i == 2 && n == 10 * r) ? 0
+                                                             : OWN_S);
         tell();
     }
-    ck_assert_int_eq(n_said, _i == 0);
-    ck_assert_int_eq(run.status.stragglers, _i == 0);
-    if (_i == 0)
+    ck_assert_int_eq(n_said, _i != 1);
+    ck_assert_int_eq(run.status.stragglers, _i != 1);
+    if (_i != 1)
         ck_assert_ptr_nonnull(strstr(said, "rank 0 on a takes 3.0 times as long as before since "));
 }
 END_TEST
@@ -364,7 +368,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, NULL, end);
     tcase_add_loop_test(tc, numbers_only, 0, 3);
-    tcase_add_loop_test(tc, own_times, 0, 2);
+    tcase_add_loop_test(tc, own_times, 0, 3);
     tcase_add_test(tc, named_and_over);
     tcase_add_test(tc, another_share);
     tcase_add_loop_test(tc, causes, 0, 7);

@@ -699,6 +699,10 @@ START_TEST(own_times)
     ck_assert(p.own_times == 0 && p.sum.compute_ns == 2600 && p.sum.wait_ns == 1300);
     show(w, &p, 4, 1, INT64_MAX); /* a sign of life */
     ck_assert(p.steps_here == 5 && p.sum.total_ns == 4000);
+    board_show_steps(w, &(struct board_reported){
+                            .step = 5, .step_ns = INT64_MAX, .compute_ns = 1, .now_ns = 6000 });
+    ck_assert_int_eq(board_read(agent, 0, &p, NULL), 0);
+    ck_assert(p.ring[5].t.total_ns == 6000 && p.sum.total_ns == 10000);
     board_close(w);
 }
 END_TEST

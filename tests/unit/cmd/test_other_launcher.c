@@ -34,6 +34,8 @@ static const struct {
     { "accelerate launch --num_processes 2 x.py", "accelerate launch", "python3 x.py" },
     { "accelerate launch x.py --num_processes 1", "accelerate launch", "python3 x.py ..." },
     { "mpirun -n 4 python3 x.py", "mpirun", "python3 x.py" },
+    { "python3 -W ignore -X dev -m torch.distributed.run x.py",
+      "python3 -W ignore -X dev -m torch.distributed.run", "python3 x.py" },
 };
 
 START_TEST(finds)
