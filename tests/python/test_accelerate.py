@@ -25,10 +25,11 @@ def far(ranks, epochs=2):
     return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
 
 
+@pytest.mark.parametrize("ours", [[], ["ours=1"]])
 @pytest.mark.parametrize("pieces", [1, 4])
-def test_exact(tmp_path, pieces):
+def test_exact(tmp_path, pieces, ours):
     """Clipped, with a scheduler that was made by len(loader), before the model was attached; accumulated."""
-    ranks, output = framed.trained(tmp_path, "accelerated.py", f"pieces={pieces}")
+    ranks, output = framed.trained(tmp_path, "accelerated.py", f"pieces={pieces}", *ours)
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert far(ranks) <= 1e-12

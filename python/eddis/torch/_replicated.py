@@ -6,6 +6,7 @@ it was: its methods, attributes and the names in its state_dict()."""
 from __future__ import annotations
 
 import contextlib
+import copyreg
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,9 +18,12 @@ from . import _weighted
 from ._collectives import broadcast_tensors
 
 try:
+    from torch.distributed._composable.contract import REGISTRY_KEY, STATE_KEY
     from torch.distributed._composable.replicate import replicate as _replicate
 except ImportError:  # another place than in PyTorch 2.3 to 2.15, or a build without torch.distributed
     _replicate = None
+
+_OURS = "eddis.", "torch.distributed._composable."  # modules of the hooks of `replicate` and of eddis
 
 
 def replicas_of(model: torch.nn.Module) -> DistributedDataParallel | None:
@@ -42,8 +46,37 @@ def replicate(model: torch.nn.Module, group: Any) -> bool:
     _replicate(model, **({} if group is None else {"process_group": group}))
     replicas = replicas_of(model)
     _refuse_other_passes(model, replicas)
+    _allow_copies(model)
     worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if _is_own(b)], 0))
     return True
+
+
+def _allow_copies(model: torch.nn.Module) -> None:
+    """Have pickle, torch.save and copy.deepcopy make plain models of the class that this one had: pickle does not find
+    the class that `replicate` has made, and deepcopy is refused there."""
+    made = type(model)
+    plain = made.__mro__[2]
+
+    def reduce(model: torch.nn.Module, protocol: Any) -> Any:
+        reduced = super(cls, model).__reduce_ex__(protocol)
+        if not isinstance(reduced, tuple) or reduced[0] is not copyreg.__newobj__ or not isinstance(reduced[2], dict):
+            return reduced
+        return reduced[0], (plain, *reduced[1][1:]), _plain(reduced[2]), *reduced[3:]
+    # pickle compares __class__ with the class that it writes
+    cls = type(made.__name__, made.__bases__, {
+        "__reduce_ex__": reduce, "__class__": property(lambda _: plain, object.__dict__["__class__"].__set__)})
+    model.__class__ = cls
+
+
+def _plain(state: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the attributes of a model without the hooks and the records of `replicate` and of eddis."""
+    ours = {number for name in ("_forward_pre_hooks", "_forward_hooks") for number, hook in state[name].items()
+            if (getattr(getattr(hook, "func", hook), "__module__", None) or "").startswith(_OURS)}
+    state = {name: type(value)((n, hook) for n, hook in value.items() if n not in ours)
+             if isinstance(name, str) and name.startswith("_forward_") else value for name, value in state.items()}
+    for key in (STATE_KEY, REGISTRY_KEY):
+        state.pop(key, None)
+    return state
 
 
 def _is_own(buffer: torch.Tensor) -> bool:

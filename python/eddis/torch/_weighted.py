@@ -251,6 +251,8 @@ def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -
     it counts in what `set_weight` counts in.  Of the two samples that fill a rank's batch in a step in which it has
     none, n counts as 0.
 
+    A loss without a gradient, as in an evaluation, is returned as it is, also outside of the loop.
+
     After `attach`, every step of the loop over the loader needs a backward pass of a weighted loss.  Raises
     RuntimeError without `attach`, after attach(weigh="outputs") or outside of the loop, and ValueError for a negative n
     or one together with sum.
@@ -263,6 +265,8 @@ def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -
     if n is not None and (sum or not 0 <= n < math.inf):
         raise ValueError("n has no meaning for a loss that is a sum over samples: leave out n, or sum=True" if sum else
                          f"a loss that is a mean over n={n} samples is not possible")
+    if not (loss.requires_grad and torch.is_grad_enabled()):
+        return loss
     if not worker.in_step:
         raise RuntimeError("eddis.torch.weighted is for the loop over eddis.torch.loader, whose steps have weights")
     return _Weighted.apply(loss, sum, n)

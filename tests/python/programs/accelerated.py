@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """accelerated.py FOLDER [KEY=VALUE ...] - trains by accelerate, with the plan's batches
 
-epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  ours=1: by eddis.accelerate
+pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 """
 
 import pathlib
@@ -25,17 +26,22 @@ epochs, pieces = int(options.get("epochs", 2)), int(options.get("pieces", 1))
 
 torch.set_num_threads(1)
 x, y = training.data()
-accelerator = Accelerator(cpu=True, step_scheduler_with_optimizer=False, gradient_accumulation_steps=pieces)
+ours = "ours" in options
+if ours:
+    accelerator = eddis.accelerate.Accelerator(cpu=True, gradient_accumulation_steps=pieces)
+else:
+    accelerator = Accelerator(cpu=True, step_scheduler_with_optimizer=False, gradient_accumulation_steps=pieces)
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True),
                       pieces=pieces)
-eddis.init(attach=True)
+if not ours:
+    eddis.init(attach=True)
 torch.manual_seed(3)
 model = training.mlp().double()
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
 scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(loader) // pieces)
 model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)
 assert isinstance(loader, eddis.Loader)
-model = eddis.attach(model)
+model = model if ours else eddis.attach(model)
 samples = []
 for epoch in loader.epochs(epochs):
     for i, (x, y, numbers) in enumerate(loader):
@@ -45,7 +51,7 @@ for epoch in loader.epochs(epochs):
         time.sleep(pace_s[eddis.rank()] * loader.counts[loader.part])
         with accelerator.accumulate(model):
             loss = functional.cross_entropy(model(x), y)
-            accelerator.backward(eddis.weighted(loss) * pieces)
+            accelerator.backward(loss if ours else eddis.weighted(loss) * pieces)
             if accelerator.sync_gradients:
                 accelerator.clip_grad_norm_(model.parameters(), 0.5)
             optimizer.step()
