@@ -27,6 +27,8 @@ folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
 pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
 k = int(options.get("pieces", 4))
+# Cases that make their passes of a whole step, or whose statistics are of one
+WHOLE = ("unweighted", "accumulated", "unused", "static", "ahead", "normalised")
 
 
 def left_out(samples):
@@ -59,7 +61,7 @@ loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), 
                                  num_workers=int(options.get("readers", 0)),
                                  collate_fn=left_out if kind == "held" else default_collate), pieces=k)
 cases = {name: case(attached.Rank(eddis, **attached.HOW.get(kind, {}))) for name, case in attached.KINDS[kind].items()
-         if name not in ("unweighted", "accumulated", "unused", "static") and options.get("only", name) == name}
+         if name not in WHOLE and options.get("only", name) == name}
 samples, counts = [], []
 for epoch in loader.epochs(int(options.get("epochs", 2))):
     for i, (x, y, numbers) in enumerate(loader):
