@@ -56,7 +56,7 @@ def assert_like(ranks, unbroken):
 
 
 @pytest.mark.parametrize("do, where, told", [
-    ("kill", "forward", r"rank 1 \(.*\) died of signal 9 \(Killed\) at step 13"),
+    slow("kill", "forward", r"rank 1 \(.*\) died of signal 9 \(Killed\) at step 13"),
     slow("kill", "between", r"rank 1 \(.*\) died of signal 9 \(Killed\) at step 13"),
     slow("raise", "forward", r"rank 1 \(.*\) exited 1 at step 13"),
     slow("freeze", "forward", r"rank 1 \(.*\) was suspended by a signal and did not continue: killed")])
