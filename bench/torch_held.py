@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_held.py REQUEST - one worker of bench/torch --held: trains a network whose layers sleep, for times of which
-eddis is not told
+"""torch_held.py REQUEST - one worker of bench/torch --held: trains a network whose layers sleep, for times
+that eddis does not know
 
 A third of a step's sleep is in the forward pass, two thirds are in the backward pass.  The request is JSON:
 

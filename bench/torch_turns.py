@@ -5,8 +5,8 @@ All systems run in one process, so that a round compares them under equal condit
 the same shape, with the same data and optimizer, and trains some steps while the others pause.  The request is JSON:
 
     systems   {name: {"steps": steps of a time slot, "batches": [one per rank, or one for all]}}; the name is eddis,
-              attached, plain, ddp, horovod, or one of these followed by a word, as "ddp tuned"; the batches of eddis
-              and attached (DDP given to eddis.attach), of which there is at most one, are the plan's
+              attached, plain, ddp, horovod, or one of these followed by a word, as "ddp tuned"; eddis and
+              attached (DDP given to eddis.attach) take the plan's batches, and a request has at most one of them
     model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, length],
               ["slept", [speed of each rank], factor by which a step lasts longer] or ["asleep", ms of a forward pass]
     device    the models' device in PyTorch's form; default cpu

@@ -4,7 +4,7 @@
  *
  * The child has the environment and the folder of the node's first rank. If the first word of the
  * command is a Python, it prints its own version and those of torch, CUDA and NCCL, without using a
- * GPU. Of another program only its presence in PATH is checked. Nothing of the command is run.
+ * GPU. If it is another program, the child checks only that PATH has it. The command is not run.
  */
 #ifndef EDDIS_AGENTS_NODE_PROGRAM_PROBE_H
 #define EDDIS_AGENTS_NODE_PROGRAM_PROBE_H

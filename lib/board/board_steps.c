@@ -9,8 +9,8 @@ struct stretch {
     struct board_times t;    /* sums over the steps */
 };
 
-/* Return the times of the reported steps, which began at since_ns unless the report has their time,
- * of which no more counts than the clock shows, so that sums of all workers do not overflow.
+/* Return the times of the reported steps, which began at since_ns unless the report has their time.
+ * A reported time is limited to the clock's, so that sums over all workers do not overflow.
  * Without own times, computing and waiting are not separated, and all counts as computing.
  */
 static struct board_times times_of(const struct board_reported *t, int64_t since_ns)

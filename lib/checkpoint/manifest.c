@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What stands in the place of a checksum for files of manifest_is_sized. */
+/* The checksum field of a file that manifest_is_sized lists without a checksum. */
 #define NO_CRC "--------"
 
 void manifest_fini(struct manifest *m)
