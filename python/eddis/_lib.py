@@ -200,7 +200,11 @@ def _error(result: int, message: _Message) -> Error:
 
 def call(name: str, *arguments: Any) -> int:
     """Call eddis_<name>(*arguments, &error) and return its result, 0 or a count.  Raises Error."""
-    return told(name, *arguments)[0]
+    message = _Message()
+    result = _functions[name](*arguments, byref(message))
+    if result < 0:
+        raise _error(result, message)
+    return result
 
 
 def told(name: str, *arguments: Any) -> tuple[int, str]:

@@ -9,7 +9,8 @@ nothing has set it and nothing uses it.  Of such a parameter only the finite ele
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
 
 import torch
 
@@ -53,16 +54,38 @@ def sums_of(parameters: Iterable[torch.Tensor], partial: Collection[torch.Tensor
     """
     sums: dict[torch.device, torch.Tensor] = {}
     with torch.no_grad():
-        for parameter in parameters:
-            values = parameter.detach()
-            total = sums.setdefault(values.device, torch.zeros(2, dtype=torch.float64, device=values.device))
-            for piece in _in_memory_order(values).split(PIECE[values.device.type]):
-                exact = piece.double()
-                if parameter in partial:
-                    exact = exact.nan_to_num(0.0, 0.0, 0.0)
-                total += torch.stack((exact.sum(), exact.dot(exact)))
+        for piece, is_partial in _pieces(parameters, partial):
+            exact = piece.double()
+            if is_partial:
+                exact = exact.nan_to_num(0.0, 0.0, 0.0)
+            total = sums.setdefault(piece.device, torch.zeros(2, dtype=torch.float64, device=piece.device))
+            total += torch.stack((exact.sum(), exact.dot(exact)))
         found = [total.tolist() for total in sums.values()]
     return sum(s for s, _ in found), sum(q for _, q in found)
+
+
+def _pieces(parameters: Iterable[torch.Tensor],
+            partial: Collection[torch.Tensor]) -> Iterator[tuple[torch.Tensor, bool]]:
+    """Yield the elements of these parameters in rows of up to PIECE elements, each with whether it is of a parameter in
+    `partial`.  A row holds several small parameters: the time that each operation takes is then that of its elements.
+    """
+    row: list[torch.Tensor] = []  # of one device, one type and one value of is_partial
+    last: tuple[Any, ...] = ()
+    n = 0
+    for parameter in parameters:
+        values = _in_memory_order(parameter.detach())
+        kind = values.device, values.dtype, parameter in partial
+        if row and (kind != last or n + values.numel() > PIECE[values.device.type]):
+            yield torch.cat(row), last[-1]
+            row, n = [], 0
+        last = kind
+        if values.numel() > PIECE[values.device.type]:
+            yield from ((piece, last[-1]) for piece in values.split(PIECE[values.device.type]))
+            continue
+        row.append(values)
+        n += values.numel()
+    if row:
+        yield torch.cat(row), last[-1]
 
 
 def _in_memory_order(values: torch.Tensor) -> torch.Tensor:

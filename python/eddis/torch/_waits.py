@@ -41,16 +41,42 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
     for module in model.modules():
         if is_fsdp_module(module):
             _bracket(module)
-    if isinstance(inner(model), DistributedDataParallel):  # it waits for rank 0's buffers before the forward pass
-        inner(model).register_forward_pre_hook(_waits, prepend=True)
-        inner(model).module.register_forward_pre_hook(_goes_on, prepend=True)
+    if isinstance(inner(model), DistributedDataParallel):
+        _bracket_buffers(inner(model))
     if is_engine(model):
         watch_collectives()
     # After the hooks of _bracket, so that the gradients arrive after theirs
     if arrived:
         model.register_forward_hook(functools.partial(_see, arrived))
-    # Before fully_shard's, which wait
-    model.register_forward_hook(functools.partial(_see_alone, _alone.Watched(model)), prepend=True)
+    if _alone.alone:  # before fully_shard's, which wait
+        model.register_forward_hook(functools.partial(_see_alone, _alone.Watched(model)), prepend=True)
+
+
+def _bracket_buffers(model: DistributedDataParallel) -> None:
+    """Mark the time in which the model waits for rank 0's buffers before its forward pass.  In its first passes it also
+    waits for the order of its buckets, so without buffers only these are marked."""
+    first = None if any(True for _ in model.module.buffers()) else _First()
+    hooks = [model.register_forward_pre_hook(_waits, prepend=True),
+             model.module.register_forward_pre_hook(first or _goes_on, prepend=True)]
+    if first:
+        first.hooks = hooks
+
+
+class _First:
+    """The hook that marks the end of the wait before a forward pass, and removes both hooks after the first passes.  An
+    object, since a script may pickle the module."""
+
+    def __init__(self) -> None:
+        self.hooks: list[Any] = []
+        self._n_left = 3
+
+    @torch.compiler.disable
+    def __call__(self, *_: Any) -> None:
+        _goes_on()
+        self._n_left -= 1
+        if not self._n_left:
+            for hook in self.hooks:
+                hook.remove()
 
 
 @torch.compiler.disable
@@ -64,6 +90,8 @@ def _see(arrived: Callable[[torch.Tensor], torch.Tensor | None], module: torch.n
 
 def _tensors_of(output: Any) -> list[torch.Tensor]:
     """Return all tensors of a model's output that require a gradient."""
+    if torch.is_tensor(output):  # tree_leaves takes 20 us
+        return [output] if output.requires_grad else []
     if dataclasses.is_dataclass(output) and not isinstance(output, type):
         output = vars(output)
     return [t for t in tree_leaves(output) if torch.is_tensor(t) and t.requires_grad]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch.autograd import Variable
@@ -215,19 +214,6 @@ def _pace() -> None:
         time.sleep(max(0.0, worker.step.emulated_s - (time.perf_counter() - worker.begun_s)))
 
 
-class _Weighted(torch.autograd.Function):
-    """The loss, unchanged; its gradient times the rank's factor."""
-
-    @staticmethod
-    def forward(ctx: Any, loss: torch.Tensor, is_sum: bool, n: float | None) -> torch.Tensor:
-        ctx.is_sum, ctx.n, ctx.part = is_sum, n, parts.use()
-        return loss.clone()  # the script may change the loss in place
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None, None]:
-        return passes.times_factor(gradient, ctx.part, ctx.is_sum, ctx.n), None, None
-
-
 def weight_in_place(loss: torch.Tensor, factor: float = 1.0) -> None:
     """Weight the gradient of a loss, a mean over samples, as `weighted` does, and multiply it by `factor`, for
     frameworks that call backward() on this very tensor."""
@@ -269,4 +255,6 @@ def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -
         return loss
     if not worker.in_step:
         raise RuntimeError("eddis.torch.weighted is for the loop over eddis.torch.loader, whose steps have weights")
-    return _Weighted.apply(loss, sum, n)
+    part, weighted = parts.use(), loss.clone()  # the script may change the loss in place
+    weighted.register_hook(lambda gradient: passes.times_factor(gradient, part, sum, n))
+    return weighted
