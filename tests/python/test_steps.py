@@ -86,10 +86,10 @@ def assert_drawn(ranks):
     assert far < 1e-12
 
 
-@pytest.mark.parametrize("devices", [THREE, slow(NONE)])
-def test_kept_states(tmp_path, devices):
+@pytest.mark.parametrize("what, devices", [("states", THREE), slow("states", NONE), slow("outputs", THREE)])
+def test_kept_states(tmp_path, what, devices):
     """What is kept for all rows, or for those of the rank, goes on in the next step; a second call of steps goes on."""
-    ranks = grown(tmp_path, "states", 2, devices=devices)
+    ranks = grown(tmp_path, what, 2, devices=devices)
     assert len({rank["counts"][0] for rank in ranks}) == 3 and len(ranks[0]["counts"]) == 24
     assert_kept(tmp_path, ranks, 2)
 

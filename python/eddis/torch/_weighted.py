@@ -113,7 +113,7 @@ class Passes:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
         if what is Mark.BEGUN:
             self._is_under_way = self.is_weighted = self.has_loss = False
-            if self._n and not (self.told and self.told.is_set):
+            if self._n and parts.n == 1 and not (self.told and self.told.is_set):
                 self._learn(int(self._n), self._count or FILLING, self._count_before or FILLING)
             self._count_before, self._count, self._n = self._count, worker.step.count, 0.0
 

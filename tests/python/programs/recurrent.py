@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """recurrent.py FOLDER WHAT EPOCHS PACE... - trains without a DataLoader, in a function that makes the steps of an epoch
 
-WHAT: `states`, a recurrent network by columns of a text, whose states are kept from step to step; `drawn`, random rows
-that are drawn a step ahead, two batches a step; or `alone`: one process without eddis makes `states`.  PACE: seconds
-that each rank takes for a row.
+WHAT: `states`, a recurrent network by columns of a text, whose states are kept from step to step; `outputs`, the same
+with weighted outputs; `drawn`, random rows that are drawn a step ahead, two batches a step; or `alone`: one process
+without eddis makes `states`.  PACE: seconds that each rank takes for a row.
 FOLDER/<rank>.pt is {"weights": the model's numbers, "counts": the rank's rows of each step, "drawn": for each batch the
 numbers of the rows that count, "states": the sum of the last states}.
 """
@@ -43,7 +43,7 @@ if what != "alone":
     from eddis._worker import worker
 
     pace = paces[eddis.rank()] if paces else 0
-    model = eddis.attach(model)
+    model = eddis.attach(model, weigh="outputs" if what == "outputs" else "loss")
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
 
@@ -67,7 +67,8 @@ def states():
             told["counts"].append(worker.step.count)
             time.sleep(pace * worker.step.count)
             y, kept = model(text[i:i + SPAN, eddis.rows()], eddis.keep_rows(kept))
-            eddis.weighted(y.square().mean()).backward()
+            loss = y.square().mean()
+            (loss if what == "outputs" else eddis.weighted(loss)).backward()
         optimizer.step()
     if what == "alone":
         told["states"] += float(kept[0].detach().sum())
