@@ -205,6 +205,13 @@ class Parts(Accumulated):
                 self.how.mean_of(loss, len(part), len(x)).backward()
 
 
+class Criterion(Case):
+    """What computes the loss is weighted, not each loss."""
+
+    def backward(self, x, y):
+        self.how.weighted(functional.cross_entropy)(self.model(x.to(self.dtype)), y).backward()
+
+
 class Ahead(Case):
     """Trains on the batch that came a step before."""
 
@@ -409,7 +416,7 @@ class ToldUnweighted(Told):
 
 
 DDP = {"plain": Case, "adamw-32": Single, "accumulated": Accumulated, "parts": Parts, "ahead": Ahead,
-       "clipped": Clipped, "summed": Summed,
+       "criterion": Criterion, "clipped": Clipped, "summed": Summed,
        "unused": Unused, "static": Static, "decayed": Decayed, "inside": Inside, "autocast": Autocast, "bare": Bare,
        "bare-accumulated": BareAccumulated, "normalised": Normalised, "unweighted": Unweighted}
 FSDP = {"sharded": Sharded, "adamw-32": ShardedSingle, "clipped": ShardedClipped, "accumulated": ShardedAccumulated,

@@ -114,3 +114,22 @@ loader = eddis.loader(data.DataLoader({dataset}, {size}), stream={what != "witho
 """)
     code, output = ended(tmp_path, "python3", program)
     assert code == 1 and told in output, output
+
+
+@pytest.mark.slow
+def test_too_short(tmp_path):
+    """A stream that has no batch for the first step says so, on all ranks."""
+    program = script(tmp_path, """class Stream(data.IterableDataset):
+    def __iter__(self):
+        return iter([torch.ones(1)] * (3 if eddis.rank() == 1 else 90))
+
+
+loader = eddis.loader(data.DataLoader(Stream(), batch_size=4), stream=True)
+model = eddis.attach(torch.nn.Linear(1, 1))
+for _ in range(3):
+    for x in loader:
+        eddis.weighted(model(x).mean()).backward()
+""")
+    code, output = ended(tmp_path, *job(program, options=["-n", 2], restarts=0, batch__global=8, batch__rebalance="off",
+                                        devices="[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}]"))
+    assert code == 1 and "the stream of rank 1 has fewer samples than its batch of the first step" in output, output

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from rows import slow
-from started import PROGRAMS, job, said
+from started import PROGRAMS, job, said, script
 
 UNEQUAL = "[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]"
 
@@ -49,3 +49,31 @@ def test_models_of_their_own(tmp_path, kind):
     whole = 1 if kind == "sum" else 8
     assert len({n for n, _ in steps}) > 1, output  # lines of both workers that are alike may be one
     assert all(abs(by - 2 * n / whole) < 2e-3 for n, by in steps), output
+
+
+AHEAD = """from eddis._worker import Mark, worker
+from eddis.torch import _weighted
+
+
+def counted(*steps):
+    passes = _weighted.Passes(1, "mean", "samples", "loss", None)
+    worker.step.batch = 12
+    for worker.step.count, ns in steps:
+        passes._mark(Mark.BEGUN)
+        counts = [round(passes.scale(False, n, 0) * 12) for n in ns]
+    return counts
+
+
+assert counted((1, [1]), (0, [2]), (2, [2])) == [2]
+assert counted((0, [2]), (1, [1])) == [1]
+assert counted((4, [2, 2]), (1, [1]), (0, [2]), (3, [2, 1])) == [2, 1]
+assert counted((2, [2]), (1, [2]), (0, [1]), (2, [2])) == [0]
+assert counted((5, [5, 5]), (4, [5, 4]), (0, [4, 2]), (3, [2, 3])) == [0, 3]
+"""
+
+
+@pytest.mark.slow
+def test_ahead(tmp_path):
+    """The two samples that fill a batch count nothing in the next step, if batches are fetched a step ahead: this shows
+    where the numbers of samples change."""
+    said(tmp_path, "python3", script(tmp_path, AHEAD))

@@ -31,6 +31,7 @@ from ._attach import attach, expect
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from ._device import late_loss
+from ._kept import keep_rows
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
 from ._pieces import pieces
@@ -41,7 +42,7 @@ from ._weighted import weighted
 
 __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "attach",
            "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",
-           "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
+           "keep_rows", "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
            "rows", "save", "set_metric", "set_weight", "shutdown", "size", "steps", "stop", "weighted"]
 
 

@@ -420,7 +420,7 @@ def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1, *, stre
 
     stream: made_from reads an iterable data set, whose samples differ between workers.  Each worker's batches are of
     its own stream, of the plan's sizes.  The first stream that has too few samples for a step ends the epoch on all
-    workers, and the next epoch begins all streams anew.
+    workers, and the next epoch begins all streams anew.  If that is the epoch's first step, RuntimeError is raised.
 
     If a loop is left with a batch that nothing has used, the next loop begins with that batch.  A loop that begins
     while gradients are off, or after the last epoch, yields the batches of made_from itself and does not train.  The

@@ -7,14 +7,15 @@ So shares, re-planning, epochs and checkpoints are as with a loader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Collection, Iterable, Iterator, Sized
 from typing import Any
 
 from torch.utils import data
 
+from .. import _lib as L
 from .._worker import worker
-from ._loader import Loader, loader
-from ._parts import FILLING
+from ._kept import own_rows, shares
+from ._loader import Loader, loader, start
 
 
 class _Rows(data.Dataset):
@@ -31,27 +32,30 @@ class _Rows(data.Dataset):
 
 
 class Steps:
-    """The result of `steps`: each loop over it is one epoch and yields the number of each step in it."""
+    """The result of `steps`: each loop over it is one epoch and yields the item of each step, or its number."""
 
-    def __init__(self, n: int, batch: int, epochs: int) -> None:
-        own = batch if worker.has_plan else batch // worker.n_joining
-        if own * worker.n_joining != batch and not worker.has_plan:
-            raise ValueError(f"steps of {batch} rows cannot be divided equally among {worker.n_joining} workers: start "
-                             "the script by eddis-run")
-        self.n, self.batch = n, batch
-        self._loader: Loader = loader(data.DataLoader(_Rows(n * batch), batch_size=own, drop_last=True), epochs)
+    def __init__(self, items: Collection[Any], batch: int, rows: Loader) -> None:
+        self.n, self.batch = len(items), batch
+        self._items, self._loader = items, rows
 
     def __len__(self) -> int:
         """Return the number of steps of an epoch."""
         return self.n
 
-    def __iter__(self) -> Iterator[int]:
-        """Yield the number of each step in the epoch, from 0; after a restart, of those that are left."""
-        return self.over(range(self.n))
+    def __iter__(self) -> Iterator[Any]:
+        """Yield the item of each step in the epoch, or its number from 0; after a restart, of those that are left."""
+        return self.over(self._items)
 
     def epochs(self, n: int | range) -> Iterator[int]:
         """Yield the numbers of the remaining epochs, see Loader.epochs."""
         return self._loader.epochs(n)
+
+    def shares(self) -> Iterator[int]:
+        """Yield how many rows this worker has in each step of one epoch, for a script that draws so many at random:
+        `for batch_size in steps.shares()`.  A worker without rows gets 2, which count nothing."""
+        for _ in self:
+            own = rows()
+            yield own.stop - own.start
 
     def over(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield an item for each step of one epoch, with the step in progress.  After a restart begin with the item of
@@ -85,39 +89,80 @@ class Steps:
             raise RuntimeError(f"the steps of the script have {self.batch} rows, the job's batch.global is "
                                f"{worker.world.batch}: set batch.global to {self.batch}")
 
+    def present(self) -> L.Step:
+        """Return the step in progress, else the next one.  Raises RuntimeError if there is none.  Collective before the
+        first step."""
+        if worker.in_step:
+            return worker.step
+        start()
+        self._check()
+        if not (step := worker.plan_step(worker.next_step)):
+            raise RuntimeError("the steps of eddis.torch.steps are over, so eddis.torch.rows has none: call it inside "
+                               "of their loop, or before")
+        return step
 
-def steps(n: int, *, batch: int, epochs: int = 0) -> Steps:
+
+_steps: Steps | None = None  # those of this process
+
+
+def steps(n: int | Collection[Any], *, batch: int, epochs: int = 0) -> Steps:
     """Make steps that follow the plan, for a script that makes its batches without a DataLoader.
 
-        steps = eddis.steps(len(parts), batch=20)
+        steps = eddis.steps(parts, batch=20)
         for epoch in steps.epochs(40):
-            for part in steps.over(parts):
+            for part in steps:
                 x, y = get_batch(columns[:, eddis.rows()], part)
 
-    n: steps of an epoch. batch: rows of each step, over all workers; the job's batch.global is the same. epochs: as of
-    `loader`.  A process has one loader or one object of this kind.
+    n: steps of an epoch, or an item for each, which has a length. batch: rows of each step, over all workers; the job's
+    batch.global is the same. epochs: as of `loader`.
 
-    A loop over it is one epoch, and yields the numbers of the steps; `over` yields an item for each.  Raises ValueError
-    for impossible numbers; RuntimeError for a second one and, in the loop, for another batch.global, and in async and
-    hybrid mode.
+    A loop over it is one epoch, and yields the items, or the numbers of the steps; `over` yields an item for each of
+    others, and `shares` the number of this worker's rows.  A process has one loader or one object of this kind.  So a
+    call for as many steps of as many rows returns the same steps, with its items: it may be in the function that makes
+    the loop.
+
+    Raises ValueError for impossible numbers; RuntimeError for a call with others and, in the loop, for another
+    batch.global, and in async and hybrid mode.
     """
-    if n < 1 or batch < 1:
-        raise ValueError(f"{n} steps of {batch} rows: eddis.torch.steps needs 1 or more of both")
-    return Steps(n, batch, epochs)
+    global _steps
+    items = range(n) if isinstance(n, int) else n
+    if not isinstance(items, Sized):
+        raise TypeError(f"steps are made of their number or of items with a length, not of a {type(n).__name__}: give "
+                        "eddis.torch.steps the number, and the items to steps.over")
+    if len(items) < 1 or batch < 1:
+        raise ValueError(f"{n if isinstance(n, int) else len(items)} steps of {batch} rows: eddis.torch.steps needs 1 "
+                         "or more of both")
+    if _steps is None:
+        _steps = Steps(items, batch, _loader_of(len(items), batch, epochs))
+        worker.marks.append(shares.mark)
+        return _steps
+    if (len(items), batch) != (_steps.n, _steps.batch):
+        raise RuntimeError(f"there are {_steps.n} steps of {_steps.batch} rows already, and not {len(items)} of "
+                           f"{batch}: all calls of eddis.torch.steps take the same numbers")
+    return Steps(items, batch, _steps._loader)
+
+
+def _loader_of(n: int, batch: int, epochs: int) -> Loader:
+    """Return a loader of the rows of n steps.  Raises ValueError if workers that have no plan cannot share them out
+    equally."""
+    own = batch if worker.has_plan else batch // worker.n_joining
+    if own * worker.n_joining != batch and not worker.has_plan:
+        raise ValueError(f"steps of {batch} rows cannot be divided equally among {worker.n_joining} workers: start "
+                         "the script by eddis-run")
+    return loader(data.DataLoader(_Rows(n * batch), batch_size=own, drop_last=True), epochs)
 
 
 def rows() -> slice:
     """Return this worker's rows of the present step: a slice of the numbers from 0 to the step's batch.
 
-    A worker without rows gets two that count nothing.  For random data take their number, s.stop - s.start.  Raises
-    RuntimeError outside of the loop, and in async and hybrid mode.
+    Before the loop these are the rows of its first step, to fetch a batch ahead; the first such call joins the job on
+    all workers, so `attach` comes before it.  A worker without rows gets two that count nothing.  Raises RuntimeError
+    without steps, or if they are over, and in async and hybrid mode.
     """
-    if not worker.in_step:
-        raise RuntimeError("eddis.torch.rows is for the loop over eddis.torch.steps, whose steps have rows")
+    if not (worker.in_step or _steps):
+        raise RuntimeError("eddis.torch.rows is for the loop over eddis.torch.steps, whose steps have rows: make the "
+                           "steps before")
     if worker.is_several:
         raise RuntimeError("eddis.torch.rows needs sync.mode: sync, since there are no common steps in the job's mode, "
                            f"{worker.mode}")
-    step = worker.step
-    count = step.count or min(FILLING, step.batch)
-    first = min(step.first % step.batch if step.count else 0, step.batch - count)
-    return slice(first, first + count)
+    return own_rows(_steps.present() if _steps else worker.step)

@@ -120,19 +120,25 @@ class StreamLoader(Loader):
         worker.mark(Mark.ASKED)
         batches = next(loop.batches, None)
         worker.mark(Mark.GOT)
-        if not _all_have(batches is not None) or not self._begin(worker.next_step):
+        lacking = _first_without(batches is not None)
+        if lacking is not None and not loop.n_ended:
+            raise RuntimeError(f"the stream of rank {lacking} has fewer samples than its batch of the first step of an "
+                               "epoch, so the epoch would have no steps: give each worker more samples, or set a "
+                               "smaller batch.global")
+        if lacking is not None or not self._begin(worker.next_step):
             return False
         self._have(loop, batches)
         return True
 
 
-def _all_have(own: bool) -> bool:
-    """Return whether all workers have the samples of their share.  Collective."""
+def _first_without(has_own: bool) -> int | None:
+    """Return the first worker that lacks samples of its share; None if all have them.  Collective."""
     if worker.is_several:
         raise RuntimeError("eddis.torch.loader(stream=True) needs sync.mode: sync, but the job's mode is "
                            f"{worker.mode}, in which workers make numbers of steps of their own")
-    if worker.size == 1:
-        return own
-    have = (ctypes.c_int64 * 1)(own)
-    worker.collective(L.ALLREDUCE, have, 1, dtype=L.INT64, op=L.MIN)
-    return bool(have[0])
+    own = worker.size if has_own else worker.rank
+    if worker.size > 1:
+        first = (ctypes.c_int64 * 1)(own)
+        worker.collective(L.ALLREDUCE, first, 1, dtype=L.INT64, op=L.MIN)
+        own = first[0]
+    return own if own < worker.size else None

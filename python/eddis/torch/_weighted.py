@@ -13,9 +13,11 @@ DistributedDataParallel waits for its buckets, and queues the second, which runs
 
 from __future__ import annotations
 
+import functools
 import math
 import time
 from collections.abc import Callable
+from typing import Any, overload
 
 import torch
 from torch.autograd import Variable
@@ -96,6 +98,7 @@ class Passes:
         self.weights = weights
         self.told = _Told() if weights == "told" else None
         self.is_weighted = False  # the present backward pass has come through `weighted`
+        self.has_loss = False  # a loss was weighted, whose backward pass has not ended
         self.counts_nothing = False  # all losses of the present backward pass are of samples that count nothing
         self._is_under_way = False
         self._count = self._count_before = 1  # this rank's samples in this step and in the one before
@@ -109,10 +112,20 @@ class Passes:
     def _mark(self, what: Mark) -> None:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
         if what is Mark.BEGUN:
-            self._is_under_way = self.is_weighted = False
-            if self._n and not self._count and self._count_before > FILLING:
-                self._is_ahead = self._n > FILLING  # it was a batch of the step before, which had samples
+            self._is_under_way = self.is_weighted = self.has_loss = False
+            if self._n and parts.n == 1 and not (self.told and self.told.is_set):
+                self._learn(int(self._n), self._count or FILLING, self._count_before or FILLING)
             self._count_before, self._count, self._n = self._count, worker.step.count, 0.0
+
+    def _learn(self, n: int, own: int, before: int) -> None:
+        """Learn whether batches are those of the step before, if it shows.  n: samples of the losses of the step that
+        ends; own, before: those of a batch of this step, and of the step before."""
+        can_be_own, can_be_before = n == own, n == before
+        if not (can_be_own or can_be_before):  # several batches; of the step before all of them, or the first
+            can_be_own = n % own == 0
+            can_be_before = n % before == 0 or n > before and (n - before) % own == 0
+        if can_be_own != can_be_before:
+            self._is_ahead = can_be_before
 
     def scale(self, is_sum: bool, n: float | None, part: int) -> float:
         """Return the factor for the gradient of this rank's loss: of a mean over its samples, or of a sum over them.
@@ -120,6 +133,8 @@ class Passes:
         does not hold what the plan counts."""
         ranks = self.n if self.is_mean else 1  # by which torch.distributed divides
         counts = self._count and (self._count_before or not self._is_ahead) and parts.share(part, True)
+        if n and not (self._n or self._count_before or self.told) and (n > FILLING or n == self._count != FILLING):
+            self._is_ahead = False  # the batch of the step before had no samples
         self._n += n or 0
         if n is not None and n <= FILLING and not counts:
             n = 0  # samples that fill a batch without samples, in this step, its part, or perhaps the step before
@@ -171,6 +186,10 @@ class Passes:
         loss was not weighted.  A hook of the output."""
         if not worker.in_step:
             return None
+        if not self.is_weighted and self.has_loss:
+            raise RuntimeError("a backward pass comes to an attached model's output before it comes through "
+                               "eddis.torch.weighted, so the model's gradients would not be weighted: call it outside "
+                               "of the model's forward(), and for the whole loss")
         if not self.is_weighted:
             raise RuntimeError("a backward pass of a loss that is not weighted, so the workers' mean would be biased "
                                "towards small batches: call eddis.torch.weighted(loss).backward()")
@@ -183,7 +202,7 @@ class Passes:
 
     def _end(self) -> None:
         """After the callbacks in which the gradients are combined."""
-        self._is_under_way = self.is_weighted = False
+        self._is_under_way = self.is_weighted = self.has_loss = False
         self.number += 1
         worker.mark(Mark.GOES_ON)
 
@@ -221,8 +240,18 @@ def weight_in_place(loss: torch.Tensor, factor: float = 1.0) -> None:
     loss.register_hook(lambda gradient: passes.times_factor(gradient * factor, part))
 
 
-@torch.compiler.disable  # the factor differs from step to step
-def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -> torch.Tensor:
+Criterion = Callable[..., torch.Tensor]
+
+
+@overload
+def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -> torch.Tensor: ...
+
+
+@overload
+def weighted(loss: Criterion, *, sum: bool = False, n: float | None = None) -> Criterion: ...
+
+
+def weighted(loss: torch.Tensor | Criterion, *, sum: bool = False, n: float | None = None) -> torch.Tensor | Criterion:
     """Return the loss with a gradient that is weighted by this worker's samples: eddis.weighted(loss).backward().
 
     The value is unchanged.  With it, the mean over ranks that DistributedDataParallel and others take is the mean over
@@ -230,6 +259,8 @@ def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -
 
     loss: the whole loss, a mean over this worker's samples, or over a micro-batch times its share of them.  With
     loader(pieces=), a mean over the samples of the loop's batch; after `set_weight`, their sum divided by the weight.
+    Or what computes it, as torch.nn.BCELoss(): then the result is a function whose losses are weighted, for a script
+    that takes several in a step.
     sum: the loss is a sum over samples; the result is the gradient of the sum over all workers' samples.
 
     n: the number of samples over which the loss is a mean, for a batch that was fetched a step ahead, when the plan may
@@ -243,6 +274,19 @@ def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -
     RuntimeError without `attach`, after attach(weigh="outputs") or outside of the loop, and ValueError for a negative n
     or one together with sum.
     """
+    if not torch.is_tensor(loss) and callable(loss):
+        return functools.partial(_weighted_by, loss, sum, n)
+    return _weighted(loss, sum, n)
+
+
+def _weighted_by(criterion: Criterion, sum: bool, n: float | None, *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Return the loss that the criterion computes, weighted."""
+    return _weighted(criterion(*args, **kwargs), sum, n)
+
+
+@torch.compiler.disable  # the factor differs from step to step
+def _weighted(loss: torch.Tensor, sum: bool, n: float | None) -> torch.Tensor:
+    """Return the loss with a weighted gradient, see `weighted`."""
     if passes is None:
         raise RuntimeError("nothing is attached: call eddis.torch.attach(model) before the loop")
     if passes.weigh == "outputs":
@@ -255,6 +299,7 @@ def weighted(loss: torch.Tensor, *, sum: bool = False, n: float | None = None) -
         return loss
     if not worker.in_step:
         raise RuntimeError("eddis.torch.weighted is for the loop over eddis.torch.loader, whose steps have weights")
+    passes.has_loss = True
     part, weighted = parts.use(), loss.clone()  # the script may change the loss in place
     weighted.register_hook(lambda gradient: passes.times_factor(gradient, part, sum, n))
     return weighted

@@ -18,6 +18,11 @@ class Found:
         self.scores = scores
 
 
+class Inside(torch.nn.Linear):
+    def forward(self, x):
+        return eddis.weighted(super().forward(x).square().mean())
+
+
 class Finder(torch.nn.Linear):
     def forward(self, x):
         return Found(super().forward(x))
@@ -29,7 +34,7 @@ distributed.init_process_group("gloo")
 if what == "attached-late":
     eddis.broadcast_object(1)
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(96, 4)), batch_size=8))
-model = Finder(4, 1) if what == "outputs-object" else torch.nn.Linear(4, 1)
+model = {"outputs-object": Finder, "inside": Inside}.get(what, torch.nn.Linear)(4, 1)
 if what == "cpu-norm":
     model = torch.nn.Sequential(model, torch.nn.SyncBatchNorm(1))
 if what not in ("methods", "two-passes", "cpu-norm"):  # those are of a plain model
@@ -82,8 +87,8 @@ for _ in loader.epochs(1):
             eddis.weighted(loss).backward(retain_graph=True)
         if what.startswith("n-"):
             loss = eddis.weighted(loss, n=-1 if what == "n-negative" else 3, sum=what == "n-and-sum")
-        if what == "unweighted":
-            loss.backward()
+        if what in ("unweighted", "inside"):
+            (found if what == "inside" else loss).backward()
         elif what != "no-backward":
             eddis.weighted(loss).backward()
         optimizer.step()
