@@ -45,3 +45,9 @@ def test_slow(tmp_path, kind):
 def test_equal(tmp_path):
     found, summary, output = steps_of(tmp_path, "ddp", STEPS, PACE_MS, 2, 1, 0)
     assert not found and "no stragglers" in output, (found, output)
+
+
+def test_one_rank(tmp_path):
+    """A save in a job of one worker does not join the job: its steps are still reported."""
+    _, summary, output = steps_of(tmp_path, "ddp", 20, 1, 2, 1, 0, ranks=1)
+    assert summary["steps_done"] == 20, output
