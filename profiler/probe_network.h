@@ -24,9 +24,12 @@ enum { PROBE_NETWORK_ROOM = 8 << 20 };
  * connection is reported before ranks that wait for a rank of this connection are.
  */
 struct probe_network_options {
-    int64_t connect_ns;  /* time limit until all partners have answered once */
-    int64_t deadline_ns; /* time limit for each answer in a later step */
-    int64_t stream_ns;   /* approximate time of a bandwidth measurement, shared by time slots */
+    int64_t connect_ns; /* time limit until all partners have answered once */
+    /* time limit for each answer in a later step; a late answer is waited for a second time, until
+     * four times this limit
+     */
+    int64_t deadline_ns;
+    int64_t stream_ns; /* approximate time of a bandwidth measurement, shared by time slots */
     /* number that is equal for nodes of one machine, and almost certainly different otherwise */
     int64_t machine;
 };

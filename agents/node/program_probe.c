@@ -50,12 +50,35 @@ static const char script[] =
     "say()\n";
 
 /* Program for /bin/sh: it fails if the program $0 of the job is not in PATH; $1: addition to the
- * message.
+ * message. If the first line of $0 names a Python as its interpreter, run that, with the arguments
+ * that the kernel would give it, and the program $2.
  */
-static const char search[] = "command -v \"$0\" >/dev/null 2>&1 && exit 0\n"
-                             "echo \"eddis: no program '$0' in PATH$1; install it, or correct "
-                             "the command\"\n"
-                             "exit 127\n";
+static const char search[] =
+    "path=$(command -v \"$0\" 2>/dev/null) || {\n"
+    "    echo \"eddis: no program '$0' in PATH$1; install it, or correct the command\"\n"
+    "    exit 127\n"
+    "}\n"
+    "case $path in */*) ;; *) exit 0 ;; esac\n"
+    "[ \"$(head -c 2 -- \"$path\" 2>/dev/null)\" = '#!' ] || exit 0\n"
+    "IFS= read -r line <\"$path\" || [ \"$line\" ] || exit 0\n"
+    "set -f\n"
+    "python=\n"
+    "for word in ${line#??}; do\n"
+    "    case ${word##*/} in python | python[0-9]* | pypy | pypy[0-9]*) python=1 ;; esac\n"
+    "done\n"
+    "[ \"$python\" ] || exit 0\n"
+    "line=${line#??}\n"
+    "line=${line#\"${line%%[![:blank:]]*}\"}\n"
+    "interpreter=${line%%[[:blank:]]*}\n"
+    "argument=${line#\"$interpreter\"}\n"
+    "argument=${argument#\"${argument%%[![:blank:]]*}\"}\n"
+    "argument=${argument%\"${argument##*[![:blank:]]}\"}\n"
+    "if ! command -v \"$interpreter\" >/dev/null 2>&1; then\n"
+    "    echo \"eddis: no program '$interpreter'$1, which the first line of '$0' names; install "
+    "it, or correct the line\"\n"
+    "    exit 127\n"
+    "fi\n"
+    "exec \"$interpreter\" ${argument:+\"$argument\"} -c \"$2\"\n";
 
 /* Check whether a program, by the last part of its path, is a Python: "python", "python3.12". */
 static bool is_python(const char *program)
@@ -101,6 +124,7 @@ static void add_command(const struct program_probe *p, const struct rank_file *f
         return;
     strlist_addf(ret, "%s", f->command[0]);
     strlist_addf(ret, "%s", p->setup ? " after setup" : "");
+    strlist_addf(ret, "%s", script);
 }
 
 /* Fill argv and env with what the child gets. Return 0 or -ENOMEM. */
@@ -275,6 +299,6 @@ int program_probe_finish(struct program_probe *p, int status, char **ret, struct
         return rc;
     if (status != 0) /* the first line was printed, so that only torch can have failed */
         note_crash(status, &v);
-    *ret = p->python ? program_versions_text(&v) : strdup("");
+    *ret = found ? program_versions_text(&v) : strdup("");
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for the versions");
 }

@@ -3,8 +3,9 @@
  * --check`, as a child with a deadline
  *
  * The child has the environment and the folder of the node's first rank. If the first word of the
- * command is a Python, it prints its own version and those of torch, CUDA and NCCL, without using a
- * GPU. If it is another program, the child checks only that PATH has it. The command is not run.
+ * command is a Python, or a script whose first line names one ("#!/usr/bin/env python3"), this
+ * Python prints its own version and those of torch, CUDA and NCCL, without using a GPU. If it is
+ * another program, the child checks only that PATH has it. The command is not run.
  */
 #ifndef EDDIS_AGENTS_NODE_PROGRAM_PROBE_H
 #define EDDIS_AGENTS_NODE_PROGRAM_PROBE_H
@@ -19,7 +20,7 @@ struct program_probe {
     pid_t pid; /* the child; 0: it does not run */
     int out;   /* file with the child's output */
     int64_t within_ns, deadline_ns;
-    bool python;       /* the child is to print versions */
+    bool python;       /* the command's first word is a Python */
     bool setup;        /* the job has lines of setup */
     bool killed;       /* program_probe_look has killed the child ... */
     bool full;         /* ... because it had printed too much */

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import io
+import os
 from collections.abc import Callable, Iterable
 
 from . import _lib as L
@@ -49,7 +50,7 @@ class Writing:
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
-        self.folder: str = L.lib.eddis_checkpoint_folder(handle).decode(errors="surrogateescape")
+        self.folder: str = os.fsdecode(L.lib.eddis_checkpoint_folder(handle))
 
     def put(self, entries: Entries) -> None:
         """Write this worker's entries.  A failure is reported by the commit, on all workers."""
@@ -118,7 +119,7 @@ class Reading:
         self._handle = handle
         self.info = L.CheckpointInfo()
         L.call("checkpoint_info", handle, self.info)
-        self.folder: str = L.lib.eddis_checkpoint_folder(handle).decode(errors="replace")
+        self.folder: str = os.fsdecode(L.lib.eddis_checkpoint_folder(handle))
 
     def get(self, rank: int, name: str) -> io.BytesIO | None:
         """Return the bytes that this rank stored under this name; None: it stored nothing."""

@@ -15,6 +15,7 @@ from lab import HOME, LOGIN, Cluster
 from node import LEASE
 
 BUILD = os.path.realpath(sys.argv[1])
+DIGITS = os.path.join(os.path.realpath(sys.argv[2]), "examples/digits/digits.csv")
 PLACE = HOME + "/versions"  # on each node another
 PYTHON = ["--", "/usr/bin/python3", "-u", "train.py"]
 
@@ -54,6 +55,25 @@ def unlike(c):
     refused(c, "node2", "NCCL 2.27.5", "node1 has NCCL 2.26.2", "install one version on both")
     give_torch(c, "node2", "2.15.0+cu126", "12.6", (2, 26, 2))
     refused(c, "node2", "torch 2.15.0", "node1 has torch 2.7.1")
+    tidy(c)
+
+
+def by_libeddis(c):
+    """Unlike versions are said and not refused where libeddis combines the gradients: in a mode that leaves no other
+    way, and once a job of this command has done so."""
+    give_torch(c, "node1", "2.7.1+cu126", "12.6", (2, 26, 2))
+    give_torch(c, "node2", "2.15.0+cu126", "12.6", (2, 26, 2))
+    refused(c, "node2", "torch 2.15.0", "node1 has torch 2.7.1")
+    said = ["node2", "torch 2.15.0", "node1 has torch 2.7.1", "libeddis combines them"]
+    p = check(c, "--set", "sync.mode=async")
+    assert p.returncode == 0 and all(word in p.stderr for word in said), p
+    train = [f"{BUILD}/cmd/eddis-train", "--data", DIGITS, "--test", "360", "--epochs", "1"]
+    c.write("train.py", f"import os\nos.execv({train[0]!r}, {train!r})\n")
+    command = [*PYTHON[:-1], f"{c.shared}/train.py"]
+    with c.job(["-H", "node1,node2", *command]) as j:
+        assert j.end() == 0, j.err
+    p = check(c, command=command)
+    assert p.returncode == 0 and all(word in p.stderr for word in said), p
     tidy(c)
 
 
@@ -102,4 +122,4 @@ def setup(c):
 
 
 with Cluster(2, build=BUILD) as c:
-    run([unlike, alike, broken, setup], sys.argv[3:], c)
+    run([unlike, by_libeddis, alike, broken, setup], sys.argv[3:], c)

@@ -51,7 +51,7 @@ def said(tmp_path: pathlib.Path, *command: str) -> str:
 def began(tmp_path: pathlib.Path, *command: str) -> subprocess.Popen[str]:
     """The same, while it runs; what it says goes to one pipe."""
     return subprocess.Popen([*map(str, command)], cwd=tmp_path, env=environment(tmp_path), text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                            errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def ended(tmp_path: pathlib.Path, *command: str) -> tuple[int, str]:

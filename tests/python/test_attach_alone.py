@@ -11,7 +11,7 @@ import torch
 
 import attached
 from rows import slow
-from started import PROGRAMS, ended
+from started import PROGRAMS, ended, job, script
 
 PROGRAM = PROGRAMS / "attached_alone.py"
 PACE_MS = 30
@@ -28,7 +28,7 @@ def steps_of(folder: pathlib.Path, *arguments: object, ranks: int = 4) -> tuple[
             json.loads((folder / "job/summary.json").read_text()), output)
 
 
-@pytest.mark.parametrize("kind", ["ddp", slow("no-sync"), slow("fsdp")])
+@pytest.mark.parametrize("kind", ["ddp", slow("no-sync"), slow("fsdp"), slow("loss")])
 def test_slow(tmp_path, kind):
     """One rank becomes three times as slow: all steps last three times as long, and this rank alone is named."""
     if kind == "fsdp" and (attached.fully_shard is None or torch.__version__ < "2.7"):
@@ -45,3 +45,40 @@ def test_slow(tmp_path, kind):
 def test_equal(tmp_path):
     found, summary, output = steps_of(tmp_path, "ddp", STEPS, PACE_MS, 2, 1, 0)
     assert not found and "no stragglers" in output, (found, output)
+
+
+def test_one_rank(tmp_path):
+    """A save in a job of one worker does not join the job: its steps are still reported."""
+    _, summary, output = steps_of(tmp_path, "ddp", 20, 1, 2, 1, 0, ranks=1)
+    assert summary["steps_done"] == 20, output
+
+
+MARKS = """import time
+from eddis._worker import Mark, worker
+
+torch.distributed.init_process_group("gloo")
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(16, 1)), batch_size=4))
+model = eddis.attach(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)))
+marks = []
+worker.marks.append(lambda what: marks.append(what) if what in (Mark.WAITS, Mark.GOES_ON) else None)
+for epoch in loader.epochs(1):
+    for x, in loader:
+        marks.clear()
+        torch.distributed.all_reduce(torch.ones(1))
+        torch.distributed.barrier(async_op=True).wait()
+        assert marks == [Mark.WAITS, Mark.GOES_ON] * 2, marks
+        eddis.weighted(model(x).mean()).backward()
+        assert marks[1::2] == [Mark.GOES_ON] * (len(marks) // 2), marks
+work = torch.distributed.all_reduce(torch.ones(1), async_op=True)
+work.wait()
+began = time.perf_counter()
+for _ in range(20000):
+    work.wait()
+print(f"waited {(time.perf_counter() - began) / 20000 * 1e6:.2f} us")
+"""
+
+
+def test_marks_in_the_loop(tmp_path):
+    """In the loop over the loader, too, the script's own collectives count as waits."""
+    code, output = ended(tmp_path, *job(script(tmp_path, MARKS), options=["-n", "2"]))
+    assert code == 0, output

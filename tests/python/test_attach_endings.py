@@ -133,7 +133,8 @@ def test_alone(tmp_path, do, code, told):
 @pytest.mark.slow
 @pytest.mark.parametrize("options, told", [
     (("do=forward", KEPT), r"all ranks wait for each other \(make the same passes on all ranks"),
-    (("do=sleep", "where=before", "reduce=1"), r"computing: it is in .*; rank 0 waits in all_reduce")])
+    (("do=sleep", "where=before", "reduce=1"),
+     r"computing; ranks 0, 2 wait for it: it is in .*; rank 0 waits in all_reduce")])
 def test_located(tmp_path, options, told):
     """A rank that makes one forward pass more waits for buffers that nobody sends; one hangs before a collective of the
     script, in which the others are.  Their source lines tell."""

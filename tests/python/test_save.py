@@ -81,3 +81,21 @@ def test_in_the_loop(tmp_path):
     """Inside of a step, between epochs, and after the last one."""
     code, output = ended(tmp_path, *job(script(tmp_path, TRAIN), tmp_path / "model.pt", options=["-n", "3"]))
     assert code == 0, output
+
+
+BEFORE_ATTACH = """import os, sys
+
+torch.distributed.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1))
+path = os.path.join(os.fsencode(sys.argv[1]), b"model-\\xff.pt")
+eddis.save(model.state_dict(), path)
+assert os.path.exists(path)
+eddis.attach(model)
+"""
+
+
+def test_before_attach(tmp_path):
+    """The ranks of torch.distributed save without joining the job, so `attach` may come later; the path is of bytes,
+    which are no UTF-8."""
+    code, output = ended(tmp_path, *job(script(tmp_path, BEFORE_ATTACH), tmp_path, options=["-n", "2"]))
+    assert code == 0, output

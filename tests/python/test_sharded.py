@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 
@@ -142,3 +143,15 @@ def test_in_the_background(tmp_path, unbroken):
     for path in checkpoints(folder):
         assert "-------- " in (path / "MANIFEST").read_text() and (path / "dcp/.metadata").exists()
     assert_equal(folder, unbroken, rest(folder, 1))
+
+
+@pytest.mark.slow
+def test_no_utf8(tmp_path, unbroken, monkeypatch):
+    """The folder of the checkpoints has bytes in its path that are no UTF-8: they are written and read there."""
+    told = started.environment(tmp_path)
+    monkeypatch.setattr(started, "environment",
+                        lambda _: {**told, "XDG_STATE_HOME": os.fsdecode(os.fsencode(tmp_path) + b"/state-\xff")})
+    folder = tmp_path / "out"
+    code, output = run(folder, "at=1:13", "do=kill")
+    assert code == 0 and "1 restart" in output and "no checkpoint is written" not in output, output
+    assert_equal(folder, unbroken, before_last(folder, 1, 0), rest(folder, 2))

@@ -2,6 +2,7 @@
 /* check.c - collect why nodes cannot be used, and report the table at the check's end */
 #include "check.h"
 
+#include "agents/driver/history/past.h"
 #include "lib/base/text.h"
 
 #include <stdio.h>
@@ -71,22 +72,44 @@ static bool others_check(const struct job_run *r, int agent)
     return false;
 }
 
-/* If agent b's node has another version of a library than a's, with which torch.distributed cannot
- * combine gradients, record this as b's trouble, end the check with it, and return true.
+/* Check whether libeddis combines the gradients of the job's program, which the nodes' versions of
+ * torch and NCCL do not change: an earlier job of the same command did so, or the job's mode leaves
+ * no other way. Otherwise torch.distributed does, or it is unknown what does.
  */
-static bool refuse_unlike(struct job_run *r, int a, int b, int64_t now_ns)
+static bool libeddis_combines(const struct job_run *r)
+{
+    const struct job *job = r->o->job;
+    struct past_model m = past_model(r->reader, job);
+
+    return !algorithm_may_have(job->sync.mode, job->sync.algorithm, ALGORITHM_EXACT) ||
+           (m.bytes > 0 && !program_is_external(&m.program));
+}
+
+/* Compare the versions of a library on agent b's node with those on a's. If they differ so that
+ * torch.distributed cannot combine gradients, end the check with this as b's trouble; or only tell
+ * the user, if libeddis combines them. Return true if they differ so.
+ */
+static bool compare(struct job_run *r, int a, int b, int64_t now_ns)
 {
     const char *name, *of_a, *of_b;
     char text[384], sentence[768];
+    bool ours;
 
     if (!program_versions_differ(&r->agent[a].versions, &r->agent[b].versions, &name, &of_a, &of_b))
         return false;
+    ours = libeddis_combines(r);
     (void)snprintf(text, sizeof text,
                    "its Python has %s %s, but that of node %.100s has %s %s, with which "
-                   "torch.distributed cannot combine gradients; install one version on both",
-                   name, of_b, r->state.agent[a].host, name, of_a);
-    check_trouble(r, b, text);
+                   "torch.distributed cannot combine gradients; %s",
+                   name, of_b, r->state.agent[a].host, name, of_a,
+                   ours ? "this job needs no equal versions, since libeddis combines them"
+                        : "install one version on both");
     (void)snprintf(sentence, sizeof sentence, "node %.200s: %s", r->state.agent[b].host, text);
+    if (ours) {
+        job_run_sayf(r, JOB_EVENT_SAY, b, -1, "%s", sentence);
+        return true;
+    }
+    check_trouble(r, b, text);
     state_fail(&r->state, "start", 3, sentence, now_ns);
     return true;
 }
@@ -107,7 +130,7 @@ static void take_versions(struct job_run *r, int agent, const char *text, int64_
     for (int i = 0; i < r->n_agents; i++) {
         if (!r->agent[i].versions.torch[0])
             continue;
-        if (first >= 0 && refuse_unlike(r, first, i, now_ns))
+        if (first >= 0 && compare(r, first, i, now_ns))
             return;
         if (first < 0 || (!r->agent[first].versions.nccl[0] && r->agent[i].versions.nccl[0]))
             first = i;

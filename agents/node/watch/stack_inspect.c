@@ -175,6 +175,12 @@ static bool is_collective(const json_t *frame)
     return text_has_any(member(frame, "filename"), parts, sizeof parts / sizeof *parts);
 }
 
+/* Check whether a frame is of the marks that eddis.torch makes around a wait of the program. */
+static bool is_of_marks(const json_t *frame)
+{
+    return strstr(member(frame, "filename"), "/eddis/torch/_script_waits.py") != NULL;
+}
+
 /* Return the list of stack frames, borrowed, of the program's thread "MainThread", or else of the
  * first thread; NULL: there is none.
  */
@@ -211,13 +217,16 @@ static void frame_text(const json_t *frame, char *ret, size_t size)
  */
 static int place_of(const json_t *frames, char *ret, size_t size)
 {
-    const json_t *inner = json_array_get(frames, 0), *users = NULL;
+    const json_t *inner = NULL, *users = NULL;
     bool collective = false;
     char at[128], from[128];
 
     for (size_t i = 0; !users && i < json_array_size(frames); i++) {
         const json_t *frame = json_array_get(frames, i);
 
+        if (is_of_marks(frame))
+            continue;
+        inner = inner ? inner : frame;
         if (!is_of_library(frame))
             users = frame;
         collective = collective || (!users && is_collective(frame));

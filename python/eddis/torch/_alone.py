@@ -68,6 +68,11 @@ class Alone:
         """Whether passes are outside of the job, and nothing else reports the steps."""
         return not self._is_over and self.is_outside
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether this rank waits, between its marks."""
+        return self._waits_since is not None
+
     def waits(self) -> None:
         """Mark that this rank begins to wait for others; it may wait already."""
         if self._waits_since is None and self.is_measured:

@@ -115,7 +115,7 @@ class Due:
         number = cls._largest(worker.rank + 1 if reason else 0)
         if not number:
             return ""
-        return worker.broadcast_bytes(reason.encode(), number - 1).decode(errors="replace")
+        return worker.broadcast_bytes(reason.encode(errors="replace"), number - 1).decode(errors="replace")
 
 
 def has_shards() -> bool:

@@ -10,7 +10,6 @@ import torch
 from torch import distributed
 
 from .._worker import worker
-from . import _alone
 
 _MODE = 0o666  # permissions of a new file, from which the umask is taken
 
@@ -23,11 +22,11 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
     Rank 0 writes a new file beside `path` and renames it, so that `path` is the older file or the new one, even if the
     process is killed.  obj: what torch.save takes; the other ranks' obj is ignored.  path: in an existing folder.
 
-    It works inside and outside of the loop, and without eddis-run.  Under eddis-run it joins the job, so call it after
-    `attach` and `loader`; but not if the script uses `attach` and no loader.  Raises RuntimeError on all ranks if rank
-    0 cannot save.  Collective.
+    It works inside and outside of the loop, and without eddis-run.  In a job of several workers whose script has not
+    called init_process_group it joins the job, so call it after `attach` and `loader` there.  Raises RuntimeError on
+    all ranks if rank 0 cannot save.  Collective.
     """
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     rank = _rank()
     reason = _write(obj, path) if rank == 0 else ""
     reason = _from_rank_0(reason)
@@ -37,17 +36,19 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
 def _is_of_torch() -> bool:
     """Return whether ranks of torch.distributed save together: those that eddis does not know, as under torchrun, and
-    those of a script that attaches models and does not join the job."""
-    is_unknown = not (worker.handle and worker.size > 1) and not worker.has_plan and worker.n_joining == 1
-    return (is_unknown or bool(_alone.alone and _alone.alone.is_outside)) and \
-        distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1
+    those of all workers before the job is joined."""
+    if (worker.handle and worker.size > 1) or not (distributed.is_available() and distributed.is_initialized()):
+        return False
+    n = distributed.get_world_size()
+    return n > 1 and (n == worker.size or not (worker.has_plan or worker.n_joining > 1))
 
 
 def _rank() -> int:
-    """Return this process's number among those that save together.  Joins the job if it has several workers."""
+    """Return this process's number among those that save together.  Joins the job if it has several workers that cannot
+    do it by torch.distributed."""
     if _is_of_torch():
         return distributed.get_rank()
-    if worker.has_plan or worker.n_joining > 1:
+    if worker.size > 1 and (worker.has_plan or worker.n_joining > 1):
         worker.open()
     return worker.rank if worker.handle else 0
 
@@ -57,10 +58,11 @@ def _from_rank_0(text: str) -> str:
     if _is_of_torch():
         texts = [text]
         distributed.broadcast_object_list(texts, 0)
+        distributed.barrier()  # a rank whose script ends while gloo still broadcasts may abort
         return texts[0]
     if not worker.handle or worker.size == 1:
         return text
-    return worker.broadcast_bytes(text.encode(), 0).decode(errors="replace")
+    return worker.broadcast_bytes(text.encode(errors="replace"), 0).decode(errors="replace")
 
 
 def _write(obj: Any, path: str) -> str:

@@ -22,6 +22,7 @@ from .._worker import Mark, worker
 from . import _alone
 from ._combined import inner, is_fsdp_module
 from ._deepspeed import is_engine, watch_collectives
+from ._script_waits import watch_script
 
 
 _PHASES = {Mark.WAITS: L.PHASE_WAIT, Mark.GOES_ON: L.PHASE_COMPUTE}
@@ -38,6 +39,7 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
     for others."""
     if show not in worker.marks:
         worker.marks.append(show)
+    watch_script()
     for module in model.modules():
         if is_fsdp_module(module):
             _bracket(module)

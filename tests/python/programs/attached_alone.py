@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """attached_alone.py KIND STEPS PACE_MS RANK TIMES FROM - a plain script of torch.distributed over gloo of which eddis
-knows nothing but `attach` and `save`: rank RANK takes TIMES as long as the others from step FROM on.  KIND: ddp, fsdp
-or no-sync, where every other backward pass combines no gradients."""
+knows nothing but `attach` and `save`: rank RANK takes TIMES as long as the others from step FROM on.  KIND: ddp, fsdp,
+no-sync, where every other backward pass combines no gradients, or loss, where all ranks wait in the script's own
+all_reduce of the loss."""
 
 import contextlib
 import sys
@@ -36,7 +37,10 @@ for step in range(STEPS):
         with contextlib.nullcontext() if last else model.no_sync():
             outputs = model(torch.randn(16, 20))
             time.sleep(PACE_S * (TIMES if rank == SLOW and step >= FROM else 1) / (2 if KIND == "no-sync" else 1))
-            outputs.square().mean().backward()
+            loss = outputs.square().mean()
+            if KIND == "loss":
+                distributed.all_reduce(loss.detach().clone())
+            loss.backward()
     optimizer.step()
     optimizer.zero_grad()
     if step == 1:

@@ -30,8 +30,8 @@ static void tear_down(void)
     (void)rmdir(folder);
 }
 
-/* Run a probe of this program behind this line of setup to its end. ends: it ends before it is
- * looked at; else look after 3 MiB of output. Return the code of program_probe_finish.
+/* Run a probe of this program behind this line of setup, NULL for none, to its end. ends: it ends
+ * before it is looked at; else look after 3 MiB of output. Return the code of program_probe_finish.
  */
 static int probe(char *line, char *program, bool ends, char **ret, struct eddis_error *err)
 {
@@ -98,10 +98,49 @@ START_TEST(takes_any_output)
 }
 END_TEST
 
+static const struct {
+    const char *line; /* first line of the script */
+    bool python;      /* it names a Python */
+    const char *said; /* part of the message; NULL: the probe succeeds */
+} scripts[] = {
+    { "#!/usr/bin/env python3", true, NULL },
+    { "#! /usr/bin/env -S python3 -u ", true, NULL },
+    { "#!/bin/sh", false, NULL },
+    { "import os", false, NULL },
+    { "#!/nowhere/bin/python3", true, "no program '/nowhere/bin/python3', which the first line" },
+    { "#!/usr/bin/env python99", true, "failed with code 127" },
+};
+
+/* The interpreter that a script names itself is asked for its versions; the script is not run. */
+START_TEST(takes_interpreters)
+{
+    cleanup_free char *program = NULL, *text = NULL;
+    struct eddis_error err = { 0 };
+    FILE *file;
+    int rc;
+
+    ck_assert_int_gt(asprintf(&program, "%s/train.py", folder), 0);
+    ck_assert_ptr_nonnull(file = fopen(program, "w"));
+    fprintf(file, "%s\nexit(7)\n", scripts[_i].line);
+    (void)fclose(file);
+    ck_assert_int_eq(chmod(program, 0755), 0);
+    rc = probe(NULL, program, true, &text, &err);
+    (void)unlink(program);
+    if (!scripts[_i].said) {
+        ck_assert_msg(rc == 0, "%s", err.text);
+        ck_assert_int_eq(strstr(text, "\"python\":") != NULL, scripts[_i].python);
+        return;
+    }
+    ck_assert_int_lt(rc, 0);
+    ck_assert_msg(strstr(err.text, scripts[_i].said) != NULL, "%s", err.text);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_loop_test(tc, takes_any_output, 0, sizeof rows / sizeof *rows);
+    tcase_add_loop_test(tc, takes_interpreters, 0, sizeof scripts / sizeof *scripts);
 }
 
 SUITE_MAIN("program probe", add_tests)

@@ -23,6 +23,7 @@
 #define DIST                 "/venv/lib/python3.11/site-packages/torch/distributed/"
 #define ALL_REDUCE           FRAME("all_reduce", DIST "distributed_c10d.py", "torch/distributed/d.py", "4181")
 #define WRAPPER              FRAME("wrapper", DIST "c10d_logger.py", "torch/distributed/c10d_logger.py", "83")
+#define MARKED               FRAME("marked", "/home/u/eddis/torch/_script_waits.py", "_script_waits.py", "58")
 #define LOAD                 FRAME("load", "/home/u/train.py", "train.py", "5")
 #define MAIN                 FRAME("main", "/home/u/train.py", "train.py", "8")
 #define WAIT                 FRAME("wait", "/usr/lib/python3.11/threading.py", "threading.py", "327")
@@ -36,6 +37,9 @@ static const struct {
 } rows[] = {
     { "[" THREAD("MainThread", LOAD "," MAIN) "]", "it is in load (train.py:5)", STACK_ELSEWHERE },
     { "[" THREAD("MainThread", ALL_REDUCE "," WRAPPER "," MAIN) "]",
+      "it waits in all_reduce (torch/distributed/d.py:4181), called in main (train.py:8)",
+      STACK_COLLECTIVE },
+    { "[" THREAD("MainThread", MARKED "," ALL_REDUCE "," MAIN) "]",
       "it waits in all_reduce (torch/distributed/d.py:4181), called in main (train.py:8)",
       STACK_COLLECTIVE },
     { "[" THREAD("MainThread", BACKWARD "," MAIN) "]",

@@ -179,7 +179,7 @@ START_TEST(missing)
         ck_assert_int_eq(end[i].rc, -ETIMEDOUT);
         ck_assert_int_eq(end[i].net->failed_from, i);
         ck_assert_int_eq(end[i].net->failed_to, 2);
-        ck_assert_str_eq(end[i].net->failed, "connecting");
+        ck_assert_str_eq(end[i].net->failed, "connecting, within 5 s");
     }
     drop(loop, end, 4);
 }
@@ -218,6 +218,42 @@ START_TEST(broken)
 }
 END_TEST
 
+static bool has_held;
+
+/* Hold back the first message that is not small, beyond the first deadline. */
+static int post_late(struct transport *t, const struct comm_op *op, struct eddis_error *e)
+{
+    if (op->bytes > 4096 && !has_held) {
+        has_held = true;
+        clock_sleep_until_ns(clock_now_ns() + 3 * CLOCK_S);
+    }
+    return real->post(t, op, e);
+}
+
+/* A burst that comes late, as on a machine under load, is waited for a second time. */
+START_TEST(late)
+{
+    struct transport_ops slow;
+    struct end end[2];
+    struct loop *loop;
+
+    open_ends(&loop, end, 2, 60 * CLOCK_S);
+    real = end[0].t->ops;
+    slow = *real;
+    slow.post = post_late;
+    end[0].t->ops = &slow;
+    for (int i = 0; i < 2; i++)
+        end[i].options.deadline_ns = 2 * CLOCK_S;
+    run_ends(end, 2, -1);
+    ck_assert(has_held);
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(end[i].rc == 0, "%s", end[i].err.text);
+    ck_assert_int_eq(end[0].net->n_links, 2);
+    end[0].t->ops = real;
+    drop(loop, end, 2);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, rounds);
@@ -225,6 +261,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, measured, 1, MAX_RANKS + 1);
     tcase_add_test(tc, missing);
     tcase_add_test(tc, broken);
+    tcase_add_test(tc, late);
     tcase_set_timeout(tc, 120);
 }
 
