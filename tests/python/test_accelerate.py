@@ -14,7 +14,7 @@ pytest.importorskip("accelerate")
 pytestmark = pytest.mark.slow
 
 
-def far(ranks, epochs=2):
+def far(ranks, train=framed.train):
     """Return the distance to one process."""
     x, y = training.data()
     torch.manual_seed(3)
@@ -22,7 +22,7 @@ def far(ranks, epochs=2):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, len(ranks[0]["samples"]))
     optimizer.register_step_post_hook(lambda *_: scheduler.step())
-    return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
+    return train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
 
 
 @pytest.mark.parametrize("ours", [[], ["ours=1"]])
@@ -33,6 +33,7 @@ def test_exact(tmp_path, pieces, ours):
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert far(ranks) <= 1e-12
+    assert far(ranks, framed.train_plainly) > 1e-3
 
 
 def test_without_samples(tmp_path):
