@@ -87,19 +87,21 @@ class _Follow(transformers.TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """End the step before Trainer evaluates and saves, so that these take no time of the step.  End the training
-        after the last step of the plan, or save and end it where the job stops."""
+        after the last step of the plan, or where the job stops: without a State Trainer then saves."""
         self._trainer._apart.end_step()
         if worker.step.flags & L.STEP_STOP:
-            if state.global_step < state.max_steps:
-                self._trainer._save_due()
-                control.should_save |= not self._trainer._apart.is_used and args.save_strategy != SaveStrategy.NO
+            if state.global_step < state.max_steps and not self._trainer._apart.is_used:
+                control.should_save |= args.save_strategy != SaveStrategy.NO
             control.should_training_stop = True
         if control.should_evaluate or control.should_save:
             worker.set_phase(L.PHASE_EVALUATE)
         return control
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Report that this worker evaluates or saves."""
+        """Save what the last step has asked for where the job stops within an epoch.  Report that this worker evaluates
+        or saves."""
+        if worker.step.flags & L.STEP_STOP and state.global_step < state.max_steps:
+            self._trainer._save_due()  # in the epoch, and before Trainer may load its best model
         worker.set_phase(L.PHASE_EVALUATE)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -10,6 +10,7 @@ import pathlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from signal import SIGINT, SIGTERM
 
 import torch
 
@@ -20,6 +21,7 @@ from started import ended, said
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
 NO_SAMPLES = "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"
+SAVED = {SIGINT: 130, SIGTERM: 75}  # exit codes of jobs that these signals have stopped, and that have saved
 EQUAL = "{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}"
 HANG_S = 25  # a busy machine may keep a rank from its step for some of it
 # How rank 1 ends in step 13, and what the job says
@@ -116,7 +118,7 @@ def stopped(folder: pathlib.Path, signal: int, program: str, *options: str,
     folder.mkdir()
     code, output = kept.end_by(folder, signal, [*map(str, job(folder, program, *options, "state=1", "at=1:13",
                                                               "do=wait", **settings))])
-    assert code == 128 + signal, output
+    assert code == SAVED[signal], output
     return results(folder), re.search(r"job (\S+)", output)[1]
 
 

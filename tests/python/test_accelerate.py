@@ -49,3 +49,15 @@ def test_replan(tmp_path):
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
     framed.assert_once(ranks, 6)
     assert far(ranks) <= 3e-12
+
+
+def test_restarted(tmp_path):
+    """A State keeps what accelerate has prepared: the restart has the bits of the unbroken run."""
+    folders = tmp_path / "unbroken", tmp_path / "killed"
+    for folder in folders:
+        folder.mkdir()
+    unbroken, _ = framed.trained(folders[0], "accelerated.py", "ours=1", "state=1", checkpoint__every=0)
+    do, where, told = framed.ENDINGS["kill"]
+    ranks = framed.broken(folders[1], "accelerated.py", "ours=1", do=do, where=where, told=told, checkpoint__every=8)
+    for rank, expected in zip(ranks, unbroken, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(rank["model"], expected["model"], strict=True))

@@ -10,6 +10,7 @@ import torch
 from torch.nn import functional
 
 import framed
+import kept
 import training
 from started import ended
 
@@ -102,3 +103,15 @@ def test_other_ranks(tmp_path, workers, by):
     whole = framed.together(first, framed.resumed(tmp_path / "rest", name, "lit.py", workers=workers))
     framed.assert_once(whole, 2)
     assert far(whole) <= 1e-12
+
+
+def test_damaged(tmp_path):
+    """Lightning loads before the job chooses: if the newest checkpoint is damaged they differ, and a sentence says so.
+    """
+    framed.trained(tmp_path, "lit.py", "state=1", "epochs=1", checkpoint__every=4)
+    newest = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
+    entry = min(newest.glob("rank-*"))
+    entry.write_bytes(entry.read_bytes()[:-1])
+    found, output = kept.resumed(tmp_path, newest.parent, [*map(str, framed.job(tmp_path, "lit.py", "state=1",
+                                                                                restarts=0))])
+    assert found == 1 and f"Lightning has loaded checkpoint '{newest}', but the job continues from" in output, output

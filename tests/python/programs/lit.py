@@ -26,7 +26,7 @@ import training  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
-pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 samples, validated = [], []
 ends = framed_ends.Ends(folder, options)
 

@@ -27,7 +27,7 @@ from eddis.transformers import Mixin, Trainer  # noqa: E402
 
 folder, kind = pathlib.Path(sys.argv[1]), trainers.KINDS[sys.argv[2]]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
-pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 pieces, samples = int(options.get("pieces", 1)), []
 read = []  # the numbers of each batch
 ends = framed_ends.Ends(folder, options)
