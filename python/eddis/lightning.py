@@ -7,10 +7,16 @@
     trainer = Trainer(strategy="ddp", devices=eddis.local_size(), num_nodes=eddis.size() // eddis.local_size(),
                       callbacks=[eddis.lightning.Callback()])
     trainer.fit(module, loader)
+
+With a State the job's checkpoints hold those of Lightning, and a job that restarts or resumes goes on from there:
+
+    state = eddis.State()
+    trainer.fit(module, loader, ckpt_path=eddis.lightning.ckpt_path())
 """
 
 from __future__ import annotations
 
+import pathlib
 from typing import Any
 
 import torch
@@ -23,10 +29,35 @@ except ImportError:  # the package of another name
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
+from .torch._apart import Apart, leave
 from .torch._batchnorm import set_min_count
 from .torch._parts import parts
 
-__all__ = ["Callback"]
+__all__ = ["Callback", "ckpt_path"]
+
+_apart = Apart("Lightning", "lightning/trainer.ckpt")
+_was_asked = False  # the script has asked for the path, to give it to Lightning
+
+
+def ckpt_path() -> str | None:
+    """Return the path of Lightning's part of the job's checkpoint from which the job continues, for fit(ckpt_path=);
+    None if it begins.  Raises RuntimeError without an eddis.torch.State, and ValueError for a checkpoint of something
+    else."""
+    global _was_asked
+    if not _apart.is_used:
+        raise RuntimeError("there is no eddis.torch.State, with which Lightning's checkpoints are part of the job's: "
+                           "make one before eddis.lightning.ckpt_path()")
+    _was_asked = True
+    found = _apart.found()
+    return str(found) if found else None
+
+
+def _refuse_stream() -> None:
+    """Raise RuntimeError for a loader without a length.  A callback before commit."""
+    if not _loader.the_loader().has_length:
+        raise RuntimeError("Lightning reads a batch ahead of a loader without a length, but a step begins with its "
+                           "batch: give fit() a loader of a data set with a length, not "
+                           "eddis.torch.loader(stream=True)")
 
 
 class Callback(lightning.Callback):
@@ -38,11 +69,13 @@ class Callback(lightning.Callback):
     weights: "told" if losses are means over tokens: then call eddis.torch.set_weight in each training_step.
 
     Make it before len(loader) and collectives of eddis.  At the start of the training it raises RuntimeError if the
-    strategy does not combine gradients over all workers, or `fit` was not given a loader of eddis.
+    strategy does not combine gradients over all workers, `fit` was not given a loader of eddis, or there is a State and
+    `fit` was not given `ckpt_path`.
     """
 
     def __init__(self, weights: str = "samples") -> None:
         _attach.expect()
+        worker.before_commit.insert(0, _refuse_stream)
         self._weights = weights
         self._loss: float | torch.Tensor = 0.0  # of the step's parts so far
 
@@ -65,7 +98,19 @@ class Callback(lightning.Callback):
         if parts.n not in (1, trainer.accumulate_grad_batches):
             raise RuntimeError(f"Lightning accumulates {trainer.accumulate_grad_batches} batches, but the loader "
                                f"divides each step into {parts.n}: give Trainer accumulate_grad_batches={parts.n}")
-        loader._epochs = max(0, (trainer.max_epochs or 0) - trainer.current_epoch)
+        steps, made = len(loader) // parts.n, (trainer.fit_loop.total_batch_idx + 1) // parts.n
+        before = (made - _apart.step()) // steps  # epochs of a checkpoint that is not the job's
+        loader._epochs = max(0, (trainer.max_epochs or 0) - before)
+        self._begin(trainer.ckpt_path)
+        loader.iterations = max(loader.iterations, made // steps - before)
+
+    @staticmethod
+    def _begin(path: str | None) -> None:
+        """Let State continue from the checkpoint whose part Lightning has loaded from this path.  Collective."""
+        if _apart.is_used and (not _was_asked or _apart.step() and str(_apart.found()) != str(path)):
+            raise RuntimeError("with an eddis.torch.State Lightning goes on from the job's checkpoint: call "
+                               "fit(..., ckpt_path=eddis.lightning.ckpt_path())")
+        _apart.begin()
 
     def on_before_backward(self, trainer: Any, pl_module: Any, loss: torch.Tensor) -> None:
         """Weight the loss's gradient."""
@@ -88,9 +133,23 @@ class Callback(lightning.Callback):
         after the last step of the plan."""
         if parts.at + 1 < parts.n:
             return
-        worker.end()
+        _apart.end_step()
         if worker.step.flags & L.STEP_STOP:
             trainer.should_stop = True
+        if trainer.should_stop or not trainer.is_last_batch:
+            self._save(trainer)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Save what the last step of an epoch has asked for, now that Lightning has validated."""
+        self._save(trainer)
+
+    @staticmethod
+    def _save(trainer: Any) -> None:
+        """Save Lightning's checkpoint in the job's, if the last step has asked for it.  Collective."""
+        def write(folder: pathlib.Path) -> None:
+            trainer.save_checkpoint(folder / "lightning/trainer.ckpt")
+
+        _apart.save(write)
 
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         """Report that this worker evaluates, between its first step and its last."""
@@ -104,7 +163,5 @@ class Callback(lightning.Callback):
 
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """End the job's steps on all workers."""
-        if not worker.over:
-            worker.end(is_left=True)
-            worker.stop()
-            worker.finish()
+        self._save(trainer)
+        leave()

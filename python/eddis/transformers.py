@@ -8,6 +8,9 @@
 
 `Mixin` makes the same of a class derived from Trainer: class MyTrainer(eddis.transformers.Mixin, SFTTrainer).
 
+With eddis.torch.State() before `train` the job's checkpoints hold those of Trainer, and a job that restarts or resumes
+goes on from the step of its checkpoint.
+
 Workers weigh by the items over which their losses are means: tokens where Trainer counts them, else samples.  Trainer
 takes all batches of a step from the loader before the first of their passes.
 """
@@ -16,15 +19,19 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import pathlib
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 import transformers
+from transformers import trainer as library
+from transformers.trainer_utils import SaveStrategy
 
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
+from .torch._apart import Apart, leave
 from .torch._batchnorm import set_min_count
 from .torch._parts import parts
 
@@ -41,10 +48,22 @@ def _unprepared(accelerator: Any) -> Iterator[None]:
         del accelerator.prepare
 
 
+@contextlib.contextmanager
+def _unskipped(loader_of: type) -> Iterator[None]:
+    """While the context is active, Trainer takes a loader of this type as it is when it resumes within an epoch, since
+    it begins where the checkpoint ended.  A context manager."""
+    skip = library.skip_first_batches
+    library.skip_first_batches = lambda loader, *n: loader if isinstance(loader, loader_of) else skip(loader, *n)
+    try:
+        yield
+    finally:
+        library.skip_first_batches = skip
+
+
 class _Follow(transformers.TrainerCallback):
     """Attaches the model that Trainer has wrapped, and ends the steps of the plan."""
 
-    def __init__(self, trainer: transformers.Trainer) -> None:
+    def __init__(self, trainer: Mixin) -> None:
         self._trainer = trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -56,28 +75,39 @@ class _Follow(transformers.TrainerCallback):
         if _attach.attach(model, weights="told") is not model:
             raise RuntimeError(f"Trainer does not combine gradients over {worker.size} workers: start the script by "
                                "eddis-run, and let Trainer make the process group")
-        loader._epochs = state.num_train_epochs - state.global_step * parts.n // len(loader)
+        steps, apart = len(loader) // parts.n, self._trainer._apart
+        before = (state.global_step - apart.step()) // steps  # epochs of a checkpoint that is not the job's
+        loader._epochs = state.num_train_epochs - before
+        apart.begin()
+        loader.iterations = max(loader.iterations, state.global_step // steps - before)
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Save what the last step of the epoch before has asked for, now that Trainer has evaluated and saved."""
+        self._trainer._save_due()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """End the step before Trainer evaluates and saves, so that these take no time of the step.  End the training
-        after the last step of the plan."""
-        worker.end()
+        after the last step of the plan, or where the job stops: without a State Trainer then saves."""
+        self._trainer._apart.end_step()
+        if worker.step.flags & L.STEP_STOP:
+            if state.global_step < state.max_steps and not self._trainer._apart.is_used:
+                control.should_save |= args.save_strategy != SaveStrategy.NO
+            control.should_training_stop = True
         if control.should_evaluate or control.should_save:
             worker.set_phase(L.PHASE_EVALUATE)
-        if worker.step.flags & L.STEP_STOP:
-            control.should_training_stop = True
         return control
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Report that this worker evaluates or saves."""
+        """Save what the last step has asked for where the job stops within an epoch.  Report that this worker evaluates
+        or saves."""
+        if worker.step.flags & L.STEP_STOP and state.global_step < state.max_steps:
+            self._trainer._save_due()  # in the epoch, and before Trainer may load its best model
         worker.set_phase(L.PHASE_EVALUATE)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """End the job's steps on all workers."""
-        if not worker.over:
-            worker.end(is_left=True)
-            worker.stop()
-            worker.finish()
+        self._trainer._save_due()
+        leave()
 
 
 class Mixin:
@@ -87,8 +117,12 @@ class Mixin:
     workers' samples or tokens.  eddis-run sets the batch; without it each worker takes per_device_train_batch_size
     samples, gradient_accumulation_steps times.  Trainer trains once.
 
+    With a State the job's checkpoints hold those of Trainer, from which `train` continues by itself, in the place of
+    its resume_from_checkpoint.  Trainer's own checkpoints are written as its arguments say; without a State one more
+    when the job stops early, unless save_strategy is "no".
+
     args.average_tokens_across_devices becomes False, since eddis sums the tokens, and args.ignore_data_skip becomes
-    True: training that resumes within an epoch begins with this epoch's data anew.
+    True: training that resumes from a checkpoint of args.output_dir within an epoch begins with this epoch's data anew.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -99,6 +133,43 @@ class Mixin:
         self._loader: _loader.Loader | None = None
         self._own_loss: float | torch.Tensor = 0.0  # of the step so far: the mean over this worker's items
         self._part = -1  # number of the present batch in its step, from 0
+        self._apart = Apart("Trainer", "checkpoint-*")
+        self._folder: pathlib.Path | None = None  # of the job's checkpoint that is being written
+
+    def train(self, resume_from_checkpoint: Any = None, *args: Any, **options: Any) -> Any:
+        """Train, see transformers.Trainer.train.  With a State continue from the job's checkpoint, if there is one.
+        Raises ValueError if that is not of Trainer."""
+        if not (found := self._apart.found()):
+            return super().train(resume_from_checkpoint, *args, **options)
+        self.args.ignore_data_skip = False  # so Trainer counts the steps of the epoch that are made
+        with _unskipped(_loader.Loader):
+            return super().train(str(found), *args, **options)
+
+    def _save_due(self) -> None:
+        """Save Trainer's checkpoint in the job's, if the last step has asked for it.  Collective."""
+        self._apart.save(self._save_in)
+
+    def _save_in(self, folder: pathlib.Path) -> None:
+        """Save Trainer's checkpoint in this folder.  Collective."""
+        pushes, self.args.push_to_hub, self._folder = self.args.push_to_hub, False, folder
+        try:
+            self._save_checkpoint(self.model_wrapped, None)
+        finally:
+            self.args.push_to_hub, self._folder = pushes, None
+
+    def _get_output_dir(self, *args: Any, **options: Any) -> str:
+        """Return the folder for Trainer's checkpoints."""
+        return str(self._folder) if self._folder else super()._get_output_dir(*args, **options)
+
+    def _load_best_model(self) -> None:
+        """Load the best model into the place of the last one, which the job's checkpoint is to hold."""
+        self._save_due()
+        super()._load_best_model()
+
+    def _load_rng_state(self, *args: Any, **options: Any) -> None:
+        """Restore the random states of a checkpoint that is not the job's: those are State's."""
+        if not self._apart.step():
+            super()._load_rng_state(*args, **options)
 
     def get_train_dataloader(self) -> _loader.Loader:
         """Return a loader that follows the plan, made from the DataLoader of the class above.  Raises ValueError or
@@ -115,6 +186,7 @@ class Mixin:
                           device: torch.device) -> tuple[list[Any], Any]:
         """Return the batches of the next step and the number of items over which their losses are means; None: each is
         a mean over its samples.  Begin to sum up the workers' weights."""
+        self._save_due()  # of the step before, which has ended
         worker.set_phase(L.PHASE_INPUT)
         batches = list(itertools.islice(epoch_iterator, num_batches))
         counting = [batch for batch, n in zip(batches, parts.counts) if n] or batches

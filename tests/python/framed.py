@@ -7,18 +7,28 @@ A program of such a script writes FOLDER/<rank>.pt: {"samples": numbers of each 
 from __future__ import annotations
 
 import pathlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from signal import SIGINT, SIGTERM
 
 import torch
 
+import kept
 import training
-from started import said
+from started import ended, said
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
 NO_SAMPLES = "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"
+SAVED = {SIGINT: 130, SIGTERM: 75}  # exit codes of jobs that these signals have stopped, and that have saved
 EQUAL = "{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}"
+HANG_S = 25  # a busy machine may keep a rank from its step for some of it
+# How rank 1 ends in step 13, and what the job says
+ENDINGS = {"kill": ("kill", "forward", r"rank 1 \(.*\) died of signal 9 \(Killed\) at step 13"),
+           "kill-between": ("kill", "between", r"rank 1 \(.*\) died of signal 9 \(Killed\) at step 13"),
+           "raise": ("raise", "forward", r"rank 1 \(.*\) exited 1 at step 13"),
+           "freeze": ("freeze", "forward", r"rank 1 \(.*\) was suspended by a signal and did not continue: killed")}
 
 
 def job(folder: pathlib.Path, program: str, *options: str, emulate: str = UNEQUAL, **settings: object) -> list[object]:
@@ -32,7 +42,25 @@ def job(folder: pathlib.Path, program: str, *options: str, emulate: str = UNEQUA
 def trained(folder: pathlib.Path, program: str, *options: str, **others: object) -> tuple[list[dict], str]:
     """Return what each rank wrote, and what the job printed; others: as of `job`."""
     output = said(folder, *job(folder, program, *options, **others))
-    return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))], output
+    return results(folder), output
+
+
+def results(folder: pathlib.Path) -> list[dict]:
+    """Return what each rank wrote."""
+    return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))]
+
+
+def broken(folder: pathlib.Path, program: str, *options: str, do: str, where: str, told: str,
+           **settings: object) -> list[dict]:
+    """Return what each rank wrote in a job in whose step 13 rank 1 ends like this, which the job says as told."""
+    limit = f"{HANG_S}s" if do == "freeze" else "1h"
+    code, output = ended(folder, *job(folder, program, *options, "state=1", f"do={do}", "at=1:13", f"where={where}",
+                                      timeouts__hang=limit, **settings))
+    assert code == 0 and re.search(told, output) and "1 restart" in output, output
+    assert "no checkpoint is written" not in output, output
+    ranks = results(folder)
+    assert len(ranks) == 3 and all(rank["resumed"] for rank in ranks)
+    return ranks
 
 
 def unions(ranks: list[dict]) -> list[list[int]]:
@@ -64,8 +92,49 @@ def train(ranks: list[dict], model: torch.nn.Module, optimizer: torch.optim.Opti
     """Train the model in one process, step by step on the samples of all ranks, and return the distance to theirs.
     loss_of: the loss of the samples with these numbers."""
     for numbers in unions(ranks):
-        optimizer.zero_grad()
-        loss_of(numbers).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimizer.step()
+        _step(model, optimizer, loss_of(numbers), clip)
     return distance(ranks, model.parameters())
+
+
+def train_plainly(ranks: list[dict], model: torch.nn.Module, optimizer: torch.optim.Optimizer,
+                  loss_of: Callable[[list[int]], torch.Tensor], clip: float) -> float:
+    """The same as `train` with the plain mean over the ranks' losses, which is wrong."""
+    for parts in zip(*(rank["samples"] for rank in ranks), strict=True):
+        losses = [loss_of(numbers) for numbers in parts if numbers]
+        _step(model, optimizer, sum(losses) / len(losses), clip)
+    return distance(ranks, model.parameters())
+
+
+def _step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss: torch.Tensor, clip: float) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
+    optimizer.step()
+
+
+def stopped(folder: pathlib.Path, signal: int, program: str, *options: str,
+            **settings: object) -> tuple[list[dict], str]:
+    """Return what each rank of a job wrote that eddis-run has stopped by this signal in step 13, and the job's name."""
+    folder.mkdir()
+    code, output = kept.end_by(folder, signal, [*map(str, job(folder, program, *options, "state=1", "at=1:13",
+                                                              "do=wait", **settings))])
+    assert code == SAVED[signal], output
+    return results(folder), re.search(r"job (\S+)", output)[1]
+
+
+def resumed(folder: pathlib.Path, name: str, program: str, *options: str, workers: int,
+            **settings: object) -> list[dict]:
+    """Return what each rank wrote in a job of so many ranks that resumes from the other's checkpoint."""
+    folder.mkdir()
+    emulate = ", ".join(["{rate: 0.2, a_ms: 2, c_ms: 4}", "{rate: 0.4}", "{rate: 1}", "{rate: 0.7}"][:workers])
+    code, output = kept.resumed(folder.parent, name, [*map(str, job(folder, program, *options, "state=1",
+                                                                     emulate=emulate, **settings))])
+    ranks = results(folder)
+    assert code == 0 and len(ranks) == workers and all(rank["resumed"] for rank in ranks), output
+    return ranks
+
+
+def together(first: list[dict], rest: list[dict]) -> list[dict]:
+    """Return what one rank would have written that makes all steps of a job and of one that resumes it."""
+    assert len(first[0]["samples"]) + len(rest[0]["samples"]) == 20, "it was saved where it stopped"
+    return [{**rest[0], "samples": unions(first) + unions(rest)}]

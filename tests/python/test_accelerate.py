@@ -14,7 +14,7 @@ pytest.importorskip("accelerate")
 pytestmark = pytest.mark.slow
 
 
-def far(ranks, epochs=2):
+def far(ranks, train=framed.train):
     """Return the distance to one process."""
     x, y = training.data()
     torch.manual_seed(3)
@@ -22,7 +22,7 @@ def far(ranks, epochs=2):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, len(ranks[0]["samples"]))
     optimizer.register_step_post_hook(lambda *_: scheduler.step())
-    return framed.train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
+    return train(ranks, model, optimizer, lambda n: functional.cross_entropy(model(x[n]), y[n]), 0.5)
 
 
 @pytest.mark.parametrize("ours", [[], ["ours=1"]])
@@ -33,6 +33,7 @@ def test_exact(tmp_path, pieces, ours):
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert far(ranks) <= 1e-12
+    assert far(ranks, framed.train_plainly) > 1e-3
 
 
 def test_without_samples(tmp_path):
@@ -48,3 +49,15 @@ def test_replan(tmp_path):
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
     framed.assert_once(ranks, 6)
     assert far(ranks) <= 3e-12
+
+
+def test_restarted(tmp_path):
+    """A State keeps what accelerate has prepared: the restart has the bits of the unbroken run."""
+    folders = tmp_path / "unbroken", tmp_path / "killed"
+    for folder in folders:
+        folder.mkdir()
+    unbroken, _ = framed.trained(folders[0], "accelerated.py", "ours=1", "state=1", checkpoint__every=0)
+    do, where, told = framed.ENDINGS["kill"]
+    ranks = framed.broken(folders[1], "accelerated.py", "ours=1", do=do, where=where, told=told, checkpoint__every=8)
+    for rank, expected in zip(ranks, unbroken, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(rank["model"], expected["model"], strict=True))

@@ -4,6 +4,8 @@ samples"""
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 import torch
 
@@ -16,9 +18,8 @@ pytestmark = pytest.mark.slow
 import trainers  # noqa: E402
 
 
-def assert_exact(ranks, name, times=1):
-    """The model is that of one process, and so is the loss that every step has logged.  times: how often as long as
-    usual it was trained."""
+def far(ranks, name, train=framed.train):
+    """Return the distance to one process, and the losses of its steps."""
     kind, losses = trainers.KINDS[name], []
     model = kind.model()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0)
@@ -30,19 +31,27 @@ def assert_exact(ranks, name, times=1):
         losses.append(loss.item())
         return loss
 
-    far = framed.train(ranks, model.train(), optimizer, loss_of, 0.5)
+    return train(ranks, model.train(), optimizer, loss_of, 0.5), losses
+
+
+def assert_exact(ranks, name, times=1):
+    """The model is that of one process, and so is the loss that every step has logged.  times: how often as long as
+    usual it was trained."""
+    kind, (away, losses) = trainers.KINDS[name], far(ranks, name)
     logged = [row["loss"] for row in ranks[0]["log"] if "loss" in row]
     worst = max(abs(a - b) for a, b in zip(losses, logged, strict=True))
-    print(f"{name}: {far:.1e}, logged losses {worst:.1e}")
-    assert far <= kind.tolerance * times and worst <= 1e-5
+    print(f"{name}: {away:.1e}, logged losses {worst:.1e}")
+    assert away <= kind.tolerance * times and worst <= 1e-5
 
 
 @pytest.mark.parametrize("kind, pieces", [("own", 1), ("own", 4), ("tokens", 1), ("tokens", 4), ("classes", 1)])
 def test_exact(tmp_path, kind, pieces):
     ranks, output = framed.trained(tmp_path, "trainer.py", kind, f"pieces={pieces}")
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
+    assert "stopped by the program" not in output
     framed.assert_once(ranks, 2)
     assert_exact(ranks, kind)
+    assert far(ranks, kind, framed.train_plainly)[0] > 1e-3
     evaluated = [[row["eval_loss"] for row in rank["log"] if "eval_loss" in row] for rank in ranks]
     assert len(evaluated[0]) == 2 and evaluated[0][1] < evaluated[0][0]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["checkpoint-10", "checkpoint-20"]
@@ -63,9 +72,11 @@ def test_resumed(tmp_path):
 
 
 def test_stopped(tmp_path):
-    """Any rank may end the training; all end it after the same step."""
-    ranks, _ = framed.trained(tmp_path, "trainer.py", "own", "stop=4")
-    assert 5 <= len(ranks[0]["samples"]) <= 8 and len(framed.unions(ranks)) == len(ranks[0]["samples"])
+    """Any rank may end the training; all end it after the same step, and Trainer saves first."""
+    ranks, output = framed.trained(tmp_path, "trainer.py", "own", "stop=4", "strategy=steps")
+    n = len(ranks[0]["samples"])
+    assert 5 <= n <= 8 and len(framed.unions(ranks)) == n and "stopped by the program" in output
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"checkpoint-{n}"]
 
 
 @pytest.mark.parametrize("kind", ["own", "tokens"])
@@ -82,3 +93,53 @@ def test_replan(tmp_path):
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
     framed.assert_once(ranks, 6)
     assert_exact(ranks, "own", times=3)
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    return framed.trained(tmp_path_factory.mktemp("unbroken"), "trainer.py", "dropped", "state=1",
+                          checkpoint__every=0)[0]
+
+
+def logged(rank):
+    """What Trainer has logged, but for its times."""
+    return [{name: value for name, value in row.items() if "second" not in name and "runtime" not in name
+             and name not in ("train_loss", "total_flos")} for row in rank["log"]]
+
+
+def assert_like(ranks, unbroken):
+    """Every rank ended with the bits of the unbroken run, and has logged the same."""
+    for rank, expected in zip(ranks, unbroken, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(rank["model"], expected["model"], strict=True))
+        assert logged(rank) == logged(expected)
+
+
+@pytest.mark.parametrize("how", framed.ENDINGS)
+def test_restarted(tmp_path, unbroken, how):
+    """Trainer goes on from the job's checkpoint, which is of the middle of an epoch."""
+    do, where, told = framed.ENDINGS[how]
+    ranks = framed.broken(tmp_path, "trainer.py", "dropped", do=do, where=where, told=told, checkpoint__every=8)
+    assert_like(ranks, unbroken)
+
+
+@pytest.mark.parametrize("options", [[], ["pieces=2"]])
+def test_restarted_with_the_epoch(tmp_path, unbroken, options):
+    """The checkpoint is of the end of an epoch."""
+    do, where, told = framed.ENDINGS["kill"]
+    ranks = framed.broken(tmp_path, "trainer.py", "dropped", *options, do=do, where=where, told=told,
+                          checkpoint__every=10)
+    if options:
+        (tmp_path / "unbroken").mkdir()
+        unbroken = framed.trained(tmp_path / "unbroken", "trainer.py", "dropped", "state=1", *options,
+                                  checkpoint__every=0)[0]
+    assert_like(ranks, unbroken)
+
+
+@pytest.mark.parametrize("workers, by", [(2, signal.SIGINT), (4, signal.SIGTERM)])
+def test_other_ranks(tmp_path, workers, by):
+    """Ctrl-C and SIGTERM save first, and other ranks take the rest."""
+    first, name = framed.stopped(tmp_path / "first", by, "trainer.py", "own")
+    rest = framed.resumed(tmp_path / "rest", name, "trainer.py", "own", workers=workers)
+    whole = framed.together(first, rest)
+    framed.assert_once(whole, 2)
+    assert_exact([{**whole[0], "log": rest[0]["log"]}], "own")

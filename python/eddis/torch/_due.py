@@ -55,6 +55,11 @@ class Due:
         if not worker.step.flags & L.STEP_CHECKPOINT or parts.at < parts.n - 1:  # parts of the step are left
             return False
         worker.end_step()
+        return self.begin()
+
+    def begin(self) -> bool:
+        """Begin the checkpoint that a step which has ended asks for.  Return False if there can be none.  Collective.
+        """
         self.complete(True)  # the one before, which is saved in the background
         self._writing, self._is_put = _checkpoint.begin(), False
         return self._writing is not None

@@ -47,6 +47,11 @@ _LISTS = (list, tuple, set)
 _state: State | None = None
 
 
+def the_state() -> State | None:
+    """Return the State of this process; None if there is none."""
+    return _state
+
+
 class State:
     """The state with which the script continues when the job restarts or resumes: its objects, its own plain values,
     the loader's position, and the random states of every worker.  A checkpoint is written whenever the job requests
@@ -98,6 +103,7 @@ class State:
         self._values: set[str] = set()
         self._resumed: pathlib.Path | None = None  # checkpoint that the first step continued from
         self._is_resuming = False  # `resume` was called
+        self.leaves_models = False  # a framework saves models and optimizers in `folder`
         self._due = Due(self._entries)
         for name, thing in [*((n, t) for n, t in named.items() if t is not None), *others.items()]:
             self._keep(name, thing)
@@ -199,7 +205,9 @@ class State:
     def _save(self) -> None:
         """Write a checkpoint that the script has not begun.  Collective."""
         self._due.complete(True)
-        if has_shards():
+        if self.leaves_models:
+            _checkpoint.tell_unwritten("the framework has not saved in this step")
+        elif has_shards():
             _checkpoint.tell_unwritten("a model of fully_shard is saved by the script where state.due() is true, and "
                                        "it did not call state.due() in this step")
         else:
@@ -238,7 +246,7 @@ class State:
                                 "it out, and save it by torch.distributed.checkpoint in state.folder, where "
                                 "state.due() is true")
         for name, parameter in attached_parameters():
-            if parameter not in whole and not is_sharded(parameter):
+            if parameter not in whole and not is_sharded(parameter) and not self.leaves_models:
                 raise RuntimeError(f"parameter '{name}' of a model that eddis.torch.attach was given is in no model of "
                                    "eddis.torch.State: give it as model=")
         for optimizer, named in distributed_optimizers():

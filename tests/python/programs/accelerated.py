@@ -3,6 +3,7 @@
 
 epochs=  pieces=  ours=1: by eddis.accelerate
 pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+state=1: with a State, and a dropout    at=RANK:STEP, do=, where=: see framed_ends.py
 """
 
 import pathlib
@@ -10,13 +11,14 @@ import sys
 import time
 
 import torch
-from accelerate import Accelerator
+from accelerate import Accelerator, DistributedDataParallelKwargs
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
+import framed_ends  # noqa: E402
 import training  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
@@ -28,7 +30,8 @@ torch.set_num_threads(1)
 x, y = training.data()
 ours = "ours" in options
 if ours:
-    accelerator = eddis.accelerate.Accelerator(cpu=True, gradient_accumulation_steps=pieces)
+    buckets = DistributedDataParallelKwargs(find_unused_parameters="state" in options)
+    accelerator = eddis.accelerate.Accelerator(cpu=True, gradient_accumulation_steps=pieces, kwargs_handlers=[buckets])
 else:
     accelerator = Accelerator(cpu=True, step_scheduler_with_optimizer=False, gradient_accumulation_steps=pieces)
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True),
@@ -42,7 +45,8 @@ scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * len(l
 model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)
 assert isinstance(loader, eddis.Loader)
 model = model if ours else eddis.attach(model)
-samples = []
+samples, ends = [], framed_ends.Ends(folder, options)
+state = eddis.State(model=model, optimizer=optimizer, scheduler=scheduler) if "state" in options else None
 for epoch in loader.epochs(epochs):
     for i, (x, y, numbers) in enumerate(loader):
         if i % pieces == 0:
@@ -50,7 +54,8 @@ for epoch in loader.epochs(epochs):
         samples[-1] += numbers[:loader.counts[loader.part]].tolist()
         time.sleep(pace_s[eddis.rank()] * loader.counts[loader.part])
         with accelerator.accumulate(model):
-            loss = functional.cross_entropy(model(x), y)
+            ends("forward")
+            loss = functional.cross_entropy(model(functional.dropout(x, 0.2) if state else x), y)
             accelerator.backward(loss if ours else eddis.weighted(loss) * pieces)
             if accelerator.sync_gradients:
                 accelerator.clip_grad_norm_(model.parameters(), 0.5)
@@ -58,5 +63,6 @@ for epoch in loader.epochs(epochs):
             if accelerator.sync_gradients:
                 scheduler.step()
             optimizer.zero_grad()
-torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()]}, folder / f"{eddis.rank()}.pt")
+torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()],
+            "resumed": bool(state and state.resumed)}, folder / f"{eddis.rank()}.pt")
 accelerator.end_training()

@@ -4,7 +4,9 @@
 FOLDER/<rank>.pt has the losses that validation has logged, as "validated", too.
 
 epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
-stop=N: rank 1 ends the training in step N    wrong=loader, wrong=strategy: does this one thing wrong
+stop=N: rank 1 ends the training in step N    wrong=loader, strategy, state, stream: does this one thing wrong
+drop=1: with a dropout
+state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 """
 
 import pathlib
@@ -14,17 +16,19 @@ import time
 import torch
 from lightning import pytorch as lightning
 from torch.nn import functional
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
+import framed_ends  # noqa: E402
 import training  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
-pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 samples, validated = [], []
+ends = framed_ends.Ends(folder, options)
 
 
 class Module(lightning.LightningModule):
@@ -41,7 +45,11 @@ class Module(lightning.LightningModule):
         if self.trainer.global_step == int(options.get("stop", -1)) and eddis.rank() == 1:
             eddis.stop()
         time.sleep(pace_s[eddis.rank()] * loader.counts[loader.part])
-        return functional.cross_entropy(self.inner(x), y)
+        ends("forward")
+        return functional.cross_entropy(self.inner(functional.dropout(x, 0.2) if "drop" in options else x), y)
+
+    def on_before_optimizer_step(self, optimizer):
+        ends("between")
 
     def validation_step(self, batch, batch_idx):
         x, y, _ = batch
@@ -58,14 +66,27 @@ torch.set_num_threads(1)
 x, y = training.data()
 rows = TensorDataset(x, y, torch.arange(training.N))
 made = DataLoader(rows, batch_size=24, shuffle=True)
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(rows)
+
+
 pieces = int(options.get("pieces", 1))
-module, loader = Module(), eddis.loader(made, pieces=pieces)
-several = {} if options.get("wrong") == "strategy" else {"strategy": "ddp", "devices": eddis.local_size()}
+is_stream = options.get("wrong") == "stream"
+module, loader = Module(), eddis.loader(DataLoader(Stream(), batch_size=8) if is_stream else made, pieces=pieces,
+                                        stream=is_stream)
+strategy = "ddp_find_unused_parameters_true" if "state" in options else "ddp"
+several = {} if options.get("wrong") == "strategy" else {"strategy": strategy, "devices": eddis.local_size()}
 trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5,
                             accumulate_grad_batches=pieces,
                             max_epochs=int(options.get("epochs", 2)), logger=False, default_root_dir=folder / "out",
                             enable_progress_bar=False, enable_model_summary=False, **several)
-trainer.fit(module, made if options.get("wrong") == "loader" else loader, DataLoader(rows, batch_size=40))
-torch.save({"samples": samples, "model": [p.detach() for p in module.parameters()], "validated": validated},
+state = eddis.State() if "state" in options else None
+trainer.fit(module, made if options.get("wrong") == "loader" else loader, DataLoader(rows, batch_size=40),
+            ckpt_path=eddis.lightning.ckpt_path() if state and options.get("wrong") != "state" else None)
+torch.save({"samples": samples, "model": [p.detach() for p in module.parameters()], "validated": validated,
+            "resumed": bool(state and state.resumed), "steps": trainer.global_step},
            folder / f"{eddis.rank()}.pt")
 torch.distributed.destroy_process_group()

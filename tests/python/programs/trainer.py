@@ -3,9 +3,12 @@
 
 FOLDER/<rank>.pt has Trainer's "log", too, and its files are in FOLDER/out.
 
-KIND: own (a module with a mean loss), tokens (a causal language model) or classes (a classifier)
+KIND: own (a module with a mean loss), dropped (the same with a dropout), tokens (a causal language model) or classes (a
+classifier)
 epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 resume=FOLDER: of a checkpoint    stop=N: rank 1 ends the training in step N
+state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
+strategy=: when Trainer saves; epoch by default
 """
 
 import pathlib
@@ -18,14 +21,16 @@ import transformers
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import eddis.torch as eddis  # noqa: E402
+import framed_ends  # noqa: E402
 import trainers  # noqa: E402
 from eddis.transformers import Mixin, Trainer  # noqa: E402
 
 folder, kind = pathlib.Path(sys.argv[1]), trainers.KINDS[sys.argv[2]]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
-pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0").split(",")]
+pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 pieces, samples = int(options.get("pieces", 1)), []
 read = []  # the numbers of each batch
+ends = framed_ends.Ends(folder, options)
 
 
 def collate(numbers):
@@ -40,9 +45,13 @@ class Told(transformers.TrainerCallback):
     def on_step_begin(self, args, state, control, **_):
         loader = trainer.callback_handler.train_dataloader
         samples.append([n for part, n_counting in zip(read[-pieces:], loader.counts) for n in part[:n_counting]])
+        ends("before")
         if state.global_step == int(options.get("stop", -1)) and eddis.rank() == 1:
             eddis.stop()
         time.sleep(pace_s[eddis.rank()] * len(samples[-1]))
+
+    def on_pre_optimizer_step(self, args, state, control, **_):
+        ends("between")
 
 
 class Derived(transformers.Trainer):
@@ -62,13 +71,18 @@ arguments = transformers.TrainingArguments(
     output_dir=folder / "out", use_cpu=True, ddp_backend="gloo", per_device_train_batch_size=24,
     per_device_eval_batch_size=50, num_train_epochs=int(options.get("epochs", 2)), learning_rate=1e-3,
     lr_scheduler_type="linear", max_grad_norm=0.5, gradient_accumulation_steps=pieces,
-    report_to=[], save_strategy="epoch", eval_strategy="epoch", logging_steps=1, disable_tqdm=True, optim="adamw_torch",
+    save_strategy=options.get("strategy", "epoch"), ddp_find_unused_parameters="state" in options, report_to=[],
+    eval_strategy="epoch", logging_steps=1, disable_tqdm=True, optim="adamw_torch",
     label_names=kind.labels)
 model = kind.model()
+model.register_forward_pre_hook(lambda *_: ends("forward"))
 trainer = (Mixed if sys.argv[2] == "own" else Trainer)(
     model=model, args=arguments, train_dataset=trainers.Numbers(), eval_dataset=trainers.Numbers(True),
     data_collator=collate, callbacks=[Told()])
+if "state" in options:
+    state = eddis.State()
 trainer.train(resume_from_checkpoint=options.get("resume"))
-torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()], "log": trainer.state.log_history},
+torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()], "log": trainer.state.log_history,
+            "resumed": "state" in options and state.resumed},
            folder / f"{eddis.rank()}.pt")
 torch.distributed.destroy_process_group()
