@@ -125,7 +125,8 @@ class Mixin:
         if not self._follows:
             return super().get_dataloader(dataset_path, batch_size, rank, mode)
         if mode != "train":
-            return super().get_dataloader(dataset_path, -(-batch_size // worker.size), rank, mode)
+            made = super().get_dataloader(dataset_path, -(-batch_size // worker.size), rank, mode)
+            return _as_true(made)
         made = super().get_dataloader(dataset_path, batch_size, rank, mode)
         if not self._makes_train_loader:
             return made  # to calibrate with
@@ -236,6 +237,13 @@ def _arguments_of_rank(cfg: Any, overrides: dict[str, Any]) -> tuple[Any, dict[s
             distributed.broadcast_object_list(chosen, 0)
             overrides["save_dir"] = chosen[0]
     return cfg, overrides
+
+
+def _as_true(made: Any) -> Any:
+    """Return the loader of a rank's part of the images to validate, as an object that is true even if the part is
+    empty: else Ultralytics would replace it by a loader of all images at the end."""
+    made.__class__ = type(type(made).__name__, (type(made),), {"__bool__": lambda _: True})
+    return made
 
 
 def _any(value: bool) -> bool:

@@ -18,7 +18,7 @@ if not importlib.util.find_spec("ultralytics"):
     pytest.skip("could not import 'ultralytics'", allow_module_level=True)
 pytestmark = pytest.mark.slow
 
-N, N_TEST = 60, 12
+N, N_TEST, N_TEST_OBJECTS = 60, 20, 17  # of 20 images in batches of 16 one rank validates none
 SMALL = "box=0.05", "cls=0.02", "dfl=0.02", "lr0=0.02"  # gradients so small that they are not clipped
 DETECT = """
 nc: 2
@@ -116,7 +116,7 @@ def test_exact(folder, options):
     far = distances(folder, ranks, *options)
     print(f"{options}: {far[0]:.1e}, EMA {far[1]:.1e}")
     assert max(far) <= 2e-6
-    assert len({rank["folder"] for rank in ranks}) == 1
+    assert len({rank["folder"] for rank in ranks}) == 1 and ranks[0]["instances"] == N_TEST_OBJECTS
     assert sorted(path.name for path in (folder / "runs").rglob("*.pt")) == ["best.pt", "last.pt"]
 
 

@@ -2,7 +2,8 @@
 """yolo.py FOLDER [KEY=VALUE ...] - trains a small YOLO by Ultralytics, with the plan's batches
 
 FOLDER/data has the images.  Ultralytics' files are in FOLDER/runs.  FOLDER/<rank>.pt has the batches of each step, as
-Ultralytics' data set made them, the parameters at the begin, the end and of the EMA, and where files are.
+Ultralytics' data set made them, the parameters at the begin, the end and of the EMA, where files are, and how many
+objects the final validation saw.
 
 alone: in one process, by Ultralytics' own trainer, on the ranks' batches of each step, one after another: it writes
 FOLDER/alone.pt
@@ -152,8 +153,10 @@ if is_alone:
 model = YOLO(given.pop("model", folder / "data" / f"{task}.yaml"), task=task)
 model.train(trainer=trainers[bool(is_alone)], **{name: str(value) for name, value in where.items()}, **given)
 trainer = model.trainer
+found = trainer.validator.metrics if task == "detect" and trainer.metrics else None
 torch.save({"steps": steps, "start": start, "model": parameters(trainer.model), "ema": parameters(trainer.ema.ema),
-            "folder": str(trainer.save_dir), "stopped": trainer.epoch + 1, "metrics": trainer.metrics},
+            "folder": str(trainer.save_dir), "stopped": trainer.epoch + 1,
+            "instances": int(found.nt_per_class.sum()) if found else 0},
            folder / ("alone.pt" if is_alone else f"{eddis.rank()}.pt"))
 if torch.distributed.is_initialized():
     torch.distributed.destroy_process_group()
