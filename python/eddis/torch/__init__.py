@@ -84,9 +84,9 @@ def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pac
 
 
 def __getattr__(name: str) -> ModuleType:
-    """Import eddis.accelerate, eddis.lightning or eddis.transformers when a script uses it by this package.  Raises
-    AttributeError for other names."""
-    if name not in ("accelerate", "lightning", "transformers"):
+    """Import eddis.accelerate, eddis.lightning, eddis.transformers or eddis.ultralytics when a script uses it by this
+    package.  Raises AttributeError for other names."""
+    if name not in ("accelerate", "lightning", "transformers", "ultralytics"):
         raise AttributeError(f"eddis.torch has no {name}")
     return importlib.import_module(f"eddis.{name}")
 

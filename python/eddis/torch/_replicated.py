@@ -37,13 +37,13 @@ def replicas_of(model: torch.nn.Module) -> DistributedDataParallel | None:
     return state._ddp
 
 
-def replicate(model: torch.nn.Module, group: Any) -> bool:
+def replicate(model: torch.nn.Module, group: Any, **options: Any) -> bool:
     """Have torch.distributed combine the gradients of this model, in place; return False if this version of PyTorch, or
     a model that torch.compile or torch.jit has made, does not allow it.  All ranks get rank 0's parameters now, and
-    its other tensors at a start without checkpoint.  Collective."""
+    its other tensors at a start without checkpoint.  options: of DistributedDataParallel.  Collective."""
     if _replicate is None or hasattr(model, "_orig_mod") or isinstance(model, torch.jit.ScriptModule):
         return False
-    _replicate(model, **({} if group is None else {"process_group": group}))
+    _replicate(model, **({} if group is None else {"process_group": group}), **options)
     replicas = replicas_of(model)
     _refuse_other_passes(model, replicas)
     _allow_copies(model)
