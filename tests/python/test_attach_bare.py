@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rows import slow
-from started import PROGRAMS, job, said
+from started import PROGRAMS, job, said, script
 
 DEVICES = "[{rate: 0.5, a_ms: 1, c_ms: 1}, {rate: 1}]"
 
@@ -34,3 +34,22 @@ def test_bare(tmp_path, how):
         ranks += others
     for rank in ranks[1:]:
         assert all(torch.equal(value, ranks[0]["model"][name]) for name, value in rank["model"].items())
+
+
+COPIED = """import copy
+import pickle
+
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(16, 1)), batch_size=4))
+model = eddis.attach(torch.nn.Linear(1, 1))
+for _ in loader.epochs(1):
+    for x, in loader:
+        eddis.weighted(model(x).mean()).backward()
+        for like in copy.deepcopy(model), pickle.loads(pickle.dumps(model)):
+            assert torch.equal(like.weight, model.weight)
+            like(x).mean().backward()  # of a copy, which no other rank has
+"""
+
+
+def test_copies_of_one(tmp_path):
+    """The model of a job of one worker can be copied and pickled, and its copies are not weighted."""
+    said(tmp_path, *job(script(tmp_path, COPIED), options=["-n", "1"]))

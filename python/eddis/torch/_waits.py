@@ -9,7 +9,6 @@ eddis-run sees there that the rank waits: the rank that all wait for is the one 
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +25,9 @@ from ._script_waits import watch_script
 
 
 _PHASES = {Mark.WAITS: L.PHASE_WAIT, Mark.GOES_ON: L.PHASE_COMPUTE}
+# By attached model.  Their hooks hold none of this: a script may pickle or copy the model, and a copy is not watched.
+_arrived: dict[torch.nn.Module, Callable[[torch.Tensor], torch.Tensor | None]] = {}
+_watched: dict[torch.nn.Module, _alone.Watched] = {}
 
 
 def show(what: Mark) -> None:
@@ -49,9 +51,11 @@ def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor
         watch_collectives()
     # After the hooks of _bracket, so that the gradients arrive after theirs
     if arrived:
-        model.register_forward_hook(functools.partial(_see, arrived))
+        _arrived[model] = arrived
+        model.register_forward_hook(_see)
     if _alone.alone:  # before fully_shard's, which wait
-        model.register_forward_hook(functools.partial(_see_alone, _alone.Watched(model)), prepend=True)
+        _watched[model] = _alone.Watched(model)
+        model.register_forward_hook(_see_alone, prepend=True)
 
 
 def _bracket_buffers(model: DistributedDataParallel) -> None:
@@ -82,10 +86,10 @@ class _First:
 
 
 @torch.compiler.disable
-def _see(arrived: Callable[[torch.Tensor], torch.Tensor | None], module: torch.nn.Module, arguments: Any,
-         output: Any) -> None:
-    """Have the gradients of a model's outputs given to `arrived`.  A forward hook."""
-    if worker.in_step and torch.is_grad_enabled():
+def _see(model: torch.nn.Module, arguments: Any, output: Any) -> None:
+    """Have the gradients of an attached model's outputs given to the function that `watch` got with it.  A forward
+    hook."""
+    if worker.in_step and torch.is_grad_enabled() and (arrived := _arrived.get(model)):
         for tensor in _tensors_of(output):
             tensor.register_hook(arrived)
 
@@ -100,11 +104,11 @@ def _tensors_of(output: Any) -> list[torch.Tensor]:
 
 
 @torch.compiler.disable
-def _see_alone(model: _alone.Watched, module: torch.nn.Module, arguments: Any, output: Any) -> None:
-    """Have the backward pass measured if the script has not joined the job.  A forward hook."""
-    if torch.is_grad_enabled() and model.look():
+def _see_alone(model: torch.nn.Module, arguments: Any, output: Any) -> None:
+    """Have the backward pass of an attached model measured if the script has not joined the job.  A forward hook."""
+    if torch.is_grad_enabled() and (watched := _watched.get(model)) and watched.look():
         for tensor in _tensors_of(output):
-            tensor.register_hook(model.arrived)
+            tensor.register_hook(watched.arrived)
 
 
 @torch.compiler.disable
