@@ -47,7 +47,7 @@ START_TEST(list)
     ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
     ck_assert_int_eq(n, 2);
     ck_assert_int_eq(gpu[1].ordinal, 1);
-    ck_assert_str_eq(gpu[0].name, "Fake GPU 0?[2J");
+    ck_assert_str_eq(gpu[0].name, "Fake GPU?[2J");
     ck_assert_str_eq(gpu[1].uuid, "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1");
     ck_assert_str_eq(gpu[0].pci, "0000:b7:00.0");
     ck_assert_int_eq(gpu[0].memory_bytes, INT64_C(16) << 30);
@@ -75,14 +75,15 @@ END_TEST
 static const struct {
     const char *mode;
     int list, measure;
-    const char *words;
+    const char *words, *gpus;
 } rows[] = {
     { "nodevice", -ENODEV, -ENODEV, "no GPU" },
     { "stub", -ENOENT, -ENOENT, "stub" },
     { "old", -ENOTSUP, -ENOTSUP, "CUDA 10.2" },
     { "broken", -EIO, -EIO, "unknown error (CUDA error 999)" },
     { "nomemory", 0, 0, "out of memory" },
-    { "noblas", 0, 0, "cuBLAS status 1" },
+    { "", 0, 0, "cuBLAS status 1", "plain:noblas" },
+    { "", 0, -EIO, "it does not work (CUDA error 46)", "plain:bad" },
 };
 
 START_TEST(failing)
@@ -93,6 +94,8 @@ START_TEST(failing)
     int n;
 
     setenv("FAKE_CUDA", rows[_i].mode, 1);
+    if (rows[_i].gpus)
+        setenv("FAKE_GPUS", rows[_i].gpus, 1);
     ck_assert_int_eq(gpu_list(gpu, 8, &n, &err), rows[_i].list);
     ck_assert_int_eq(gpu_measure(0, &f, &err), rows[_i].measure);
     ck_assert_msg(strstr(rows[_i].measure ? err.text : f.note, rows[_i].words) != NULL, "%s, %s",
