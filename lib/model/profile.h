@@ -63,7 +63,7 @@ struct node_profile {
     int64_t workers, max_batch;
     char beside[192]; /* another job that ran on the node during the measurement, "Slurm's job 12";
                        * "": none */
-    char note[256];   /* why something could not be measured, one sentence; "": all was measured */
+    char note[512];   /* why something could not be measured, one sentence; "": all was measured */
 };
 
 /* Return a device without measurements: its metrics are NAN, other members 0. */

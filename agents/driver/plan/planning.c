@@ -12,6 +12,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 #include "lib/model/algorithm.h"
+#include "scheduler/devices.h"
 #include "scheduler/planner.h"
 
 #include <errno.h>
@@ -164,7 +165,10 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
         if (state_is_usable(&g->run->state, i))
             g->agent[n++] = i;
     rc = profiles(g, n, nodes, err);
-    return rc < 0 ? rc : n;
+    if (rc < 0)
+        return rc;
+    devices_remark(nodes, n);
+    return n;
 }
 
 /* Check whether the network measurement comes from an earlier job and cannot be revalidated: no

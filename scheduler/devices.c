@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - choose the devices that get workers */
+#include "devices.h"
+
+#include "lib/base/text.h"
+#include "time_model.h"
+
+enum device_kind devices_kind(const struct node_profile *node)
+{
+    if (profile_count(node, DEVICE_EMULATED) > 0)
+        return DEVICE_EMULATED;
+    return profile_count(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
+}
+
+/* Check whether some GPU of the node has a measurement. */
+static bool has_measured_gpu(const struct node_profile *node)
+{
+    for (int i = 0; i < node->n_devices; i++)
+        if (node->device[i].kind == DEVICE_CUDA && time_model_figures(&node->device[i]))
+            return true;
+    return false;
+}
+
+bool devices_has_worker(const struct node_profile *node, const struct device *d)
+{
+    if (d->kind != devices_kind(node))
+        return false;
+    return d->kind != DEVICE_CUDA || time_model_figures(d) || !has_measured_gpu(node);
+}
+
+int devices_count(const struct node_profile *node)
+{
+    int n = 0;
+
+    for (int i = 0; i < node->n_devices; i++)
+        n += devices_has_worker(node, &node->device[i]);
+    return n;
+}
+
+unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
+                         const struct device **ret_lacks)
+{
+    unsigned common = TIME_MODEL_ALL, some = 0;
+    const struct device *lacks = NULL;
+
+    for (int i = 0; i < n_nodes; i++)
+        for (int j = 0; j < nodes[i].n_devices; j++) {
+            const struct device *d = &nodes[i].device[j];
+            unsigned figures = time_model_figures(d);
+
+            if (d->kind == DEVICE_EMULATED || !figures || !devices_has_worker(&nodes[i], d))
+                continue;
+            common &= figures;
+            some |= figures;
+            if (!lacks && figures != TIME_MODEL_ALL)
+                lacks = d;
+        }
+    if (ret_lacks)
+        *ret_lacks = some & ~common ? lacks : NULL;
+    return common;
+}
+
+/* Append a sentence about device d to the node's note: before, the device, after. */
+static void remark(struct node_profile *node, const struct device *d, const char *before,
+                   const char *after)
+{
+    text_append(node->note, sizeof node->note, "%s%s%s %d%s", node->note[0] ? "; " : "", before,
+                d->kind == DEVICE_CUDA ? "GPU" : "NUMA node", d->index, after);
+}
+
+void devices_remark(struct node_profile *nodes, int n_nodes)
+{
+    const struct device *lacks;
+    unsigned figures = devices_figures(nodes, n_nodes, &lacks);
+
+    for (int i = 0; i < n_nodes; i++) {
+        enum device_kind kind = devices_kind(&nodes[i]);
+
+        for (int j = 0; j < nodes[i].n_devices; j++) {
+            const struct device *d = &nodes[i].device[j];
+
+            if (kind == DEVICE_CUDA && d->kind == kind && !devices_has_worker(&nodes[i], d))
+                remark(&nodes[i], d, "", " gets no worker");
+            if (d == lacks && figures == TIME_MODEL_MEMORY)
+                remark(&nodes[i], d, "without a matrix product of ",
+                       " all devices are compared by the speed of their memory alone");
+            else if (d == lacks)
+                remark(&nodes[i], d, "without the memory's speed of ",
+                       " all devices are compared by matrix products alone");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake CUDA driver of tests/gpu/fake_cards.h."""
+
+import os
+import re
+import subprocess
+import sys
+
+from cases import run, skip_all
+from job import Folders, Job
+
+BUILD = os.path.abspath(sys.argv[1])
+FAKE = os.path.join(BUILD, "tests/gpu")
+MIXED = "A100,V100,1080Ti"
+ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +[\d.]+ +(\d+)  +[\d.]+  probe$", re.M)
+
+
+def environ(cards, driver="", **more):
+    """A machine with these cards, whatever it has; also where CUDA_VISIBLE_DEVICES hides those of the tests' machine."""
+    visible = ",".join(str(i) for i in range(cards.count(",") + 1))
+    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "CUDA_VISIBLE_DEVICES": visible, **more}
+
+
+def plan(cards, *args, code=0, command=("true",), batch=256, driver="", **more):
+    """[(device, batch)] by rank, and all that eddis-run prints."""
+    folders = Folders()
+    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "profile.cache=0s", "--set",
+                           f"batch.global={batch}", *args, "--", *command], text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**folders.environ(), **environ(cards, driver, **more)})
+    assert done.returncode == code, done
+    return [(device, int(samples)) for device, samples in ROW.findall(done.stdout)], done.stdout
+
+
+def unlike(*_):
+    """Each card gets its share, and its rank sees it as the LOCAL_RANK-th."""
+    workers, output = plan(MIXED)
+    assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "V100-SXM2-16GB", "Ti"], output
+    (_, fast), (_, middle), (_, slow) = workers
+    assert 1.1 < fast / middle < 1.9 and 1.1 < middle / slow < 1.9, output
+    folders = Folders()
+    with Job(BUILD, folders, ["--", "sh", "-c", "echo $LOCAL_RANK of $CUDA_VISIBLE_DEVICES"], ranks=0,
+             **environ(MIXED)) as j:
+        j.check(0, "ok")
+        uuids = "GPU-00102030-.*,GPU-01112131-.*,GPU-02122232-.*"
+        for rank in range(3):
+            assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
+
+
+def half_measured(*_):
+    """A card of which only the memory's speed is known is not taken for a faster one."""
+    workers, output = plan("A100,A100:noblas")
+    assert "without a matrix product of GPU 1 all devices are compared by the speed of their memory alone" in output
+    assert 0.6 < workers[0][1] / workers[1][1] < 1.7, output
+
+
+def one_bad(*_):
+    """A card that cannot be used costs its own share alone."""
+    workers, output = plan("A100,V100:bad,1080Ti")
+    assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
+    assert re.search(r"GPU 1: the GPU cannot be used: .*GPU 1 gets no worker", output), output
+    _, output = plan("A100,V100:bad", "-n", "2", code=2)
+    assert "has 1 GPU, too few for workers_per_node (-n): 2" in output, output
+
+
+if not os.path.exists(FAKE + "/libcuda.so.1"):
+    skip_all("eddis is built without CUDA")
+run([unlike, half_measured, one_bad], sys.argv[3:])
