@@ -34,19 +34,23 @@ static int measure_task(const void *task, void *result, struct eddis_error *err)
     return gpu_measure(*(const int *)task, result, err);
 }
 
-void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p)
+int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
+              struct eddis_error *err)
 {
-    struct eddis_error err = { 0 };
+    struct eddis_error why = { 0 };
     struct isolated child;
     int rc;
 
     isolate_start(&child, "search for GPUs", list_task, NULL, sizeof *ret);
-    rc = isolate_wait(&child, deadline_ns, ret, &err);
+    rc = isolate_wait(&child, deadline_ns, ret, &why);
     if (rc >= 0)
-        return;
+        return 0;
     ret->n = 0;
-    if (rc != -ENOENT && rc != -ENODEV)
-        note_add(p, "no GPU is used: %s", err.text);
+    if (rc == -ENOTSUP)
+        note_add(p, "no GPU is used: %s", why.text);
+    if (rc == -ENOENT || rc == -ENODEV || rc == -ENOTSUP)
+        return 0;
+    return eddis_fail(err, rc, "%s", why.text);
 }
 
 /* Append a GPU to the profile's devices, with measurements NAN. */

@@ -63,6 +63,22 @@ def one_bad(*_):
     assert "has 1 GPU, too few for workers_per_node (-n): 2" in output, output
 
 
+def slow_driver(*_):
+    """A driver that initialises many cards for seconds is waited for, and one that never comes is an error."""
+    workers, output = plan(MIXED, driver="slow=9")
+    assert len(workers) == 3, output
+    _, output = plan(MIXED, driver="slow=100", code=3)
+    assert re.search("the node's GPUs cannot be used: the search for GPUs took too long; .*CUDA_VISIBLE_DEVICES", output), output
+
+
+def failed_driver(*_):
+    """A driver that fails where GPUs are expected does not send the job to the CPUs."""
+    _, output = plan(MIXED, driver="broken", code=3)
+    assert "the node's GPUs cannot be used: the NVIDIA driver does not start: unknown error (CUDA error 999)" in output, output
+    workers, output = plan("A100", driver="broken", CUDA_VISIBLE_DEVICES="")
+    assert workers and all(device.startswith("cpu") for device, _ in workers), output
+
+
 if not os.path.exists(FAKE + "/libcuda.so.1"):
     skip_all("eddis is built without CUDA")
-run([unlike, half_measured, one_bad], sys.argv[3:])
+run([unlike, half_measured, one_bad, slow_driver, failed_driver], sys.argv[3:])

@@ -122,7 +122,14 @@ static void driver_fails(const char *mode, const char *cards, int gpus, const ch
 
 START_TEST(driver_crashes)
 {
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .visible = "0,1" };
+    struct eddis_error err = { 0 };
+
     driver_fails("crash", "", 0, "no GPU is used: the search for GPUs was killed by signal 11");
+    ck_assert_int_eq(profiler_run(&o, &p, &err), -ECHILD); /* the job asks for GPUs */
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "the node's GPUs cannot be used: the search for GPUs was killed by"));
     driver_fails("", "plain,plain:crash", 1,
                  "GPU 1: the measurement of a GPU was killed by signal 4");
 }
