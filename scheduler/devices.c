@@ -9,7 +9,7 @@ enum device_kind devices_kind(const struct node_profile *node)
 {
     if (profile_count(node, DEVICE_EMULATED) > 0)
         return DEVICE_EMULATED;
-    return profile_count(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
+    return profile_count(node, DEVICE_CUDA) > 0 && !node->cpus_only ? DEVICE_CUDA : DEVICE_CPU;
 }
 
 /* Check whether some GPU of the node has a measurement. */
@@ -75,7 +75,12 @@ void devices_remark(struct node_profile *nodes, int n_nodes)
 
     for (int i = 0; i < n_nodes; i++) {
         enum device_kind kind = devices_kind(&nodes[i]);
+        int gpus = profile_count(&nodes[i], DEVICE_CUDA);
 
+        if (kind == DEVICE_CPU && gpus > 0)
+            text_append(nodes[i].note, sizeof nodes[i].note,
+                        "%seddis-train computes on the CPUs, so %d GPU%s no worker",
+                        nodes[i].note[0] ? "; " : "", gpus, gpus == 1 ? " gets" : "s get");
         for (int j = 0; j < nodes[i].n_devices; j++) {
             const struct device *d = &nodes[i].device[j];
 

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* Return the kind of device that this node's workers run on: emulated devices, else GPUs, else the
- * CPU. Emulated devices come first: the job asks for them, while a GPU may just be present.
+/* Return the kind of device that this node's workers run on: emulated devices, else GPUs unless
+ * node->cpus_only is set, else the CPU. Emulated devices come first: the job asks for them, while a
+ * GPU may just be present.
  */
 enum device_kind devices_kind(const struct node_profile *node);
 
@@ -29,8 +30,8 @@ int devices_count(const struct node_profile *node);
 unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
                          const struct device **ret_lacks);
 
-/* Append to the notes of the nodes' profiles which GPUs get no worker because they cannot be used,
- * and that devices are compared by one measurement only, on the first node that lacks the other.
+/* Append to the notes of the nodes' profiles which GPUs get no worker, and why, and that devices
+ * are compared by one measurement only, on the first node that lacks the other.
  */
 void devices_remark(struct node_profile *nodes, int n_nodes);
 

@@ -79,6 +79,13 @@ def failed_driver(*_):
     assert workers and all(device.startswith("cpu") for device, _ in workers), output
 
 
+def trainer(*_):
+    """eddis-train computes on the CPUs, and is planned there."""
+    workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
+    assert len(workers) == 2 and all(device.startswith("cpu") for device, _ in workers), output
+    assert "eddis-train computes on the CPUs, so 3 GPUs get no worker" in output, output
+
+
 if not os.path.exists(FAKE + "/libcuda.so.1"):
     skip_all("eddis is built without CUDA")
-run([unlike, half_measured, one_bad, slow_driver, failed_driver], sys.argv[3:])
+run([unlike, half_measured, one_bad, slow_driver, failed_driver, trainer], sys.argv[3:])

@@ -148,6 +148,7 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
 
     for (int i = 0; i < n && rc == 0; i++) {
         ret[i] = g->run->agent[g->agent[i]].profile;
+        ret[i].cpus_only = job_runs_trainer(job);
         if (job->n_hosts)
             rc = planner_host(&job->host[g->agent[i]], &ret[i], err);
     }
