@@ -68,23 +68,36 @@ static void remark(struct node_profile *node, const struct device *d, const char
                 d->kind == DEVICE_CUDA ? "GPU" : "NUMA node", d->index, after);
 }
 
-void devices_remark(struct node_profile *nodes, int n_nodes)
+/* Append to the node's note how many GPUs get no worker although they can be used. */
+static void remark_idle(struct node_profile *node, int64_t workers_per_node)
+{
+    int gpus = profile_count(node, DEVICE_CUDA), usable = devices_count(node);
+    int64_t workers = node->workers ? node->workers : workers_per_node;
+    const char *next = node->note[0] ? "; " : "";
+
+    if (devices_kind(node) == DEVICE_CPU && gpus > 0)
+        text_append(node->note, sizeof node->note,
+                    "%seddis-train computes on the CPUs, so %d GPU%s no worker", next, gpus,
+                    gpus == 1 ? " gets" : "s get");
+    else if (devices_kind(node) == DEVICE_CUDA && workers > 0 && workers < usable)
+        text_append(node->note, sizeof node->note,
+                    "%s%lld of %d GPUs stay%s idle, because the job asks for %lld worker%s here",
+                    next, (long long)(usable - workers), usable, usable - workers == 1 ? "s" : "",
+                    (long long)workers, workers == 1 ? "" : "s");
+}
+
+void devices_remark(int64_t workers_per_node, struct node_profile *nodes, int n_nodes)
 {
     const struct device *lacks;
     unsigned figures = devices_figures(nodes, n_nodes, &lacks);
 
     for (int i = 0; i < n_nodes; i++) {
-        enum device_kind kind = devices_kind(&nodes[i]);
-        int gpus = profile_count(&nodes[i], DEVICE_CUDA);
+        bool gpus = devices_kind(&nodes[i]) == DEVICE_CUDA;
 
-        if (kind == DEVICE_CPU && gpus > 0)
-            text_append(nodes[i].note, sizeof nodes[i].note,
-                        "%seddis-train computes on the CPUs, so %d GPU%s no worker",
-                        nodes[i].note[0] ? "; " : "", gpus, gpus == 1 ? " gets" : "s get");
         for (int j = 0; j < nodes[i].n_devices; j++) {
             const struct device *d = &nodes[i].device[j];
 
-            if (kind == DEVICE_CUDA && d->kind == kind && !devices_has_worker(&nodes[i], d))
+            if (gpus && d->kind == DEVICE_CUDA && !devices_has_worker(&nodes[i], d))
                 remark(&nodes[i], d, "", " gets no worker");
             if (d == lacks && figures == TIME_MODEL_MEMORY)
                 remark(&nodes[i], d, "without a matrix product of ",
@@ -93,5 +106,6 @@ void devices_remark(struct node_profile *nodes, int n_nodes)
                 remark(&nodes[i], d, "without the memory's speed of ",
                        " all devices are compared by matrix products alone");
         }
+        remark_idle(&nodes[i], workers_per_node);
     }
 }

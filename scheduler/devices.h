@@ -31,8 +31,9 @@ unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
                          const struct device **ret_lacks);
 
 /* Append to the notes of the nodes' profiles which GPUs get no worker, and why, and that devices
- * are compared by one measurement only, on the first node that lacks the other.
+ * are compared by one measurement only, on the first node that lacks the other. workers_per_node:
+ * what the job asks for on nodes without a number of their own; 0: one for each device.
  */
-void devices_remark(struct node_profile *nodes, int n_nodes);
+void devices_remark(int64_t workers_per_node, struct node_profile *nodes, int n_nodes);
 
 #endif

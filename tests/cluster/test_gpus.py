@@ -79,6 +79,12 @@ def failed_driver(*_):
     assert workers and all(device.startswith("cpu") for device, _ in workers), output
 
 
+def idle(*_):
+    """Fewer workers than cards: the others are said to be idle."""
+    workers, output = plan(MIXED, "-n", "2")
+    assert len(workers) == 2 and "1 of 3 GPUs stays idle, because the job asks for 2 workers here" in output, output
+
+
 def trainer(*_):
     """eddis-train computes on the CPUs, and is planned there."""
     workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
@@ -88,4 +94,4 @@ def trainer(*_):
 
 if not os.path.exists(FAKE + "/libcuda.so.1"):
     skip_all("eddis is built without CUDA")
-run([unlike, half_measured, one_bad, slow_driver, failed_driver, trainer], sys.argv[3:])
+run([unlike, half_measured, one_bad, slow_driver, failed_driver, idle, trainer], sys.argv[3:])

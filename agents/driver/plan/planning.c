@@ -168,7 +168,7 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
     rc = profiles(g, n, nodes, err);
     if (rc < 0)
         return rc;
-    devices_remark(nodes, n);
+    devices_remark(g->run->o->job->workers_per_node, nodes, n);
     return n;
 }
 
