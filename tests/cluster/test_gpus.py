@@ -79,6 +79,24 @@ def failed_driver(*_):
     assert workers and all(device.startswith("cpu") for device, _ in workers), output
 
 
+def instances(*_):
+    """Each MIG instance is a device of its own, the only one that its worker sees."""
+    folders = Folders()
+    with Job(BUILD, folders, ["--", "sh", "-c", "echo sees $CUDA_VISIBLE_DEVICES."], ranks=0,
+             **environ("A100:mig=2,V100", CUDA_VISIBLE_DEVICES="MIG-80,MIG-90,GPU-01")) as j:
+        j.check(0, "ok")
+        for rank, uuid in enumerate(("MIG-80102030-.*", "MIG-90102030-.*", "GPU-01112131-.*")):
+            assert re.search(f"sees {uuid}[.]$", j.log(rank), re.M) and "," not in j.log(rank), j.log(rank)
+
+
+def busy(*_):
+    """A card that another process keeps busy is not measured, and gets no worker; one with an idle process is named."""
+    workers, output = plan("A100,V100:busy,1080Ti:used")
+    assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
+    assert re.search(r"GPU 2 is also used by process 1 .*; GPU 1: process 1 .* keeps it 90 % busy", output), output
+    assert "GPU 1 gets no worker" in output, output
+
+
 def idle(*_):
     """Fewer workers than cards: the others are said to be idle."""
     workers, output = plan(MIXED, "-n", "2")
@@ -94,4 +112,4 @@ def trainer(*_):
 
 if not os.path.exists(FAKE + "/libcuda.so.1"):
     skip_all("eddis is built without CUDA")
-run([unlike, half_measured, one_bad, slow_driver, failed_driver, idle, trainer], sys.argv[3:])
+run([unlike, half_measured, one_bad, slow_driver, failed_driver, instances, busy, idle, trainer], sys.argv[3:])

@@ -63,6 +63,7 @@ static void behave(struct fake_card *c, const char *word)
     c->crash |= strcmp(word, "crash") == 0;
     c->hang |= strcmp(word, "hang") == 0;
     c->noblas |= strcmp(word, "noblas") == 0;
+    c->used |= strcmp(word, "used") == 0;
     if (strncmp(word, "mig=", 4) == 0)
         c->instances = atoi(word + 4);
 }
@@ -105,4 +106,14 @@ void fake_uuid(int card, int instance, unsigned char *ret)
         ret[i] = (unsigned char)(i * 16 + card);
     if (instance >= 0)
         ret[0] = (unsigned char)(128 + instance * 16 + card);
+}
+
+void fake_uuid_text(int card, int instance, char *ret)
+{
+    size_t at = (size_t)sprintf(ret, instance < 0 ? "GPU-" : "MIG-");
+    unsigned char u[16];
+
+    fake_uuid(card, instance, u);
+    for (int i = 0; i < 16; i++)
+        at += (size_t)sprintf(ret + at, i >= 4 && i <= 10 && i % 2 == 0 ? "-%02x" : "%02x", u[i]);
 }

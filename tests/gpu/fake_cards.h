@@ -10,6 +10,7 @@
  *   hang     its context never comes
  *   mig=N    it is divided into N instances of MIG
  *   noblas   cuBLAS does not start on it
+ *   used     another process has a context on it, without work
  *
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
  * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
@@ -19,7 +20,7 @@
 
 #include <stdbool.h>
 
-enum { FAKE_MAX = 16 };
+enum { FAKE_MAX = 16, FAKE_UUID = 48 };
 
 /* A card: what it does in a second, as public benchmarks have it */
 struct fake_card {
@@ -29,7 +30,7 @@ struct fake_card {
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */
     double bus;                    /* bytes to or from the host, each way */
-    bool bad, busy, crash, hang, noblas;
+    bool bad, busy, crash, hang, noblas, used;
     int instances; /* of MIG; 0: not divided */
 };
 
@@ -38,6 +39,9 @@ int fake_cards(struct fake_card *ret);
 
 /* Write the UUID of a card, or of its instance of MIG (-1: the card's), to the 16 bytes ret. */
 void fake_uuid(int card, int instance, unsigned char *ret);
+
+/* Write that UUID to ret [FAKE_UUID], as CUDA_VISIBLE_DEVICES has it. */
+void fake_uuid_text(int card, int instance, char *ret);
 
 /* Return the card whose context is current.  Exported by the driver. */
 const struct fake_card *fake_current(void);

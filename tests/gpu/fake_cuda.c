@@ -46,28 +46,17 @@ static void crash(int sig)
     raise(sig);
 }
 
-/* Write a device's UUID to ret [48], as CUDA_VISIBLE_DEVICES has it. */
-static void uuid_text(struct device d, char *ret)
-{
-    size_t at = (size_t)sprintf(ret, d.instance < 0 ? "GPU-" : "MIG-");
-    unsigned char u[16];
-
-    fake_uuid(d.card, d.instance, u);
-    for (int i = 0; i < 16; i++)
-        at += (size_t)sprintf(ret + at, i >= 4 && i <= 10 && i % 2 == 0 ? "-%02x" : "%02x", u[i]);
-}
-
 /* Check whether a word of CUDA_VISIBLE_DEVICES means this device: the beginning of its UUID, or
  * the card's number, which for a divided card means its first instance.
  */
 static bool is_meant(const char *word, struct device d)
 {
-    char uuid[48], *end;
+    char uuid[FAKE_UUID], *end;
     long number = strtol(word, &end, 10);
 
     if (end != word && !*end)
         return number == d.card && d.instance <= 0;
-    uuid_text(d, uuid);
+    fake_uuid_text(d.card, d.instance, uuid);
     return strlen(word) > 4 && strncmp(word, uuid, strlen(word)) == 0;
 }
 
