@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake CUDA driver of tests/gpu/fake_cards.h."""
 
+import getpass
 import os
 import re
 import subprocess
@@ -97,6 +98,24 @@ def busy(*_):
     assert "GPU 1 gets no worker" in output, output
 
 
+def second_job(*_):
+    """A job on cards of a running job is refused with that job's id and user, and one on other cards runs."""
+    folders = Folders()
+    with Job(BUILD, folders, ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; sleep 1000"], ranks=0, **environ("A100,V100")) as first:
+        first.wait_up()
+        job_id = re.search(r"up (\S+)", first.log(0)).group(1)
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, **environ("A100,V100,1080Ti")) as second:
+            assert second.end() == 3, (second.code, second.err)
+            words = f"'GPU-.*' is in use by job {job_id} of {getpass.getuser()}; wait until"
+            assert re.search(words, second.err), second.err
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0,
+                 **environ("A100,V100,1080Ti", CUDA_VISIBLE_DEVICES="2")) as other:
+            other.check(0, "ok")
+        first.interrupt()
+    with Job(BUILD, folders, ["--", "true"], ranks=0, **environ("A100,V100")) as third:
+        third.check(0, "ok")
+
+
 def idle(*_):
     """Fewer workers than cards: the others are said to be idle."""
     workers, output = plan(MIXED, "-n", "2")
@@ -112,4 +131,4 @@ def trainer(*_):
 
 if not os.path.exists(FAKE + "/libcuda.so.1"):
     skip_all("eddis is built without CUDA")
-run([unlike, half_measured, one_bad, slow_driver, failed_driver, instances, busy, idle, trainer], sys.argv[3:])
+run([unlike, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])
