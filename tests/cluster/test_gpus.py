@@ -9,6 +9,7 @@ import sys
 
 from cases import run, skip_all
 from job import Folders, Job
+from lab import HOME, LOGIN, Cluster
 
 BUILD = os.path.abspath(sys.argv[1])
 FAKE = os.path.join(BUILD, "tests/gpu")
@@ -46,6 +47,23 @@ def unlike(*_):
         uuids = "GPU-00102030-.*,GPU-01112131-.*,GPU-02122232-.*"
         for rank in range(3):
             assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
+
+
+def hosts(*_):
+    """Three hosts of one card each, one of which lacks cuBLAS: none is taken for a faster one."""
+    cards = ["A100", "V100", "1080Ti:noblas"]
+    with Cluster(3, BUILD, knows=False) as c:
+        for host, card in zip(c.nodes, cards):
+            with open(c.path(host, HOME + "/.bashrc"), "w") as f:  # a shell of sshd reads it
+                f.write("".join(f"export {name}={value}\n" for name, value in environ(card).items()))
+        done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
+                             ",".join(c.nodes), "--", "true"], stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done
+        workers = [(device, int(samples)) for device, samples in ROW.findall(done.stdout)]
+        assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "V100-SXM2-16GB", "Ti"], done.stdout
+        (_, fast), (_, middle), (_, slow) = workers
+        assert 1.3 < fast / middle < 2.5 and 1.3 < middle / slow < 2.8, done.stdout  # as 1500 : 780 : 370
+        assert "without a matrix product of GPU 0 all devices are compared by" in done.stdout, done.stdout
 
 
 def half_measured(*_):
@@ -131,4 +149,4 @@ def trainer(*_):
 
 if not os.path.exists(FAKE + "/libcuda.so.1"):
     skip_all("eddis is built without CUDA")
-run([unlike, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])
