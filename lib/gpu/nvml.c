@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MIG_ENABLED = 1, MAX_PROCESSES = 64, MAX_INSTANCES = 16 };
+enum { MIG_ENABLED = 1, MAX_PROCESSES = 1024, MAX_INSTANCES = 16 };
 
 typedef struct nvml_device *nvml_handle;
 
@@ -150,7 +150,7 @@ int nvml_list_divided(struct gpu_device *ret, int max)
 
 /* ---- other processes ---- */
 
-/* Write "process 4711 (python3)" to ret, "(python3)" if its name can be read. */
+/* Write "process 4711 (python3)" to ret, without the name if it cannot be read. */
 static void describe_process(unsigned pid, char *ret, size_t size)
 {
     char path[64], name[32] = "";
@@ -168,23 +168,38 @@ static void describe_process(unsigned pid, char *ret, size_t size)
     (void)snprintf(ret, size, name[0] ? "process %u (%s)" : "process %u", pid, name);
 }
 
-void nvml_find_users(struct gpu_device *gpu, int n)
+/* Store in *ret the first other process that uses a GPU. Return false if there is none, or if it is
+ * unknown.
+ */
+static bool find_process(const struct nvml_api *a, nvml_handle d, unsigned *ret)
 {
     struct nvml_process process[MAX_PROCESSES];
+    unsigned n = MAX_PROCESSES;
+
+    if (a->processes(d, &n, process) != 0)
+        return false;
+    for (unsigned i = 0; i < n && i < MAX_PROCESSES; i++)
+        if (process[i].pid != (unsigned)getpid()) {
+            *ret = process[i].pid;
+            return true;
+        }
+    return false;
+}
+
+void nvml_find_users(struct gpu_device *gpu, int n)
+{
     struct nvml_api a;
 
     if (!load(&a))
         return;
     for (int i = 0; i < n; i++) {
         struct nvml_utilization used = { 0 };
-        unsigned count = MAX_PROCESSES;
+        unsigned pid;
         nvml_handle d;
 
-        if (a.by_uuid(gpu[i].uuid, &d) != 0 || a.processes(d, &count, process) != 0 || count == 0 ||
-            (count == 1 && process[0].pid == (unsigned)getpid()))
+        if (a.by_uuid(gpu[i].uuid, &d) != 0 || !find_process(&a, d, &pid))
             continue;
-        describe_process(process[0].pid == (unsigned)getpid() ? process[1].pid : process[0].pid,
-                         gpu[i].user, sizeof gpu[i].user);
+        describe_process(pid, gpu[i].user, sizeof gpu[i].user);
         if (a.utilization(d, &used) == 0) /* not of MIG instances */
             gpu[i].busy_percent = (int)(used.gpu > 100 ? 100 : used.gpu);
     }
