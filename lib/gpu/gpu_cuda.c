@@ -72,6 +72,27 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
     return 0;
 }
 
+/* Describe n GPUs in ret. One that does not answer, as after a fault of the bus, gets its number as
+ * its id, and its measurement will say why. Return 0, or the first error if none answers.
+ */
+static int describe_all(const struct cuda_api *api, struct gpu_device *ret, int n,
+                        struct eddis_error *err)
+{
+    struct eddis_error first = { 0 };
+    int failed = 0, version = 0;
+
+    (void)api->driver_version(&version);
+    for (int i = 0; i < n; i++) {
+        if (describe(api, i, &ret[i], failed ? NULL : &first) == 0)
+            continue;
+        failed++;
+        ret[i] = (struct gpu_device){ .ordinal = i, .driver_version = version };
+        (void)snprintf(ret[i].uuid, sizeof ret[i].uuid, "gpu:%d", i);
+        (void)snprintf(ret[i].name, sizeof ret[i].name, "a GPU that does not answer");
+    }
+    return failed < n ? 0 : eddis_fail(err, first.code, "%s", first.text);
+}
+
 /* Replace the n listed GPUs, of which CUDA shows one MIG instance at most, by all of ret [max]; if
  * they are not known, leave them. Return the number of GPUs.
  */
@@ -100,8 +121,8 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
         rc = eddis_fail(err, -ENODEV, "the NVIDIA driver finds no GPU");
     if (n > max)
         n = max;
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = describe(&api, i, &ret[i], err);
+    if (rc == 0)
+        rc = describe_all(&api, ret, n, err);
     if (rc < 0)
         return rc;
     n = list_instances(ret, max, n);

@@ -78,6 +78,8 @@ def one_bad(*_):
     workers, output = plan("A100,V100:bad,1080Ti")
     assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
     assert re.search(r"GPU 1: the GPU cannot be used: .*GPU 1 gets no worker", output), output
+    workers, output = plan("A100,V100:lost")
+    assert len(workers) == 1 and re.search(r"GPU 1: the GPU cannot be used: .*GPU 1 gets no worker", output), output
     _, output = plan("A100,V100:bad", "-n", "2", code=2)
     assert "has 1 GPU, too few for workers_per_node (-n): 2" in output, output
 

@@ -62,6 +62,7 @@ static void behave(struct fake_card *c, const char *word)
     c->busy |= strcmp(word, "busy") == 0;
     c->crash |= strcmp(word, "crash") == 0;
     c->hang |= strcmp(word, "hang") == 0;
+    c->lost |= strcmp(word, "lost") == 0;
     c->noblas |= strcmp(word, "noblas") == 0;
     c->used |= strcmp(word, "used") == 0;
     if (strncmp(word, "mig=", 4) == 0)

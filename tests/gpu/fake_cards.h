@@ -8,6 +8,7 @@
  *   busy     another process uses it: it does a third of its work
  *   crash    its context ends the process by a signal
  *   hang     its context never comes
+ *   lost     it does not answer, as after a fault of the bus
  *   mig=N    it is divided into N instances of MIG
  *   noblas   cuBLAS does not start on it
  *   used     another process has a context on it, without work
@@ -30,7 +31,7 @@ struct fake_card {
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */
     double bus;                    /* bytes to or from the host, each way */
-    bool bad, busy, crash, hang, noblas, used;
+    bool bad, busy, crash, hang, lost, noblas, used;
     int instances; /* of MIG; 0: not divided */
 };
 

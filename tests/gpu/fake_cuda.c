@@ -154,6 +154,8 @@ int cuDeviceGetName(char *ret, int size, int d)
 {
     struct device of = devices[d];
 
+    if (cards[of.card].lost)
+        return UNKNOWN;
     snprintf(ret, (size_t)size, of.instance < 0 ? "%s" : "%s MIG instance", cards[of.card].name);
     return OK;
 }
@@ -195,8 +197,8 @@ int cuDevicePrimaryCtxRetain(void **ret, int d)
         sleep(1000);
     if (c->crash)
         crash(SIGILL);
-    if (c->bad)
-        return UNAVAILABLE;
+    if (c->bad || c->lost)
+        return c->bad ? UNAVAILABLE : UNKNOWN;
     current = d;
     *ret = ret;
     return OK;
