@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from cases import run, skip_all
+from cases import run
 from job import Folders, Job
 from lab import HOME, LOGIN, Cluster
 
@@ -149,6 +149,4 @@ def trainer(*_):
     assert "eddis-train computes on the CPUs, so 3 GPUs get no worker" in output, output
 
 
-if not os.path.exists(FAKE + "/libcuda.so.1"):
-    skip_all("eddis is built without CUDA")
 run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])
