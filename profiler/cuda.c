@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BUSY_PERCENT = 10 }; /* of the time, at which a GPU is too busy to be measured */
+
 /* Running measurements, one child per GPU */
 struct cuda_run {
     struct isolated child[PROFILE_MAX_DEVICES];
@@ -26,27 +28,36 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
     return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
-/* Measure one GPU (isolate_fn, in the child; task: int, the GPU's ordinal; result: struct
- * gpu_metrics). Return 0, or an error of gpu_measure.
+/* Measure one GPU (isolate_fn, in the child; task: struct gpu_device; result: struct gpu_metrics).
+ * Return 0; -EBUSY: another process keeps it busy, so that its speed would seem too low; or an
+ * error of gpu_measure.
  */
 static int measure_task(const void *task, void *result, struct eddis_error *err)
 {
-    return gpu_measure(*(const int *)task, result, err);
+    const struct gpu_device *gpu = task;
+
+    if (gpu->busy_percent >= BUSY_PERCENT)
+        return eddis_fail(err, -EBUSY, "%s keeps it %d %% busy", gpu->user, gpu->busy_percent);
+    return gpu_measure(gpu, result, err);
 }
 
-void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p)
+int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
+              struct eddis_error *err)
 {
-    struct eddis_error err = { 0 };
+    struct eddis_error why = { 0 };
     struct isolated child;
     int rc;
 
     isolate_start(&child, "search for GPUs", list_task, NULL, sizeof *ret);
-    rc = isolate_wait(&child, deadline_ns, ret, &err);
+    rc = isolate_wait(&child, deadline_ns, ret, &why);
     if (rc >= 0)
-        return;
+        return 0;
     ret->n = 0;
-    if (rc != -ENOENT && rc != -ENODEV)
-        note_add(p, "no GPU is used: %s", err.text);
+    if (rc == -ENOTSUP)
+        note_add(p, "no GPU is used: %s", why.text);
+    if (rc == -ENOENT || rc == -ENODEV || rc == -ENOTSUP)
+        return 0;
+    return eddis_fail(err, rc, "%s", why.text);
 }
 
 /* Append a GPU to the profile's devices, with measurements NAN. */
@@ -60,6 +71,8 @@ static void append(const struct gpu_device *g, struct node_profile *p)
     (void)snprintf(d->id, sizeof d->id, "%s", g->uuid);
     (void)snprintf(d->name, sizeof d->name, "%s", g->name);
     (void)snprintf(d->pci, sizeof d->pci, "%s", g->pci);
+    if (g->user[0] && g->busy_percent < BUSY_PERCENT)
+        note_add(p, "GPU %d is also used by %s", g->ordinal, g->user);
 }
 
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p)
@@ -75,7 +88,7 @@ struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p
         const struct gpu_device *g = &list->gpu[r->n];
 
         append(g, p);
-        isolate_start(&r->child[r->n++], "measurement of a GPU", measure_task, &g->ordinal,
+        isolate_start(&r->child[r->n++], "measurement of a GPU", measure_task, g,
                       sizeof(struct gpu_metrics));
     }
     return r;

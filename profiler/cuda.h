@@ -15,10 +15,13 @@ struct cuda_list {
     int n;
 };
 
-/* List the GPUs in *ret. Blocks at most until the deadline. Without a driver or GPU the list is
- * empty; other errors are added to the note of p.
+/* List the GPUs in *ret. Blocks at most until the deadline. Without a driver or GPU, or if the
+ * driver cannot be used by this build, the list is empty; the reason is added to the note of p
+ * unless there is nothing to use. Return 0, or a negative errno, with an empty list, if the driver
+ * failed or was late: it is unknown which GPUs there are.
  */
-void cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p);
+int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
+              struct eddis_error *err);
 
 struct cuda_run; /* running measurements */
 

@@ -33,6 +33,7 @@ struct probe {
     int64_t deadline_ns; /* monotonic time at which the whole profile must be done */
     const char *kernels; /* kernels to set in OpenBLAS; NULL: its own choice */
     bool unsure;         /* whether `kernels` are the best is unknown */
+    bool unsearched;     /* the search for GPUs failed: whether there are some is unknown */
     struct node_profile *p;
 };
 
@@ -190,15 +191,56 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
-/* Find and measure all devices of the node, within the deadline; failures are noted. */
-static void measure(struct probe *b)
+/* Check whether this process is to see GPUs: CUDA_VISIBLE_DEVICES names some, or it is not set and
+ * the machine has some.
+ */
+static bool expects_gpus(const struct probe *b)
 {
+    const char *visible = b->machine.visible;
+
+    if (visible[0])
+        return visible[0] != '-' && strcmp(visible, "NoDevFiles") != 0;
+    return b->machine.gpus[0] || access("/dev/nvidia0", F_OK) == 0;
+}
+
+/* Find the GPUs. If the driver fails or is late where GPUs are expected, return that error: the job
+ * would train on the CPUs. Elsewhere note it and set b->unsearched. Return 0 or a negative errno.
+ */
+static int find_gpus(struct probe *b, struct eddis_error *err)
+{
+    bool expected = expects_gpus(b);
+    struct eddis_error why = { 0 };
+    /* Without persistence mode the driver initialises each GPU, for 1 to 3 s. */
+    int rc = cuda_find(within(b, (expected ? 25 : 8) * CLOCK_S), &b->gpus, b->p, &why);
+
+    if (rc == 0)
+        return 0;
+    if (expected)
+        return eddis_fail(err, rc,
+                          "the node's GPUs cannot be used: %s; see whether nvidia-smi works and "
+                          "persistence mode is on, or set CUDA_VISIBLE_DEVICES to an empty value "
+                          "to train on the CPUs",
+                          why.text);
+    note_add(b->p, "no GPU is used: %s", why.text);
+    b->unsearched = true;
+    return 0;
+}
+
+/* Find and measure all devices of the node, within the deadline; failures are noted. Return 0, or
+ * an error of find_gpus.
+ */
+static int measure(struct probe *b, struct eddis_error *ret_err)
+{
+    int64_t begun_ns = clock_now_ns(), search_ns;
     struct cuda_run *gpus;
     struct eddis_error err = { 0 };
+    int rc;
 
     look_around(b);
-    /* Initialising the driver takes seconds on a machine with many GPUs. */
-    cuda_find(within(b, 8 * CLOCK_S), &b->gpus, b->p);
+    rc = find_gpus(b, ret_err);
+    if (rc < 0)
+        return rc;
+    search_ns = clock_now_ns() - begun_ns; /* each measurement initialises the driver again */
     if (topo_open(b->gpus.n > 0, &b->topo, &err) == 0) {
         topo_describe(b->topo, b->p);
         correct_memory(b->p);
@@ -209,9 +251,10 @@ static void measure(struct probe *b)
     gpus = cuda_start(&b->gpus, b->p);
     if (b->topo)
         place_gpus(b);
-    cuda_finish(gpus, b->deadline_ns, b->p);
+    cuda_finish(gpus, within(b, 12 * CLOCK_S + search_ns), b->p);
     look_around(b);
     topo_close(b->topo);
+    return 0;
 }
 
 /* Check whether every measurement of existing hardware succeeded undisturbed. If not, a later
@@ -311,7 +354,9 @@ static void store(struct probe *b)
 
     if (!b->options->cache_dir || b->p->beside[0])
         return;
-    if (unrated(b->p))
+    if (b->unsearched)
+        note_add(b->p, "the profile is not kept");
+    else if (unrated(b->p))
         note_add(b->p, "the profile is not kept, because the speed of %s is unknown",
                  unrated(b->p)->name);
     else if (cache_store(b->options->cache_dir, &b->machine, b->p, complete(b), &err) < 0)
@@ -338,19 +383,22 @@ static void note_beside(struct probe *b)
 }
 
 /* Fill b->p from the cache, or by measuring everything and storing it. Return 0, also if a
- * measurement failed; -ENODATA: options->kept_only is set, and the cache has no profile to use.
+ * measurement failed; -ENODATA: options->kept_only is set, and the cache has no profile to use; an
+ * error of find_gpus.
  */
 static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
 {
     struct eddis_error err = { 0 };
-    int rc = load(b, &err);
+    int rc = load(b, &err), found;
 
     if (b->options->kept_only && rc < 0)
         return eddis_fail(ret_err, -ENODATA, "there is no complete cached profile");
     if (rc == 0)
         return 0;
     start_profile(&b->machine, b->p);
-    measure(b);
+    found = measure(b, ret_err);
+    if (found < 0)
+        return found;
     store(b);
     note_beside(b);
     if (!unrated(b->p) && !b->p->beside[0]) /* otherwise there is no valid measurement */

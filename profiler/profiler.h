@@ -15,8 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Time limit of a profile, even if a measurement hangs; the agent allows 20 s. */
-#define PROFILER_MOST_NS (INT64_C(18) * 1000000000)
+/* Time limit of a profile, even if a measurement hangs; the agent allows 57 s. A driver of many
+ * GPUs may need 20 s to start, once for the search and once for the measurements.
+ */
+#define PROFILER_MOST_NS (INT64_C(54) * 1000000000)
 
 /* What to measure, and how */
 struct profiler_options {
@@ -36,7 +38,8 @@ enum { PROFILER_EXIT_UNMEASURED = 3 };
 
 /* Store the profile of this node in *ret. Blocks for little more than PROFILER_MOST_NS at most; the
  * caller must have no other thread. Return 0, or a negative errno, which happens only for invalid
- * options, for lack of memory, and with kept_only (-ENODATA).
+ * options, for lack of memory, with kept_only (-ENODATA), and if the driver of GPUs that this
+ * process is to see fails or is late (-EIO, -ECHILD, -ETIMEDOUT).
  */
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err);

@@ -147,8 +147,8 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
                           w->cpus, node->host);
     if (d->kind != DEVICE_EMULATED)
         return 0;
-    if (time_model_of_device(d, &t, &relative, NULL) < 0 || !near(t.fixed_s, w->fixed_s) ||
-        !near(t.sample_s, w->sample_s))
+    if (time_model_of_device(d, TIME_MODEL_ALL, &t, &relative, NULL) < 0 ||
+        !near(t.fixed_s, w->fixed_s) || !near(t.sample_s, w->sample_s))
         return eddis_fail(
             err, -EINVAL,
             "rank %d of the plan emulates another speed than profile.emulate gives '%s'", w->rank,

@@ -3,6 +3,7 @@
 #include "planner.h"
 
 #include "cpus.h"
+#include "devices.h"
 #include "groups.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/key_index.h"
@@ -17,16 +18,6 @@
 #include <string.h>
 
 /* ---- workers of a node ---- */
-
-/* Return the kind of device that this node's workers run on. Emulated devices come first: the job
- * asks for them, while a GPU may just be present.
- */
-static enum device_kind kind_of_workers(const struct node_profile *node)
-{
-    if (profile_count(node, DEVICE_EMULATED) > 0)
-        return DEVICE_EMULATED;
-    return profile_count(node, DEVICE_CUDA) > 0 ? DEVICE_CUDA : DEVICE_CPU;
-}
 
 /* Borrow the node's device of this kind and index; NULL: it has none. */
 static const struct device *indexed_device(const struct node_profile *node, enum device_kind kind,
@@ -49,13 +40,22 @@ static bool is_wanted(const struct job_host *host, const struct device *d)
 
 int planner_host(const struct job_host *host, struct node_profile *node, struct eddis_error *err)
 {
-    enum device_kind kind = kind_of_workers(node);
+    enum device_kind kind = devices_kind(node);
     int n = 0;
 
-    for (size_t i = 0; i < host->n_device; i++)
-        if (!indexed_device(node, kind, host->device[i]))
+    for (size_t i = 0; i < host->n_device; i++) {
+        const struct device *d = indexed_device(node, kind, host->device[i]);
+
+        if (!d)
             return eddis_fail(err, -EINVAL, "node '%s' has no %s device %lld", host->host,
                               device_kind_name(kind), (long long)host->device[i]);
+        if (!devices_has_worker(node, d))
+            return eddis_fail(err, -EINVAL,
+                              "node '%s' cannot use its %s device %lld, which the job lists%s%s; "
+                              "remove it from the node's devices",
+                              host->host, device_kind_name(kind), (long long)host->device[i],
+                              node->note[0] ? ": " : "", node->note);
+    }
     snprintf(node->host, sizeof node->host, "%s", host->host);
     node->workers = host->workers;
     node->max_batch = host->max_batch;
@@ -73,8 +73,8 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
 static int count_workers(const struct job *job, const struct node_profile *node,
                          struct eddis_error *err)
 {
-    enum device_kind kind = kind_of_workers(node);
-    int n = profile_count(node, kind);
+    enum device_kind kind = devices_kind(node);
+    int n = devices_count(node);
     int64_t wanted = node->workers ? node->workers : job->workers_per_node;
 
     if (n == 0)
@@ -110,17 +110,17 @@ static void name_device(const struct device *d, char *ret, size_t size)
         snprintf(ret, size, "cpu%s%.*s", d->cpus[0] ? " " : "", (int)size - 5, d->cpus);
 }
 
-/* Fill in a worker's device, processors and time model from device d. only: all workers are shares
- * of this one device. Then its speed decides nothing, and -ENODATA of a device that was too busy to
- * be measured is ignored. Return 0; -EINVAL: an emulated device has no speed; -ENODATA: it was not
- * measured.
+/* Fill in a worker's device, processors and time model from device d. figures: the measurements
+ * that all devices have. only: all workers are shares of this one device. Then its speed decides
+ * nothing, and -ENODATA of a device that was too busy to be measured is ignored. Return 0; -EINVAL:
+ * an emulated device has no speed; -ENODATA: it was not measured.
  */
-static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d, bool only,
-                       struct eddis_error *err)
+static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d,
+                       unsigned figures, bool only, struct eddis_error *err)
 {
     struct time_model t = { .sample_s = 1 };
     bool relative = true;
-    int rc = time_model_of_device(d, &t, &relative, err);
+    int rc = time_model_of_device(d, figures, &t, &relative, err);
 
     if (rc < 0 && !(rc == -ENODATA && only))
         return rc;
@@ -135,15 +135,15 @@ static int fill_worker(struct plan *p, struct plan_worker *w, const struct devic
     return 0;
 }
 
-/* Fill in the n workers of a node, whose ranks begin with `rank`. Return 0, or a negative errno of
- * fill_worker or cpus_share, with an error that names the node.
+/* Fill in the n workers of a node, whose ranks begin with `rank`. figures: see fill_worker. Return
+ * 0, or a negative errno of fill_worker or cpus_share, with an error that names the node.
  */
 static int fill_node(struct plan *p, int rank, int node, int n, const struct node_profile *profile,
-                     struct eddis_error *err)
+                     unsigned figures, struct eddis_error *err)
 {
-    enum device_kind kind = kind_of_workers(profile);
-    bool divide = kind == DEVICE_CPU && n != profile_count(profile, kind);
-    bool only = p->n_nodes == 1 && profile_count(profile, kind) == 1;
+    enum device_kind kind = devices_kind(profile);
+    bool divide = kind == DEVICE_CPU && n != devices_count(profile);
+    bool only = p->n_nodes == 1 && devices_count(profile) == 1;
     const struct device *next = profile->device; /* for the next worker, or before it */
 
     memcpy(p->node[node], profile->host, sizeof p->node[node]);
@@ -155,12 +155,12 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
         w->rank = rank + i;
         w->local_rank = i;
         w->node = node;
-        while (!divide && next->kind != kind)
+        while (!divide && !devices_has_worker(profile, next))
             next++;
         if (divide)
             rc = cpus_share(profile, i, n, &share, err);
         if (rc == 0)
-            rc = fill_worker(p, w, divide ? &share : next++, only, err);
+            rc = fill_worker(p, w, divide ? &share : next++, figures, only, err);
         if (rc < 0)
             return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
     }
@@ -173,11 +173,18 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
 static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
                         struct plan **ret, struct eddis_error *err)
 {
+    const struct device *lacks;
+    unsigned figures = devices_figures(nodes, n_nodes, &lacks);
     struct plan *p;
     int total = 0, rc = 0;
 
     if (n_nodes < 1)
         return eddis_fail(err, -EINVAL, "there is no node to train on");
+    if (!figures)
+        return eddis_fail(err, -ENODATA,
+                          "no measurement is common to all devices, so their speeds cannot be "
+                          "compared: device '%s' lacks one; run eddis-run --profile to see why",
+                          lacks->id);
     for (int i = 0; i < n_nodes; i++) {
         int n = count_workers(job, &nodes[i], err);
 
@@ -194,7 +201,7 @@ static int make_workers(const struct job *job, const struct node_profile *nodes,
     for (int i = 0, rank = 0; i < n_nodes && rc == 0; i++) {
         int n = count_workers(job, &nodes[i], err);
 
-        rc = fill_node(p, rank, i, n, &nodes[i], err);
+        rc = fill_node(p, rank, i, n, &nodes[i], figures, err);
         rank += n;
     }
     if (rc < 0)

@@ -41,8 +41,16 @@ static int emulated_model(const struct device *d, struct time_model *ret, struct
     return 0;
 }
 
-int time_model_of_device(const struct device *d, struct time_model *ret, bool *ret_relative,
-                         struct eddis_error *err)
+unsigned time_model_figures(const struct device *d)
+{
+    if (d->kind == DEVICE_EMULATED)
+        return 0;
+    return (measured(d->fp32_flops) ? TIME_MODEL_PRODUCT : 0) |
+           (measured(d->memory_bytes_per_s) ? TIME_MODEL_MEMORY : 0);
+}
+
+int time_model_of_device(const struct device *d, unsigned figures, struct time_model *ret,
+                         bool *ret_relative, struct eddis_error *err)
 {
     double sample_s = 0;
 
@@ -56,14 +64,14 @@ int time_model_of_device(const struct device *d, struct time_model *ret, bool *r
     /* The two times add: a step alternates between products that compute and element-wise passes
      * that move memory.
      */
-    if (measured(d->fp32_flops))
-        sample_s += REFERENCE_FLOPS / d->fp32_flops;
-    if (measured(d->memory_bytes_per_s))
-        sample_s += REFERENCE_BYTES / d->memory_bytes_per_s;
-    if (!measured(sample_s))
+    if (!figures || (figures & ~time_model_figures(d)))
         return eddis_fail(err, -ENODATA,
                           "device '%s' was not measured; run eddis-run --profile to see why",
                           d->id);
+    if (figures & TIME_MODEL_PRODUCT)
+        sample_s += REFERENCE_FLOPS / d->fp32_flops;
+    if (figures & TIME_MODEL_MEMORY)
+        sample_s += REFERENCE_BYTES / d->memory_bytes_per_s;
     *ret = (struct time_model){ .fixed_s = 0, .sample_s = sample_s };
     *ret_relative = true;
     return 0;

@@ -18,16 +18,27 @@ struct time_model {
     double sample_s; /* time for each sample, > 0 */
 };
 
+/* Measurements of a device, bits of a set */
+enum {
+    TIME_MODEL_PRODUCT = 1, /* the rate of matrix products in float32 */
+    TIME_MODEL_MEMORY = 2,  /* the rate of a sweep through memory */
+    TIME_MODEL_ALL = TIME_MODEL_PRODUCT | TIME_MODEL_MEMORY,
+};
+
+/* Return the set of measurements that a CPU or a GPU has; 0: none, or the device is emulated. */
+unsigned time_model_figures(const struct device *d);
+
 /* Return the seconds that a worker needs for b samples; 0 if b is 0. */
 double time_model_s(const struct time_model *m, int64_t b);
 
 /* Compute a device's time model from its profile. For an emulated device it is exact, in seconds,
  * and *ret_relative is false. For a real device the measured speeds of a matrix product and a
  * memory sweep are applied to a reference sample; then only ratios between devices have a meaning,
- * and *ret_relative is true. Return 0; -ENODATA: the device is not measured; -EINVAL: an emulated
- * device has no speed.
+ * and *ret_relative is true. figures: the set of measurements to use, the same for all devices that
+ * are compared: a device without one of them would seem faster than it is. Return 0; -ENODATA: the
+ * device lacks one of these measurements; -EINVAL: an emulated device has no speed.
  */
-int time_model_of_device(const struct device *d, struct time_model *ret, bool *ret_relative,
-                         struct eddis_error *err);
+int time_model_of_device(const struct device *d, unsigned figures, struct time_model *ret,
+                         bool *ret_relative, struct eddis_error *err);
 
 #endif

@@ -16,10 +16,13 @@
 struct gpu_device {
     int ordinal;   /* CUDA ordinal, after CUDA_VISIBLE_DEVICES */
     char name[96]; /* "NVIDIA H100 80GB HBM3" */
-    char uuid[64]; /* "GPU-...", as nvidia-smi prints it */
+    char uuid[64]; /* "GPU-..." or "MIG-...", as nvidia-smi prints it */
+    bool alone;    /* CUDA shows it only to a process whose CUDA_VISIBLE_DEVICES names it alone */
     char pci[16];  /* "0000:17:00.0" */
     int64_t memory_bytes;
     int driver_version; /* CUDA version of the driver: 13000 */
+    char user[64];      /* another process that uses it, "process 4711 (python3)"; "": none known */
+    int busy_percent;   /* part of the last second in which it computed for `user` */
 };
 
 /* Measurements of one GPU */
@@ -41,9 +44,10 @@ bool gpu_built(void);
  */
 int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err);
 
-/* Measure one GPU for about two seconds.  Blocks.  A measurement that fails is NAN.  If nothing
- * could be measured, errors are as for gpu_list.
+/* Measure one GPU for about two seconds.  Blocks.  For a GPU that is `alone`, CUDA_VISIBLE_DEVICES
+ * of this process is set.  A measurement that fails is NAN.  If nothing could be measured, errors
+ * are as for gpu_list.
  */
-int gpu_measure(int ordinal, struct gpu_metrics *ret, struct eddis_error *err);
+int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err);
 
 #endif

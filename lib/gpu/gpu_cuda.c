@@ -4,6 +4,7 @@
 
 #include "cuda_api.h"
 #include "cuda_blas.h"
+#include "nvml.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* bytes of a copy between host and device, and of device memory; number of measurements */
@@ -24,15 +26,15 @@ bool gpu_built(void)
     return true;
 }
 
-/* Write a UUID to ret [size] as "GPU-...", in the form of nvidia-smi. */
-static void uuid_text(const CUuuid *u, char *ret, size_t size)
+/* Write a UUID to ret [size] as "GPU-..." or "MIG-...", in the form of nvidia-smi. */
+static void uuid_text(const char *prefix, const CUuuid *u, char *ret, size_t size)
 {
     const unsigned char *b = (const unsigned char *)u->bytes;
 
     (void)snprintf(ret, size,
-                   "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0],
-                   b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13],
-                   b[14], b[15]);
+                   "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                   prefix, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
+                   b[12], b[13], b[14], b[15]);
 }
 
 /* Store the properties of the GPU with this ordinal in *ret.  Return 0, -ENOMEM or -EIO. */
@@ -40,7 +42,7 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
                     struct eddis_error *err)
 {
     struct gpu_device g = { .ordinal = ordinal };
-    CUuuid uuid;
+    CUuuid uuid, card;
     CUdevice d;
     size_t bytes;
     CUresult e = api->device(&d, ordinal);
@@ -49,6 +51,8 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
         e = api->device_name(g.name, sizeof g.name, d);
     if (!e)
         e = api->device_uuid ? api->device_uuid(&uuid, d) : api->device_uuid_old(&uuid, d);
+    if (!e)
+        e = api->device_uuid_old(&card, d);
     if (!e)
         e = api->device_memory(&bytes, d);
     if (!e)
@@ -62,9 +66,48 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
     for (char *c = g.pci; *c; c++) /* lower case, as in sysfs and hwloc */
         *c = (char)tolower((unsigned char)*c);
     g.memory_bytes = (int64_t)bytes;
-    uuid_text(&uuid, g.uuid, sizeof g.uuid);
+    /* Of a MIG instance the two functions give its own UUID and its card's. */
+    uuid_text(memcmp(&uuid, &card, sizeof uuid) == 0 ? "GPU" : "MIG", &uuid, g.uuid, sizeof g.uuid);
     *ret = g;
     return 0;
+}
+
+/* Describe n GPUs in ret. One that does not answer, as after a fault of the bus, gets its number as
+ * its id, and its measurement will say why. Return 0, or the first error if none answers.
+ */
+static int describe_all(const struct cuda_api *api, struct gpu_device *ret, int n,
+                        struct eddis_error *err)
+{
+    struct eddis_error first = { 0 };
+    int failed = 0, version = 0;
+
+    (void)api->driver_version(&version);
+    for (int i = 0; i < n; i++) {
+        if (describe(api, i, &ret[i], failed ? NULL : &first) == 0)
+            continue;
+        failed++;
+        ret[i] = (struct gpu_device){ .ordinal = i, .driver_version = version };
+        (void)snprintf(ret[i].uuid, sizeof ret[i].uuid, "gpu:%d", i);
+        (void)snprintf(ret[i].name, sizeof ret[i].name, "a GPU that does not answer");
+    }
+    return failed < n ? 0 : eddis_fail(err, first.code, "%s", first.text);
+}
+
+/* Replace the n listed GPUs, of which CUDA shows one MIG instance at most, by all of ret [max]; if
+ * they are not known, leave them. Return the number of GPUs.
+ */
+static int list_instances(struct gpu_device *ret, int max, int n)
+{
+    int version = ret[0].driver_version;
+    struct gpu_device *all = calloc((size_t)max, sizeof *all);
+    int found = all ? nvml_list_divided(all, max) : 0;
+
+    for (int i = 0; i < found; i++) {
+        ret[i] = all[i];
+        ret[i].driver_version = version;
+    }
+    free(all);
+    return found > 0 ? found : n;
 }
 
 int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err)
@@ -78,11 +121,14 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
         rc = eddis_fail(err, -ENODEV, "the NVIDIA driver finds no GPU");
     if (n > max)
         n = max;
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = describe(&api, i, &ret[i], err);
     if (rc == 0)
-        *ret_n = n;
-    return rc;
+        rc = describe_all(&api, ret, n, err);
+    if (rc < 0)
+        return rc;
+    n = list_instances(ret, max, n);
+    nvml_find_users(ret, n);
+    *ret_n = n;
+    return 0;
 }
 
 /* ---- copies ---- */
@@ -186,16 +232,20 @@ static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
     return rc;
 }
 
-int gpu_measure(int ordinal, struct gpu_metrics *ret, struct eddis_error *err)
+int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err)
 {
     struct gpu_metrics f = { NAN, NAN, NAN, NAN, NAN, "" };
     struct cuda_api api;
     CUcontext context;
     CUdevice d;
-    int rc = cuda_load(&api, err);
+    int rc;
 
+    if (gpu->alone && setenv("CUDA_VISIBLE_DEVICES", gpu->uuid, 1) < 0)
+        return eddis_fail(err, -ENOMEM, "no memory for CUDA_VISIBLE_DEVICES");
+    rc = cuda_load(&api, err);
     if (rc == 0)
-        rc = cuda_check(&api, api.device(&d, ordinal), "the GPU no longer exists", err);
+        rc = cuda_check(&api, api.device(&d, gpu->alone ? 0 : gpu->ordinal),
+                        "the GPU no longer exists", err);
     if (rc == 0)
         rc = cuda_check(&api, api.context_retain(&context, d), "the GPU cannot be used", err);
     if (rc < 0)

@@ -28,7 +28,7 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
     return none(err);
 }
 
-int gpu_measure(int ordinal, struct gpu_metrics *ret, struct eddis_error *err)
+int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err)
 {
     return none(err);
 }

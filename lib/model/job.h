@@ -152,4 +152,7 @@ struct job {
 /* Check whether the interval means never: neither steps nor a time are set. */
 bool job_period_is_never(const struct job_period *p);
 
+/* Check whether the job's program is eddis-train, which uses eddis and computes on CPUs. */
+bool job_runs_trainer(const struct job *job);
+
 #endif

@@ -61,9 +61,10 @@ struct node_profile {
      * samples per step of one of them (0: the job's general limit).
      */
     int64_t workers, max_batch;
+    bool cpus_only; /* the program computes on the CPUs, whatever GPUs there are; not in the JSON */
     char beside[192]; /* another job that ran on the node during the measurement, "Slurm's job 12";
                        * "": none */
-    char note[256];   /* why something could not be measured, one sentence; "": all was measured */
+    char note[512];   /* why something could not be measured, one sentence; "": all was measured */
 };
 
 /* Return a device without measurements: its metrics are NAN, other members 0. */

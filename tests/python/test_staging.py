@@ -62,8 +62,9 @@ def test_rounds(tmp_path, monkeypatch):
     assert not kinds.too_far(kinds.one_process("scripts", ranks), ranks)
 
 
-def test_parts(tmp_path):
-    said(tmp_path, "python3", PROGRAMS / "device.py")
+@pytest.mark.parametrize("program", ["device.py", "fake_gpus.py"])
+def test_parts(tmp_path, program):
+    said(tmp_path, "python3", PROGRAMS / program)
 
 
 @pytest.mark.parametrize("rate", [0.001, slow(1)])

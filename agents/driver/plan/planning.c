@@ -12,6 +12,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 #include "lib/model/algorithm.h"
+#include "scheduler/devices.h"
 #include "scheduler/planner.h"
 
 #include <errno.h>
@@ -147,6 +148,7 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
 
     for (int i = 0; i < n && rc == 0; i++) {
         ret[i] = g->run->agent[g->agent[i]].profile;
+        ret[i].cpus_only = job_runs_trainer(job);
         if (job->n_hosts)
             rc = planner_host(&job->host[g->agent[i]], &ret[i], err);
     }
@@ -164,7 +166,10 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
         if (state_is_usable(&g->run->state, i))
             g->agent[n++] = i;
     rc = profiles(g, n, nodes, err);
-    return rc < 0 ? rc : n;
+    if (rc < 0)
+        return rc;
+    devices_remark(g->run->o->job->workers_per_node, nodes, n);
+    return n;
 }
 
 /* Check whether the network measurement comes from an earlier job and cannot be revalidated: no

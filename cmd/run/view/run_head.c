@@ -32,17 +32,6 @@ static void print_resume(const struct job *job, struct strbuf *b)
         strbuf_addf(b, "  continues from %s\n", text);
 }
 
-/* Check whether the job's program is eddis-train, which surely uses eddis. Whether another program
- * does is known only when its workers join.
- */
-static bool is_ours(const struct run_request *q)
-{
-    const char *program = q->job->command ? q->job->command[0] : "";
-    const char *name = strrchr(program, '/');
-
-    return strcmp(name ? name + 1 : program, "eddis-train") == 0;
-}
-
 /* Check whether the job's file or options set a key about training, which has an effect only for
  * programs that use eddis.
  */
@@ -70,7 +59,8 @@ static bool is_short_head(const struct run_head *h, const struct run_request *q,
 {
     return !h->whole && !h->joined && !q->verbose && !q->dry_run && !q->plan_path && !q->detach &&
            !q->check && !q->measure_equal && !p->emulated &&
-           strcmp(q->job->checkpoint.resume, "auto") == 0 && !is_ours(q) && !says_training(q->job);
+           strcmp(q->job->checkpoint.resume, "auto") == 0 && !job_runs_trainer(q->job) &&
+           !says_training(q->job);
 }
 
 /* Borrow the remark for the plan's line, "replayed" or "for a program that uses eddis"; NULL: none.
@@ -80,7 +70,7 @@ static const char *plan_remark(const struct run_head *h, const struct run_reques
 {
     if (p->generation <= 1 && q->plan_path)
         return "replayed";
-    return h->doubtful && !is_ours(q) ? "for a program that uses eddis" : NULL;
+    return h->doubtful && !job_runs_trainer(q->job) ? "for a program that uses eddis" : NULL;
 }
 
 /* Print the plan, or only its changes from *before, the text of the previous plan, and store its

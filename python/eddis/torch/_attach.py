@@ -17,6 +17,7 @@ from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, re
 from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._outputs import weigh_outputs
+from ._own_gpu import refuse_others_gpu
 from ._replicated import without_sync_of
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
@@ -74,6 +75,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     if any(model is it for it in _models):
         raise ValueError("the model is attached already")
+    refuse_others_gpu(worker, [p for _, p in trained])
     device = device_of_part(*trained[0])
     _set_options()
     passes = begin_passes(n, reduction, weights, weigh, device)

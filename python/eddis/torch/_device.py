@@ -20,12 +20,14 @@ plain memory.  With EDDIS_TORCH_STAGING=some, only those of two dimensions or mo
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import mmap
 import os
 import queue
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
@@ -98,30 +100,56 @@ def _served(name: str) -> Callable[[Callable[[], object]], object]:
     return lambda call: calls.put(call) if thread.is_alive() else call()
 
 
+class _CudaCopied:
+    """Copies in progress of a GPU, for which any thread may wait.  In a new thread the first GPU is the current one: a
+    wait would make a context on it, some 500 MB, if the copies' own GPU were not set."""
+
+    def __init__(self, device: torch.device, stream: torch.cuda.Stream) -> None:
+        self._device = device
+        self.event = torch.cuda.Event(blocking=True)  # waiting must not keep a core busy
+        self.event.record(stream)
+
+    def synchronize(self) -> None:
+        """See Copied.synchronize."""
+        with torch.cuda.device(self._device):
+            self.event.synchronize()
+
+
 class _Cuda:
-    """A GPU of CUDA or ROCm.  Its copy engines need locked memory, which stays at its address."""
+    """A GPU of CUDA or ROCm.  Its copy engines are fastest with locked memory, which stays at its address.  Where the
+    system locks none, as some containers, plain memory does, and CUDA copies it in pieces."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
         self._stream = torch.cuda.Stream(device)
+        self._locks = True  # the system locks memory, as far as known
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
-        """See Device.host_like: pinned memory."""
+        """See Device.host_like: pinned memory, unless it cannot be had."""
         with torch.cuda.device(self._device):  # else the first GPU would get a context, too
-            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=True)
+            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=self._locks)
         return flat.as_strided(tensor.size(), tensor.stride())
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """See Device.places_for.  Raises RuntimeError if the memory cannot be locked.
+        """See Device.places_for.  Memory that cannot be locked stays plain, with a warning at the first time.
         CUDA may free its own memory when the process ends, before the library last uses it.  Registered memory stays.
         """
         block, places = _places_for(tensors)
         with torch.cuda.device(self._device):  # else the first GPU would get a context, too
             code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
         if code:
-            raise RuntimeError(f"{block.numel()} bytes of the host's memory cannot be locked for {self._device}: "
-                               f"error {code} of CUDA")
+            self._go_on_unlocked(block.numel(), code)
         return places
+
+    def _go_on_unlocked(self, n_bytes: int, code: int) -> None:
+        """Warn that memory could not be locked for this error of CUDA, and ask for no more."""
+        with contextlib.suppress(RuntimeError):
+            torch.ones(1, device=self._device)  # CUDA repeats its last error at the next kernel: at this one
+        if self._locks:
+            warnings.warn(f"{n_bytes} bytes of the host's memory cannot be locked for {self._device} (error {code} of "
+                          "CUDA), so its gradients are copied more slowly: raise the limit of locked memory (ulimit "
+                          "-l) if there is one", stacklevel=2)
+        self._locks = False
 
     def here(self) -> torch.cuda.Stream:
         return torch.cuda.current_stream(self._device)  # a script may use several
@@ -129,9 +157,7 @@ class _Cuda:
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor],
                 behind: Iterable[torch.cuda.Stream]) -> Copied:
         self._copy(hosts, tensors, behind)
-        copied = torch.cuda.Event(blocking=True)  # waiting must not keep a core busy
-        copied.record(self._stream)
-        return copied
+        return _CudaCopied(self._device, self._stream)
 
     def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
         self._copy(tensors, hosts, [self.here()])
@@ -145,9 +171,8 @@ class _Cuda:
                 one.copy_(source, non_blocking=True)
 
     def join(self) -> Copied:
-        copied = torch.cuda.Event(blocking=True)
-        copied.record(self._stream)
-        torch.cuda.current_stream(self._device).wait_event(copied)
+        copied = _CudaCopied(self._device, self._stream)
+        torch.cuda.current_stream(self._device).wait_event(copied.event)
         return copied
 
     def mark(self) -> torch.cuda.Event:
@@ -156,7 +181,8 @@ class _Cuda:
         return mark
 
     def elapsed_ns(self, first: torch.cuda.Event, last: torch.cuda.Event) -> int | None:
-        return int(first.elapsed_time(last) * 1e6) if first.query() and last.query() else None
+        with torch.cuda.device(self._device):  # as _CudaCopied
+            return int(first.elapsed_time(last) * 1e6) if first.query() and last.query() else None
 
 
 class _Thread:

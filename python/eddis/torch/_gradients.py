@@ -34,6 +34,7 @@ from torch.autograd.graph import get_gradient_edge
 from .. import _lib as L
 from .._worker import Mark, Worker
 from ._device import Announcer, Clock, Copied, Device, Places, device_of
+from ._own_gpu import refuse_others_gpu
 
 DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.FLOAT16,
           torch.bfloat16: L.BFLOAT16, torch.int32: L.INT32, torch.int64: L.INT64, torch.uint8: L.UINT8}
@@ -146,6 +147,7 @@ class ParameterSet:
         gradient.  A callback before commit."""
         layers: dict[str, int] = {}
         n = len(self.members)
+        refuse_others_gpu(self.worker, [member.parameter for member in self.members])
         for member in self.members:
             member.settle()
         values = {member: member.parameter.detach() for member in self.members}

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+static const struct gpu_device first;
+
 /* Run without the fake libraries: this machine as it is, or a build without CUDA. */
 START_TEST(as_it_is)
 {
@@ -26,10 +28,10 @@ START_TEST(as_it_is)
         if (access("/proc/driver/nvidia/version", F_OK) < 0)
             ck_assert_msg(rc == -ENOENT, "%d: %s", rc, err.text);
         ck_assert_int_eq(n, 0);
-        ck_assert_int_lt(gpu_measure(0, &f, &err), 0);
+        ck_assert_int_lt(gpu_measure(&first, &f, &err), 0);
         return;
     }
-    ck_assert_msg(gpu_measure(gpu[0].ordinal, &f, &err) == 0, "%s", err.text);
+    ck_assert_msg(gpu_measure(&gpu[0], &f, &err) == 0, "%s", err.text);
     printf("%s %s %s %.1f GB driver %d: fp32 %.3g fp16 %.3g memory %.3g to %.3g from %.3g %s\n",
            gpu[0].name, gpu[0].uuid, gpu[0].pci, (double)gpu[0].memory_bytes / 1e9,
            gpu[0].driver_version, f.fp32_flops, f.fp16_flops, f.memory_bytes_per_s,
@@ -47,7 +49,7 @@ START_TEST(list)
     ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
     ck_assert_int_eq(n, 2);
     ck_assert_int_eq(gpu[1].ordinal, 1);
-    ck_assert_str_eq(gpu[0].name, "Fake GPU 0?[2J");
+    ck_assert_str_eq(gpu[0].name, "Fake GPU?[2J");
     ck_assert_str_eq(gpu[1].uuid, "GPU-01112131-4151-6171-8191-a1b1c1d1e1f1");
     ck_assert_str_eq(gpu[0].pci, "0000:b7:00.0");
     ck_assert_int_eq(gpu[0].memory_bytes, INT64_C(16) << 30);
@@ -62,27 +64,87 @@ START_TEST(measure)
     struct eddis_error err = { 0 };
     struct gpu_metrics f;
 
-    ck_assert_msg(gpu_measure(1, &f, &err) == 0, "%s", err.text);
+    ck_assert_msg(gpu_measure(&(struct gpu_device){ .ordinal = 1 }, &f, &err) == 0, "%s", err.text);
     ck_assert_str_eq(f.note, "");
     ck_assert(f.fp32_flops > 0 && f.fp32_flops < 2.0 * 1024 * 1024 * 1024 / 0.010);
     ck_assert(f.fp16_flops > f.fp32_flops);
     ck_assert(f.to_device_bytes_per_s > 0 && f.from_device_bytes_per_s > 0);
     ck_assert(f.memory_bytes_per_s > 0);
-    ck_assert_int_eq(gpu_measure(7, &f, &err), -EIO);
+    ck_assert_int_eq(gpu_measure(&(struct gpu_device){ .ordinal = 7 }, &f, &err), -EIO);
+}
+END_TEST
+
+/* Cards, what is visible of them -> the GPUs that are listed. */
+static const struct {
+    const char *cards, *visible, *uuid[4];
+} lists[] = {
+    { "A100:mig=2,V100", NULL, { "MIG-80102030", "MIG-90102030", "GPU-01112131" } },
+    { "A100:mig=2,V100", "MIG-9010,GPU-01", { "MIG-90102030", "GPU-01112131" } },
+    { "A100:mig=2,V100", "0", { "MIG-80102030" } },
+    { "A100,V100", NULL, { "GPU-00102030", "GPU-01112131" } },
+    { "A100,V100:lost", NULL, { "GPU-00102030", "gpu:1" } },
+};
+
+/* Each MIG instance is a device by its own UUID, and can be measured. */
+START_TEST(instances)
+{
+    struct gpu_device gpu[8];
+    struct eddis_error err = { 0 };
+    struct gpu_metrics f;
+    int n = 0, wanted = 0;
+
+    setenv("FAKE_GPUS", lists[_i].cards, 1);
+    if (lists[_i].visible)
+        setenv("CUDA_VISIBLE_DEVICES", lists[_i].visible, 1);
+    else
+        unsetenv("CUDA_VISIBLE_DEVICES");
+    ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    while (wanted < 4 && lists[_i].uuid[wanted])
+        wanted++;
+    ck_assert_int_eq(n, wanted);
+    for (int i = 0; i < n; i++) {
+        ck_assert_int_eq(gpu[i].ordinal, i);
+        ck_assert_int_eq(strncmp(gpu[i].uuid, lists[_i].uuid[i], 12), 0);
+        ck_assert_int_eq(gpu[i].driver_version, 12040);
+        if (strncmp(gpu[i].uuid, "gpu:", 4) != 0)
+            ck_assert_str_eq(gpu[i].pci,
+                             strstr(gpu[i].name, "A100") ? "0000:b7:00.0" : "0000:a7:00.0");
+    }
+    if (_i > 0) /* one of them will do */
+        return;
+    ck_assert_msg(gpu_measure(&gpu[1], &f, &err) == 0, "%s", err.text);
+    ck_assert(f.fp32_flops > 0);
+}
+END_TEST
+
+START_TEST(users)
+{
+    struct gpu_device gpu[8];
+    int n = 0;
+
+    setenv("FAKE_GPUS", "A100,A100:used,A100:busy", 1);
+    ck_assert_int_eq(gpu_list(gpu, 8, &n, NULL), 0);
+    ck_assert_int_eq(n, 3);
+    ck_assert_str_eq(gpu[0].user, "");
+    ck_assert_int_eq(strncmp(gpu[1].user, "process 1 (", 11), 0);
+    ck_assert_int_eq(gpu[1].busy_percent, 0);
+    ck_assert_int_eq(gpu[2].busy_percent, 90);
 }
 END_TEST
 
 static const struct {
     const char *mode;
     int list, measure;
-    const char *words;
+    const char *words, *gpus;
 } rows[] = {
     { "nodevice", -ENODEV, -ENODEV, "no GPU" },
     { "stub", -ENOENT, -ENOENT, "stub" },
     { "old", -ENOTSUP, -ENOTSUP, "CUDA 10.2" },
     { "broken", -EIO, -EIO, "unknown error (CUDA error 999)" },
     { "nomemory", 0, 0, "out of memory" },
-    { "noblas", 0, 0, "cuBLAS status 1" },
+    { "", 0, 0, "cuBLAS status 1", "plain:noblas" },
+    { "", 0, -EIO, "it does not work (CUDA error 46)", "plain:bad" },
+    { "", -EIO, -EIO, "unknown error (CUDA error 999)", "plain:lost,plain:lost" },
 };
 
 START_TEST(failing)
@@ -93,8 +155,10 @@ START_TEST(failing)
     int n;
 
     setenv("FAKE_CUDA", rows[_i].mode, 1);
+    if (rows[_i].gpus)
+        setenv("FAKE_GPUS", rows[_i].gpus, 1);
     ck_assert_int_eq(gpu_list(gpu, 8, &n, &err), rows[_i].list);
-    ck_assert_int_eq(gpu_measure(0, &f, &err), rows[_i].measure);
+    ck_assert_int_eq(gpu_measure(&first, &f, &err), rows[_i].measure);
     ck_assert_msg(strstr(rows[_i].measure ? err.text : f.note, rows[_i].words) != NULL, "%s, %s",
                   err.text, f.note);
     if (rows[_i].measure == 0)
@@ -121,13 +185,13 @@ START_TEST(blas_of_python)
              folder, home ? " && mkdir .local && cd .local" : "");
     ck_assert_int_eq(system(command), 0);
     ck_assert_int_eq(setenv("FAKE_CUDA", "eleven", 1), 0);
-    ck_assert_int_eq(gpu_measure(0, &f, &err), 0);
+    ck_assert_int_eq(gpu_measure(&first, &f, &err), 0);
     ck_assert_str_ne(f.note, "");
     ck_assert(isnan(f.fp32_flops) && f.memory_bytes_per_s > 0);
 
     snprintf(value, sizeof value, "%s%s", folder, path ? "/bin:/usr/bin:/bin" : "");
     ck_assert_int_eq(setenv(pythons[_i], value, 1), 0);
-    ck_assert_int_eq(gpu_measure(0, &f, &err), 0);
+    ck_assert_int_eq(gpu_measure(&first, &f, &err), 0);
     ck_assert_str_eq(f.note, "");
     ck_assert(f.fp32_flops > 0);
     snprintf(command, sizeof command, "/bin/rm -r %s", folder);
@@ -143,6 +207,8 @@ static void add_tests(TCase *tc)
     }
     tcase_add_test(tc, list);
     tcase_add_test(tc, measure);
+    tcase_add_loop_test(tc, instances, 0, sizeof lists / sizeof *lists);
+    tcase_add_test(tc, users);
     tcase_add_loop_test(tc, blas_of_python, 0, sizeof pythons / sizeof *pythons);
     tcase_add_loop_test(tc, failing, 0, sizeof rows / sizeof *rows);
 }

@@ -101,13 +101,14 @@ START_TEST(whole)
 END_TEST
 
 /* A driver that crashes or hangs costs its GPUs' figures, and is not waited for. */
-static void driver_fails(const char *mode, int gpus, const char *words)
+static void driver_fails(const char *mode, const char *cards, int gpus, const char *words)
 {
     struct node_profile p = { 0 };
     struct profiler_options o = { 0 };
     int measured = 0, listed = 0;
 
     setenv("FAKE_CUDA", mode, 1);
+    setenv("FAKE_GPUS", cards, 1);
     ck_assert_int_eq(measure(&o, &p, NULL), 0);
     for (int i = 0; i < p.n_devices; i++) {
         listed += p.device[i].kind == DEVICE_CUDA;
@@ -121,14 +122,22 @@ static void driver_fails(const char *mode, int gpus, const char *words)
 
 START_TEST(driver_crashes)
 {
-    driver_fails("crash", 0, "no GPU is used: the search for GPUs was killed by signal 11");
-    driver_fails("crash-one", 1, "GPU 1: the measurement of a GPU was killed by signal 4");
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .visible = "0,1" };
+    struct eddis_error err = { 0 };
+
+    driver_fails("crash", "", 0, "no GPU is used: the search for GPUs was killed by signal 11");
+    ck_assert_int_eq(profiler_run(&o, &p, &err), -ECHILD); /* the job asks for GPUs */
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "the node's GPUs cannot be used: the search for GPUs was killed by"));
+    driver_fails("", "plain,plain:crash", 1,
+                 "GPU 1: the measurement of a GPU was killed by signal 4");
 }
 END_TEST
 
 START_TEST(driver_hangs)
 {
-    driver_fails("hang", 1, "GPU 1: the measurement of a GPU took too long");
+    driver_fails("", "plain,plain:hang", 1, "GPU 1: the measurement of a GPU took too long");
 }
 END_TEST
 
@@ -300,7 +309,7 @@ static void add_tests(TCase *tc)
 {
     const char *fake = getenv("FAKE_CUDA");
 
-    if (fake && strcmp(fake, "hang") == 0) {
+    if (getenv("FAKE_GPUS")) {
         tcase_add_test(tc, driver_hangs);
         return;
     }

@@ -2,6 +2,7 @@
 /* test_planner.c - tests of scheduler/planner.h */
 #include "lib/base/cleanup.h"
 #include "lib/model/algorithm.h"
+#include "scheduler/devices.h"
 #include "scheduler/predictors.h"
 #include "suite.h"
 
@@ -164,6 +165,81 @@ START_TEST(unmeasured)
     add_device(node, DEVICE_CPU, 1);
     job.workers_per_node = 0;
     ck_assert_int_eq(plan_nodes(1, NULL), -ENODATA);
+}
+END_TEST
+
+/* Measurements of three GPUs, two on the first node, and the workers' batches of 120 samples. */
+static const struct {
+    double fp32[3], memory[3]; /* in 1e12 and 1e11; NAN: not measured */
+    int rc;
+    int64_t batch[3]; /* by rank; 0: no such rank */
+    const char *note; /* of the first node */
+} figures[] = {
+    { { 2, 2, 4 }, { 2, 2, 4 }, 0, { 30, 30, 60 }, "" },
+    { { 2, NAN, 4 },
+      { 3, 3, 6 },
+      0,
+      { 30, 30, 60 },
+      "without a matrix product of GPU 1 all devices are compared by the speed of their memory "
+      "alone" },
+    { { 2, 2, 4 },
+      { 1, NAN, 1 },
+      0,
+      { 30, 30, 60 },
+      "without the memory's speed of GPU 1 all devices are compared by matrix products alone" },
+    { { 2, NAN, 4 }, { 2, NAN, 4 }, 0, { 40, 80 }, "GPU 1 gets no worker" },
+    { { 2, NAN, 4 }, { NAN, 2, 4 }, -ENODATA, { 0 }, NULL },
+    { { NAN, NAN, 4 }, { NAN, NAN, 4 }, -ENODATA, { 0 }, NULL },
+};
+
+/* A GPU without one of its measurements is not taken for a faster one, and one without all is left
+ * out where its node has another.
+ */
+START_TEST(missing_figures)
+{
+    make_nodes(2);
+    job.batch.global = 120;
+    for (int i = 0; i < 3; i++) {
+        struct device *d = add_device(&node[i / 2], DEVICE_CUDA, 1);
+
+        d->fp32_flops = figures[_i].fp32[i] * 1e12;
+        d->memory_bytes_per_s = figures[_i].memory[i] * 1e11;
+    }
+    ck_assert_int_eq(plan_nodes(2, NULL), figures[_i].rc);
+    if (figures[_i].rc < 0) {
+        ck_assert_ptr_nonnull(strstr(err.text, "eddis-run --profile"));
+        return;
+    }
+    ck_assert_int_eq(p->n_workers, figures[_i].batch[2] ? 3 : 2);
+    for (int i = 0; i < p->n_workers; i++)
+        ck_assert_int_eq(p->worker[i].batch, figures[_i].batch[i]);
+    devices_remark(0, node, 2);
+    ck_assert_str_eq(node[0].note, figures[_i].note);
+    ck_assert_str_eq(node[1].note, "");
+}
+END_TEST
+
+/* A job that lists a GPU which cannot be used is refused, and one that asks for it by number, too.
+ */
+START_TEST(unusable_wanted)
+{
+    int64_t listed[] = { 1 };
+    struct job_host host = { .host = word_of("a"), .device = listed, .n_device = 1 };
+
+    make_nodes(1);
+    add_device(node, DEVICE_CUDA, 1);
+    add_device(node, DEVICE_CUDA, NAN);
+    strcpy(node->note, "GPU 1: it is broken");
+    ck_assert_int_eq(planner_host(&host, node, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "node 'a' cannot use its cuda device 1, which the job lists: GPU 1: "
+                               "it is broken; remove it from the node's devices");
+    listed[0] = 0;
+    ck_assert_int_eq(planner_host(&host, node, &err), 0);
+    ck_assert_int_eq(node->n_devices, 1);
+    add_device(node, DEVICE_CUDA, NAN);
+    job.workers_per_node = 2;
+    ck_assert_int_eq(plan_nodes(1, NULL), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "has 1 GPU, too few for workers_per_node (-n): 2"));
 }
 END_TEST
 
@@ -659,6 +735,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, cpu_name);
     tcase_add_loop_test(tc, batch_errors, 0, sizeof batches / sizeof *batches);
     tcase_add_test(tc, unmeasured);
+    tcase_add_loop_test(tc, missing_figures, 0, sizeof figures / sizeof *figures);
+    tcase_add_test(tc, unusable_wanted);
     tcase_add_test(tc, ratios_weigh_no_modes);
     tcase_add_test(tc, zero_samples);
     tcase_add_test(tc, chooses_by_progress);

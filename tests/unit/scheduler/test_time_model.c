@@ -25,7 +25,7 @@ START_TEST(emulated_exactly)
     struct time_model m;
     bool relative = true;
 
-    ck_assert_int_eq(time_model_of_device(&d, &m, &relative, NULL), 0);
+    ck_assert_int_eq(time_model_of_device(&d, TIME_MODEL_ALL, &m, &relative, NULL), 0);
     ck_assert(!relative);
     ck_assert_double_eq(m.fixed_s, 0.002);
     ck_assert_double_eq(m.sample_s, 0.0002);
@@ -40,13 +40,16 @@ START_TEST(real_is_relative)
     struct time_model a, b;
     bool relative = false;
 
-    ck_assert_int_eq(time_model_of_device(&slow, &a, &relative, NULL), 0);
+    ck_assert_int_eq(time_model_of_device(&slow, TIME_MODEL_ALL, &a, &relative, NULL), 0);
     ck_assert(relative);
-    ck_assert_int_eq(time_model_of_device(&fast, &b, &relative, NULL), 0);
+    ck_assert_int_eq(time_model_of_device(&fast, TIME_MODEL_ALL, &b, &relative, NULL), 0);
     ck_assert_double_eq_tol(a.sample_s / b.sample_s, 2, 1e-12);
     slow.memory_bytes_per_s = NAN;
-    ck_assert_int_eq(time_model_of_device(&slow, &b, &relative, NULL), 0);
-    ck_assert_double_lt(b.sample_s, a.sample_s);
+    ck_assert_int_eq(time_model_figures(&slow), TIME_MODEL_PRODUCT);
+    ck_assert_int_eq(time_model_of_device(&slow, TIME_MODEL_ALL, &b, &relative, NULL), -ENODATA);
+    ck_assert_int_eq(time_model_of_device(&slow, TIME_MODEL_PRODUCT, &a, &relative, NULL), 0);
+    ck_assert_int_eq(time_model_of_device(&fast, TIME_MODEL_PRODUCT, &b, &relative, NULL), 0);
+    ck_assert_double_eq_tol(a.sample_s / b.sample_s, 2, 1e-12);
 }
 END_TEST
 
@@ -67,7 +70,7 @@ START_TEST(refuses)
     struct time_model m;
     bool relative;
 
-    ck_assert_int_lt(time_model_of_device(&bad[_i], &m, &relative, &err), 0);
+    ck_assert_int_lt(time_model_of_device(&bad[_i], TIME_MODEL_ALL, &m, &relative, &err), 0);
     ck_assert_str_ne(err.text, "");
 }
 END_TEST

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_lock.h - keeps the GPUs of a job's workers from other jobs of eddis on the machine
+ *
+ * A lock is a socket of an abstract name, which the kernel removes with the process, whatever user
+ * it is of. Nodes in other network namespaces do not see it.
+ */
+#ifndef EDDIS_AGENTS_NODE_GPU_LOCK_H
+#define EDDIS_AGENTS_NODE_GPU_LOCK_H
+
+#include "lib/base/error.h"
+
+/* Sockets that lock GPUs; zero: none */
+struct gpu_lock {
+    int *fd; /* [n] */
+    int n;
+};
+
+/* Lock the GPU with this id, "GPU-..." or "MIG-...", for the job, and add it to *l. Another id, or
+ * a GPU that the same job has locked, is ignored. Return 0; -EADDRINUSE: another job has locked it;
+ * its id and user are in err; -ENOMEM; or the error of the system.
+ */
+int gpu_lock_add(struct gpu_lock *l, const char *device_id, const char *job_id,
+                 struct eddis_error *err);
+
+/* Release all GPUs of *l. */
+void gpu_lock_release(struct gpu_lock *l);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - choose the devices that get workers */
+#include "devices.h"
+
+#include "lib/base/text.h"
+#include "time_model.h"
+
+enum device_kind devices_kind(const struct node_profile *node)
+{
+    if (profile_count(node, DEVICE_EMULATED) > 0)
+        return DEVICE_EMULATED;
+    return profile_count(node, DEVICE_CUDA) > 0 && !node->cpus_only ? DEVICE_CUDA : DEVICE_CPU;
+}
+
+/* Check whether some GPU of the node has a measurement. */
+static bool has_measured_gpu(const struct node_profile *node)
+{
+    for (int i = 0; i < node->n_devices; i++)
+        if (node->device[i].kind == DEVICE_CUDA && time_model_figures(&node->device[i]))
+            return true;
+    return false;
+}
+
+bool devices_has_worker(const struct node_profile *node, const struct device *d)
+{
+    if (d->kind != devices_kind(node))
+        return false;
+    return d->kind != DEVICE_CUDA || time_model_figures(d) || !has_measured_gpu(node);
+}
+
+int devices_count(const struct node_profile *node)
+{
+    int n = 0;
+
+    for (int i = 0; i < node->n_devices; i++)
+        n += devices_has_worker(node, &node->device[i]);
+    return n;
+}
+
+unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
+                         const struct device **ret_lacks)
+{
+    unsigned common = TIME_MODEL_ALL, some = 0;
+    const struct device *lacks = NULL;
+
+    for (int i = 0; i < n_nodes; i++)
+        for (int j = 0; j < nodes[i].n_devices; j++) {
+            const struct device *d = &nodes[i].device[j];
+            unsigned figures = time_model_figures(d);
+
+            if (d->kind == DEVICE_EMULATED || !figures || !devices_has_worker(&nodes[i], d))
+                continue;
+            common &= figures;
+            some |= figures;
+            if (!lacks && figures != TIME_MODEL_ALL)
+                lacks = d;
+        }
+    if (ret_lacks)
+        *ret_lacks = some & ~common ? lacks : NULL;
+    return common;
+}
+
+/* Append a sentence about device d to the node's note: before, the device, after. */
+static void remark(struct node_profile *node, const struct device *d, const char *before,
+                   const char *after)
+{
+    text_append(node->note, sizeof node->note, "%s%s%s %d%s", node->note[0] ? "; " : "", before,
+                d->kind == DEVICE_CUDA ? "GPU" : "NUMA node", d->index, after);
+}
+
+/* Append to the node's note how many GPUs get no worker although they can be used. */
+static void remark_idle(struct node_profile *node, int64_t workers_per_node)
+{
+    int gpus = profile_count(node, DEVICE_CUDA), usable = devices_count(node);
+    int64_t workers = node->workers ? node->workers : workers_per_node;
+    const char *next = node->note[0] ? "; " : "";
+
+    if (devices_kind(node) == DEVICE_CPU && gpus > 0)
+        text_append(node->note, sizeof node->note,
+                    "%seddis-train computes on the CPUs, so %d GPU%s no worker", next, gpus,
+                    gpus == 1 ? " gets" : "s get");
+    else if (devices_kind(node) == DEVICE_CUDA && workers > 0 && workers < usable)
+        text_append(node->note, sizeof node->note,
+                    "%s%lld of %d GPUs stay%s idle, because the job asks for %lld worker%s here",
+                    next, (long long)(usable - workers), usable, usable - workers == 1 ? "s" : "",
+                    (long long)workers, workers == 1 ? "" : "s");
+}
+
+void devices_remark(int64_t workers_per_node, struct node_profile *nodes, int n_nodes)
+{
+    const struct device *lacks;
+    unsigned figures = devices_figures(nodes, n_nodes, &lacks);
+
+    for (int i = 0; i < n_nodes; i++) {
+        bool gpus = devices_kind(&nodes[i]) == DEVICE_CUDA;
+
+        for (int j = 0; j < nodes[i].n_devices; j++) {
+            const struct device *d = &nodes[i].device[j];
+
+            if (gpus && d->kind == DEVICE_CUDA && !devices_has_worker(&nodes[i], d))
+                remark(&nodes[i], d, "", " gets no worker");
+            if (d == lacks && figures == TIME_MODEL_MEMORY)
+                remark(&nodes[i], d, "without a matrix product of ",
+                       " all devices are compared by the speed of their memory alone");
+            else if (d == lacks)
+                remark(&nodes[i], d, "without the memory's speed of ",
+                       " all devices are compared by matrix products alone");
+        }
+        remark_idle(&nodes[i], workers_per_node);
+    }
+}

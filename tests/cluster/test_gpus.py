@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake CUDA driver of tests/gpu/fake_cards.h."""
+
+import getpass
+import os
+import re
+import subprocess
+import sys
+
+from cases import run
+from job import Folders, Job
+from lab import HOME, LOGIN, Cluster
+
+BUILD = os.path.abspath(sys.argv[1])
+FAKE = os.path.join(BUILD, "tests/gpu")
+MIXED = "A100,V100,1080Ti"
+ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +[\d.]+ +(\d+)  +[\d.]+  probe$", re.M)
+
+
+def environ(cards, driver="", **more):
+    """A machine with these cards, whatever it has; also where CUDA_VISIBLE_DEVICES hides those of the tests' machine."""
+    visible = ",".join(str(i) for i in range(cards.count(",") + 1))
+    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "CUDA_VISIBLE_DEVICES": visible, **more}
+
+
+def plan(cards, *args, code=0, command=("true",), batch=256, driver="", **more):
+    """[(device, batch)] by rank, and all that eddis-run prints."""
+    folders = Folders()
+    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "profile.cache=0s", "--set",
+                           f"batch.global={batch}", *args, "--", *command], text=True, timeout=120,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env={**folders.environ(), **environ(cards, driver, **more)})
+    assert done.returncode == code, done
+    return [(device, int(samples)) for device, samples in ROW.findall(done.stdout)], done.stdout
+
+
+def unlike(*_):
+    """Each card gets its share, and its rank sees it as the LOCAL_RANK-th."""
+    workers, output = plan(MIXED)
+    assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "V100-SXM2-16GB", "Ti"], output
+    (_, fast), (_, middle), (_, slow) = workers
+    assert 1.1 < fast / middle < 1.9 and 1.1 < middle / slow < 1.9, output
+    folders = Folders()
+    with Job(BUILD, folders, ["--", "sh", "-c", "echo $LOCAL_RANK of $CUDA_VISIBLE_DEVICES"], ranks=0,
+             **environ(MIXED)) as j:
+        j.check(0, "ok")
+        uuids = "GPU-00102030-.*,GPU-01112131-.*,GPU-02122232-.*"
+        for rank in range(3):
+            assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
+
+
+def hosts(*_):
+    """Three hosts of one card each, one of which lacks cuBLAS: none is taken for a faster one."""
+    cards = ["A100", "V100", "1080Ti:noblas"]
+    with Cluster(3, BUILD, knows=False) as c:
+        for host, card in zip(c.nodes, cards):
+            with open(c.path(host, HOME + "/.bashrc"), "w") as f:  # a shell of sshd reads it
+                f.write("".join(f"export {name}={value}\n" for name, value in environ(card).items()))
+        done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
+                             ",".join(c.nodes), "--", "true"], stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done
+        workers = [(device, int(samples)) for device, samples in ROW.findall(done.stdout)]
+        assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "V100-SXM2-16GB", "Ti"], done.stdout
+        (_, fast), (_, middle), (_, slow) = workers
+        assert 1.3 < fast / middle < 2.5 and 1.3 < middle / slow < 2.8, done.stdout  # as 1500 : 780 : 370
+        assert "without a matrix product of GPU 0 all devices are compared by" in done.stdout, done.stdout
+
+
+def half_measured(*_):
+    """A card of which only the memory's speed is known is not taken for a faster one."""
+    workers, output = plan("A100,A100:noblas")
+    assert "without a matrix product of GPU 1 all devices are compared by the speed of their memory alone" in output
+    assert 0.6 < workers[0][1] / workers[1][1] < 1.7, output
+
+
+def one_bad(*_):
+    """A card that cannot be used costs its own share alone."""
+    workers, output = plan("A100,V100:bad,1080Ti")
+    assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
+    assert re.search(r"GPU 1: the GPU cannot be used: .*GPU 1 gets no worker", output), output
+    workers, output = plan("A100,V100:lost")
+    assert len(workers) == 1 and re.search(r"GPU 1: the GPU cannot be used: .*GPU 1 gets no worker", output), output
+    _, output = plan("A100,V100:bad", "-n", "2", code=2)
+    assert "has 1 GPU, too few for workers_per_node (-n): 2" in output, output
+
+
+def slow_driver(*_):
+    """A driver that initialises many cards for seconds is waited for, and one that never comes is an error."""
+    workers, output = plan(MIXED, driver="slow=9")
+    assert len(workers) == 3, output
+    _, output = plan(MIXED, driver="slow=100", code=3)
+    assert re.search("the node's GPUs cannot be used: the search for GPUs took too long; .*CUDA_VISIBLE_DEVICES", output), output
+
+
+def failed_driver(*_):
+    """A driver that fails where GPUs are expected does not send the job to the CPUs."""
+    _, output = plan(MIXED, driver="broken", code=3)
+    assert "the node's GPUs cannot be used: the NVIDIA driver does not start: unknown error (CUDA error 999)" in output, output
+    workers, output = plan("A100", driver="broken", CUDA_VISIBLE_DEVICES="")
+    assert workers and all(device.startswith("cpu") for device, _ in workers), output
+
+
+def instances(*_):
+    """Each MIG instance is a device of its own, the only one that its worker sees."""
+    folders = Folders()
+    with Job(BUILD, folders, ["--", "sh", "-c", "echo sees $CUDA_VISIBLE_DEVICES."], ranks=0,
+             **environ("A100:mig=2,V100", CUDA_VISIBLE_DEVICES="MIG-80,MIG-90,GPU-01")) as j:
+        j.check(0, "ok")
+        for rank, uuid in enumerate(("MIG-80102030-.*", "MIG-90102030-.*", "GPU-01112131-.*")):
+            assert re.search(f"sees {uuid}[.]$", j.log(rank), re.M) and "," not in j.log(rank), j.log(rank)
+
+
+def busy(*_):
+    """A card that another process keeps busy is not measured, and gets no worker; one with an idle process is named."""
+    workers, output = plan("A100,V100:busy,1080Ti:used")
+    assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
+    assert re.search(r"GPU 2 is also used by process 1 .*; GPU 1: process 1 .* keeps it 90 % busy", output), output
+    assert "GPU 1 gets no worker" in output, output
+
+
+def second_job(*_):
+    """A job on cards of a running job is refused with that job's id and user, and one on other cards runs."""
+    folders = Folders()
+    with Job(BUILD, folders, ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; sleep 1000"], ranks=0, **environ("A100,V100")) as first:
+        first.wait_up()
+        job_id = re.search(r"up (\S+)", first.log(0)).group(1)
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, **environ("A100,V100,1080Ti")) as second:
+            assert second.end() == 3, (second.code, second.err)
+            words = f"'GPU-.*' is in use by job {job_id} of {getpass.getuser()}; wait until"
+            assert re.search(words, second.err), second.err
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0,
+                 **environ("A100,V100,1080Ti", CUDA_VISIBLE_DEVICES="2")) as other:
+            other.check(0, "ok")
+        first.interrupt()
+    with Job(BUILD, folders, ["--", "true"], ranks=0, **environ("A100,V100")) as third:
+        third.check(0, "ok")
+
+
+def idle(*_):
+    """Fewer workers than cards: the others are said to be idle."""
+    workers, output = plan(MIXED, "-n", "2")
+    assert len(workers) == 2 and "1 of 3 GPUs stays idle, because the job asks for 2 workers here" in output, output
+
+
+def trainer(*_):
+    """eddis-train computes on the CPUs, and is planned there."""
+    workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
+    assert len(workers) == 2 and all(device.startswith("cpu") for device, _ in workers), output
+    assert "eddis-train computes on the CPUs, so 3 GPUs get no worker" in output, output
+
+
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])

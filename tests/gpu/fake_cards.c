@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_cards.c - read the cards of FAKE_GPUS */
+#include "fake_cards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double GB = 1 << 30, MB = 1 << 20, T = 1e12, G = 1e9;
+
+/* Return the card of this key; "plain" has little free memory, so that products are small. */
+static struct fake_card card_of(const char *key)
+{
+    const struct fake_card rows[] = {
+        { .key = "plain",
+          .name = "Fake GPU\033[2J",
+          .bytes = 16 * GB,
+          .free_bytes = 20 * MB,
+          .fp32 = 0.2 * T,
+          .fp16 = 2 * T,
+          .memory = 1000 * G,
+          .bus = 100 * G },
+        { .key = "A100",
+          .name = "NVIDIA A100-SXM4-80GB",
+          .bytes = 80 * GB,
+          .free_bytes = 79 * GB,
+          .fp32 = 19 * T,
+          .tf32 = 130 * T,
+          .fp16 = 270 * T,
+          .bf16 = 270 * T,
+          .memory = 1500 * G,
+          .bus = 25 * G },
+        { .key = "V100",
+          .name = "Tesla V100-SXM2-16GB",
+          .bytes = 16 * GB,
+          .free_bytes = 15 * GB,
+          .fp32 = 14.5 * T,
+          .fp16 = 100 * T,
+          .memory = 780 * G,
+          .bus = 12 * G },
+        { .key = "1080Ti",
+          .name = "NVIDIA GeForce GTX 1080 Ti",
+          .bytes = 11 * GB,
+          .free_bytes = 10 * GB,
+          .fp32 = 11 * T,
+          .fp16 = 11 * T,
+          .memory = 370 * G,
+          .bus = 12 * G },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].key, key) == 0)
+            return rows[i];
+    fprintf(stderr, "FAKE_GPUS: there is no card '%s'\n", key);
+    abort();
+}
+
+/* Have a card behave as this word says. */
+static void behave(struct fake_card *c, const char *word)
+{
+    c->bad |= strcmp(word, "bad") == 0;
+    c->busy |= strcmp(word, "busy") == 0;
+    c->crash |= strcmp(word, "crash") == 0;
+    c->hang |= strcmp(word, "hang") == 0;
+    c->lost |= strcmp(word, "lost") == 0;
+    c->noblas |= strcmp(word, "noblas") == 0;
+    c->used |= strcmp(word, "used") == 0;
+    if (strncmp(word, "mig=", 4) == 0)
+        c->instances = atoi(word + 4);
+}
+
+/* Apply a third of the work to a busy card, and 1/N to each of N instances. */
+static void divide(struct fake_card *c)
+{
+    double n = (c->busy ? 3 : 1) * (c->instances ? c->instances : 1);
+
+    c->fp32 /= n;
+    c->tf32 /= n;
+    c->fp16 /= n;
+    c->bf16 /= n;
+    c->memory /= n;
+    c->bytes /= c->instances ? c->instances : 1;
+    c->free_bytes /= n;
+}
+
+int fake_cards(struct fake_card *ret)
+{
+    const char *told = getenv("FAKE_GPUS");
+    char text[512], *at, *next = text;
+    int n = 0;
+
+    snprintf(text, sizeof text, "%s", told && *told ? told : "plain,plain");
+    while (n < FAKE_MAX && (at = strsep(&next, ","))) {
+        const char *word = strsep(&at, ":");
+
+        ret[n] = card_of(word);
+        while ((word = strsep(&at, ":")))
+            behave(&ret[n], word);
+        divide(&ret[n++]);
+    }
+    return n;
+}
+
+void fake_uuid(int card, int instance, unsigned char *ret)
+{
+    for (int i = 0; i < 16; i++)
+        ret[i] = (unsigned char)(i * 16 + card);
+    if (instance >= 0)
+        ret[0] = (unsigned char)(128 + instance * 16 + card);
+}
+
+void fake_uuid_text(int card, int instance, char *ret)
+{
+    size_t at = (size_t)sprintf(ret, instance < 0 ? "GPU-" : "MIG-");
+    unsigned char u[16];
+
+    fake_uuid(card, instance, u);
+    for (int i = 0; i < 16; i++)
+        at += (size_t)sprintf(ret + at, i >= 4 && i <= 10 && i % 2 == 0 ? "-%02x" : "%02x", u[i]);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fake_cards.h - the cards of the fake CUDA driver and cuBLAS, for machines without a GPU
+ *
+ * FAKE_GPUS lists the cards, "A100,V100:bad,1080Ti:noblas"; unset: two of "plain".  After a card's
+ * name come words for how it behaves, each with a colon:
+ *
+ *   bad      its context is refused, as of a card in exclusive mode that another process has
+ *   busy     another process uses it: it does a third of its work
+ *   crash    its context ends the process by a signal
+ *   hang     its context never comes
+ *   lost     it does not answer, as after a fault of the bus
+ *   mig=N    it is divided into N instances of MIG
+ *   noblas   cuBLAS does not start on it
+ *   used     another process has a context on it, without work
+ *
+ * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
+ * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
+ */
+#ifndef EDDIS_TESTS_FAKE_CARDS_H
+#define EDDIS_TESTS_FAKE_CARDS_H
+
+#include <stdbool.h>
+
+enum { FAKE_MAX = 16, FAKE_UUID = 48 };
+
+/* A card: what it does in a second, as public benchmarks have it */
+struct fake_card {
+    const char *key; /* in FAKE_GPUS */
+    const char *name;
+    double bytes, free_bytes;      /* memory; that which is free */
+    double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
+    double memory;                 /* bytes read and written within the card */
+    double bus;                    /* bytes to or from the host, each way */
+    bool bad, busy, crash, hang, lost, noblas, used;
+    int instances; /* of MIG; 0: not divided */
+};
+
+/* Store the cards of FAKE_GPUS in ret [FAKE_MAX] and return their number. */
+int fake_cards(struct fake_card *ret);
+
+/* Write the UUID of a card, or of its instance of MIG (-1: the card's), to the 16 bytes ret. */
+void fake_uuid(int card, int instance, unsigned char *ret);
+
+/* Write that UUID to ret [FAKE_UUID], as CUDA_VISIBLE_DEVICES has it. */
+void fake_uuid_text(int card, int instance, char *ret);
+
+/* Return the card whose context is current.  Exported by the driver. */
+const struct fake_card *fake_current(void);
+
+/* Add work of s seconds to the stream.  Exported by the driver. */
+void fake_queue(double s);
+
+#endif
