@@ -73,14 +73,13 @@ class Reports:
 
     def __init__(self, hold):
         self.hold, self.told, self.counts = hold, [], []
-        worker.marks.append(self.look)  # behind the clock of attach, which fills in the report
+        worker.marks[Mark.ENDS].append(self.look)  # behind the clock of attach, which fills in the report
 
-    def look(self, what):
+    def look(self):
         """Take the report of a step that ends.  A callback of Worker.marks."""
-        if what is Mark.ENDS:
-            self.told.append(worker.report.compute_ns / 1e9 / self.hold.slept_s if worker.step.count else None)
-            self.counts.append(worker.step.count)
-            self.hold.slept_s = 0.0
+        self.told.append(worker.report.compute_ns / 1e9 / self.hold.slept_s if worker.step.count else None)
+        self.counts.append(worker.step.count)
+        self.hold.slept_s = 0.0
 
 
 def network(way, hold):

@@ -27,7 +27,7 @@ MAX_READ_AHEAD = 64  # most steps that a loader may read ahead
 READ_NONE = -1  # value of the option read_ahead for no step; 0 means the library's default
 
 
-class Mark(enum.Enum):
+class Mark(enum.IntEnum):
     """Points in a step at which clocks of devices other than the host take the time."""
 
     ASKED = enum.auto()  # the loop begins to wait for a batch
@@ -116,7 +116,7 @@ class Worker:
         self.at_start: list[Callable[[], None]] = []
         # Called before a checkpoint is read: examine the model as the script has made it.
         self.before_restore: list[Callable[[], None]] = []
-        self.marks: list[Callable[[Mark], None]] = []  # called at each mark
+        self.marks: dict[Mark, list[Callable[[], None]]] = {what: [] for what in Mark}  # called at each mark
         # Takes the step's weight if the program combines its gradients itself.
         self.on_weight: Callable[[float], None] | None = None
         self.restore: Callable[[], bool] | None = None  # continue from a checkpoint; returns False if there is none
@@ -256,9 +256,9 @@ class Worker:
     # ---- steps
 
     def mark(self, what: Mark) -> None:
-        """Call the callbacks in `marks` with this mark."""
-        for told in self.marks:
-            told(what)
+        """Call the callbacks of this mark."""
+        for callback in self.marks[what]:
+            callback()
 
     def plan_step(self, step: int) -> L.Step | None:
         """Return what the library plans for this worker in step number `step`, the present one or up to read_ahead

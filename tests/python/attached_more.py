@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks, powerSGD_hook
@@ -179,9 +181,12 @@ class Marked(Case):
         def look(mark):
             if first.grad is not None:
                 seen[mark] = first.grad.clone()
-        worker.marks.append(look)
+        looks = {mark: functools.partial(look, mark) for mark in (Mark.WAITS, Mark.GOES_ON)}
+        for mark in looks:
+            worker.marks[mark].append(looks[mark])
         super().backward(x, y)
-        worker.marks.remove(look)
+        for mark in looks:
+            worker.marks[mark].remove(looks[mark])
         assert not torch.equal(seen[Mark.WAITS], first.grad) and torch.equal(seen[Mark.GOES_ON], first.grad)
 
 

@@ -53,14 +53,16 @@ def test_one_rank(tmp_path):
     assert summary["steps_done"] == 20, output
 
 
-MARKS = """import time
+MARKS = """import functools
+import time
 from eddis._worker import Mark, worker
 
 torch.distributed.init_process_group("gloo")
 loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(16, 1)), batch_size=4))
 model = eddis.attach(torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1)))
 marks = []
-worker.marks.append(lambda what: marks.append(what) if what in (Mark.WAITS, Mark.GOES_ON) else None)
+for what in Mark.WAITS, Mark.GOES_ON:
+    worker.marks[what].append(functools.partial(marks.append, what))
 for epoch in loader.epochs(1):
     for x, in loader:
         marks.clear()

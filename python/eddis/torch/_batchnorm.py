@@ -156,7 +156,7 @@ def tell_of_one_value() -> None:
         return
     if _hook is None:
         _hook = modules.register_module_forward_pre_hook(_refuse_one_value)
-        worker.marks.append(_tell_no_more)
+        worker.marks[Mark.ENDS].append(_tell_no_more)
     modules._global_forward_pre_hooks[_hook.id] = _refuse_one_value
 
 
@@ -166,9 +166,9 @@ def _is_there_any() -> bool:
     return any(issubclass(type(it), _BatchNorm) and not issubclass(type(it), SyncBatchNorm) for it in gc.get_objects())
 
 
-def _tell_no_more(mark: Mark) -> None:
+def _tell_no_more() -> None:
     """Remove the hook of tell_of_one_value at the end of a step.  A callback of Worker.marks."""
-    if _hook is not None and mark is Mark.ENDS:
+    if _hook is not None:
         modules._global_forward_pre_hooks.pop(_hook.id, None)
 
 

@@ -359,27 +359,33 @@ class Clock:
         self._parts: list[tuple[Any, Any]] = []  # computing in this step before each round, pairs of marks
         self._ends: deque[tuple[Any, Any]] = deque()  # of earlier steps, after the last round, not yet measured
         self._end_ns = 0  # newest measured time after the last round
-        worker.marks.append(self._take)
+        for what, callback in ((Mark.ASKED, self._ask), (Mark.GOT, self._get), (Mark.BEGUN, self._begin),
+                               (Mark.WAITS, self._wait), (Mark.GOES_ON, self._go_on), (Mark.ENDS, self._end)):
+            worker.marks[what].append(callback)
 
-    def _take(self, what: Mark) -> None:
-        """Set a mark on the device for this point of the step; at its end fill in the step's report.  A callback of
-        Worker.marks."""
-        now = self._device.mark()
-        if what is Mark.ASKED:
-            self._asked = now
-        elif what is Mark.GOT:
-            self._got = now
-        elif what is Mark.BEGUN:
-            self._since, self._parts = now, []
-        elif what is Mark.WAITS:
-            if self._since is not None:  # it may wait already
-                self._parts.append((self._since, now))
+    # Callbacks of Worker.marks: each sets a mark on the device
+
+    def _ask(self) -> None:
+        self._asked = self._device.mark()
+
+    def _get(self) -> None:
+        self._got = self._device.mark()
+
+    def _begin(self) -> None:
+        self._since, self._parts = self._device.mark(), []
+
+    def _wait(self) -> None:
+        if self._since is not None:  # it may wait already
+            self._parts.append((self._since, self._device.mark()))
             self._since = None
-        elif what is Mark.GOES_ON:
-            if self._since is None:  # it may go on already
-                self._since = now
-        else:
-            self._tell((now if self._since is None else self._since, now))
+
+    def _go_on(self) -> None:
+        if self._since is None:  # it may go on already
+            self._since = self._device.mark()
+
+    def _end(self) -> None:
+        now = self._device.mark()
+        self._tell((now if self._since is None else self._since, now))
 
     def _tell(self, last: tuple[Any, Any]) -> None:
         """Set compute_ns and input_ns of the step's report. `last`: the marks of the step's part after its last round.

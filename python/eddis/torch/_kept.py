@@ -14,7 +14,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .. import _lib as L
-from .._worker import Mark, worker
+from .._worker import worker
 from ._parts import FILLING
 
 
@@ -34,9 +34,9 @@ class Shares:
         self.counts_before: list[int] = []  # in the step before; empty: it is not known
         self.own = self.own_before = slice(0)  # this worker's rows
 
-    def mark(self, what: Mark) -> None:
+    def read(self) -> None:
         """Read the shares as a step begins.  A callback of Worker.marks."""
-        if what is not Mark.BEGUN or not worker.in_step or worker.is_several or not worker.step.batch:
+        if not worker.in_step or worker.is_several or not worker.step.batch:
             return
         counts = (ctypes.c_int64 * worker.world.n_group_ranks)()
         L.call("counts", worker.handle, worker.step.step, counts)

@@ -26,18 +26,16 @@ def keep_last_rates(optimizers: Iterable[torch.optim.Optimizer]) -> None:
     known = {id(it) for it in optimizers}
     for it in gc.get_objects():
         if issubclass(type(it), OneCycleLR) and id(getattr(it, "optimizer", None)) in known:
-            worker.marks.append(_keeper(it))
+            worker.marks[Mark.BEGUN].append(_keeper(it))
 
 
-def _keeper(schedule: OneCycleLR) -> Callable[[Mark], None]:
+def _keeper(schedule: OneCycleLR) -> Callable[[], None]:
     """Return a callback of Worker.marks that keeps a finished schedule at its last learning rate."""
     is_over = False
 
-    def keep(mark: Mark) -> None:
+    def keep() -> None:
         # At the begin of a step, if the schedule is finished, set the last rate again; print a message at first.
         nonlocal is_over
-        if mark is not Mark.BEGUN:
-            return
         if schedule.last_epoch >= schedule.total_steps and not _is_too_short(schedule):
             if not is_over:
                 say(f"rank {worker.rank} makes more than the {schedule.total_steps} steps of its "

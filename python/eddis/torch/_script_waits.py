@@ -21,17 +21,25 @@ from . import _alone
 _is_waiting = False  # between the step's marks of a wait, which has its end already
 
 
-def _follow(what: Mark) -> None:
-    """Keep whether this rank waits.  A callback of Worker.marks."""
+def _wait() -> None:
+    """Keep that this rank waits.  A callback of Worker.marks."""
     global _is_waiting
-    _is_waiting = what is Mark.WAITS
+    _is_waiting = True
+
+
+def _go_on() -> None:
+    """Keep that this rank goes on.  A callback of Worker.marks."""
+    global _is_waiting
+    _is_waiting = False
 
 
 def watch_script() -> None:
     """Mark from now on where this thread waits in `Work.wait`.  Later calls do nothing."""
     from torch.distributed.distributed_c10d import Work
     if not hasattr(Work.wait, "is_marked_by_eddis"):
-        worker.marks.append(_follow)
+        worker.marks[Mark.WAITS].append(_wait)
+        for what in Mark.GOES_ON, Mark.BEGUN:  # an exception may have ended the wait
+            worker.marks[what].append(_go_on)
         Work.wait = _marked(Work.wait, get_ident())
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from torch.utils import data
 
 from .. import _lib as L
-from .._worker import worker
+from .._worker import Mark, worker
 from ._kept import own_rows, shares
 from ._loader import Loader, loader, start
 
@@ -134,7 +134,7 @@ def steps(n: int | Collection[Any], *, batch: int, epochs: int = 0) -> Steps:
                          "or more of both")
     if _steps is None:
         _steps = Steps(items, batch, _loader_of(len(items), batch, epochs))
-        worker.marks.append(shares.mark)
+        worker.marks[Mark.BEGUN].append(shares.read)
         return _steps
     if (len(items), batch) != (_steps.n, _steps.batch):
         raise RuntimeError(f"there are {_steps.n} steps of {_steps.batch} rows already, and not {len(items)} of "

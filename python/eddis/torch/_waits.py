@@ -24,23 +24,30 @@ from ._deepspeed import is_engine, watch_collectives
 from ._script_waits import watch_script
 
 
-_PHASES = {Mark.WAITS: L.PHASE_WAIT, Mark.GOES_ON: L.PHASE_COMPUTE}
+_set_phase = L.lib.eddis_set_phase
 # By attached model.  Their hooks hold none of this: a script may pickle or copy the model, and a copy is not watched.
 _arrived: dict[torch.nn.Module, Callable[[torch.Tensor], torch.Tensor | None]] = {}
 _watched: dict[torch.nn.Module, _alone.Watched] = {}
 
 
-def show(what: Mark) -> None:
-    """Show eddis-run whether this rank computes or waits for others.  A callback of Worker.marks."""
-    if what in _PHASES and worker.in_step:
-        L.lib.eddis_set_phase(worker.handle, _PHASES[what])
+def _show_wait() -> None:
+    """Show eddis-run that this rank waits for others.  A callback of Worker.marks."""
+    if worker.in_step:
+        _set_phase(worker.handle, L.PHASE_WAIT)
+
+
+def _show_compute() -> None:
+    """Show eddis-run that this rank computes.  A callback of Worker.marks."""
+    if worker.in_step:
+        _set_phase(worker.handle, L.PHASE_COMPUTE)
 
 
 def watch(model: torch.nn.Module, arrived: Callable[[torch.Tensor], torch.Tensor | None] | None) -> None:
     """Have the gradients of the model's outputs given to `arrived`, unless it is None, and mark where its passes wait
     for others."""
-    if show not in worker.marks:
-        worker.marks.append(show)
+    if _show_wait not in worker.marks[Mark.WAITS]:
+        worker.marks[Mark.WAITS].append(_show_wait)
+        worker.marks[Mark.GOES_ON].append(_show_compute)
     watch_script()
     for module in model.modules():
         if is_fsdp_module(module):

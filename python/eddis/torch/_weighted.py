@@ -105,17 +105,16 @@ class Passes:
         self._n = 0.0  # sum of the numbers that `weighted` got in this step
         self._is_ahead = True  # batches may be those of the step before, as far as seen
         self.number = 0  # backward passes that have ended
-        worker.marks.append(self._mark)
+        worker.marks[Mark.BEGUN].append(self._forget)
         self._clock = LateClock(worker, device or _Host())
         worker.on_weight = self.told.set if self.told else _refuse_weight
 
-    def _mark(self, what: Mark) -> None:
+    def _forget(self) -> None:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
-        if what is Mark.BEGUN:
-            self._is_under_way = self.is_weighted = self.has_loss = False
-            if self._n and parts.n == 1 and not (self.told and self.told.is_set):
-                self._learn(int(self._n), self._count or FILLING, self._count_before or FILLING)
-            self._count_before, self._count, self._n = self._count, worker.step.count, 0.0
+        self._is_under_way = self.is_weighted = self.has_loss = False
+        if self._n and parts.n == 1 and not (self.told and self.told.is_set):
+            self._learn(int(self._n), self._count or FILLING, self._count_before or FILLING)
+        self._count_before, self._count, self._n = self._count, worker.step.count, 0.0
 
     def _learn(self, n: int, own: int, before: int) -> None:
         """Learn whether batches are those of the step before, if it shows.  n: samples of the losses of the step that

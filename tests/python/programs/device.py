@@ -91,14 +91,14 @@ def announcements():
 
 def times():
     """Of a step up to its last round, and of the update of the step before."""
-    device, worker = Told(), types.SimpleNamespace(marks=[], report=None)
+    device, worker = Told(), types.SimpleNamespace(marks={what: [] for what in Mark}, report=None)
     _device.Clock(worker, device)
 
     def step(*passing, passed):
         worker.report = L.Report()
         device.passed = passed
         for what, device.now in passing:
-            worker.marks[0](what)
+            worker.marks[what][0]()
         return worker.report.compute_ns, worker.report.input_ns
 
     def one(at, update):
@@ -117,7 +117,7 @@ def times():
 
 def late_times():
     """Those of the newest step that the device has finished, where that one had as many samples."""
-    device, worker = Told(), types.SimpleNamespace(marks=[], report=None, step=L.Step())
+    device, worker = Told(), types.SimpleNamespace(marks={what: [] for what in Mark}, report=None, step=L.Step())
     _lateclock.LateClock(worker, device)
 
     def step(at, compute, passed, count=8, work=0):
@@ -127,7 +127,7 @@ def late_times():
         for what, device.now in [(Mark.ASKED, at), (Mark.GOT, at + 5), (Mark.BEGUN, at + 6), (Mark.WAITS, middle),
                                  (Mark.GOES_ON, middle + 60), (Mark.WAITS, middle + 60 + compute - compute // 2),
                                  (Mark.GOES_ON, at + 96 + compute), (Mark.ENDS, at + 98 + compute)]:
-            worker.marks[0](what)
+            worker.marks[what][0]()
         return worker.report.compute_ns, worker.report.input_ns
 
     assert step(1000, 30, passed=2000) == (32, 5)  # at once
