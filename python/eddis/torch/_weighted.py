@@ -24,21 +24,27 @@ from torch.autograd import Variable
 
 from .. import _lib as L
 from .._worker import Mark, worker
-from ._device import Device
+from ._device import Clock, Device
 from ._lateclock import LateClock
 from ._parts import FILLING, parts
 
 
 class _Host:
-    """The host as a device that computes when it is called: marks are its clock."""
+    """The host as a device: its marks are times in ns."""
 
-    def mark(self) -> int:
-        """See Device.mark."""
-        return time.perf_counter_ns()
+    mark = staticmethod(time.perf_counter_ns)
 
-    def elapsed_ns(self, first: int, last: int) -> int:
-        """See Device.elapsed_ns."""
-        return last - first
+
+class _HostClock(Clock):
+    """Measures the host's computing and input time in each step, which has passed when the step ends."""
+
+    def _tell(self, last: tuple[int, int]) -> None:
+        """See Clock._tell."""
+        report = self._worker.report
+        report.compute_ns = sum(end - begun for begun, end in self._parts) + last[1] - last[0]
+        if self._asked is not None and self._got is not None:
+            report.input_ns = max(1, self._got - self._asked)
+        self._asked = None
 
 
 class _Told:
@@ -106,7 +112,7 @@ class Passes:
         self._is_ahead = True  # batches may be those of the step before, as far as seen
         self.number = 0  # backward passes that have ended
         worker.marks[Mark.BEGUN].append(self._forget)
-        self._clock = LateClock(worker, device or _Host())
+        self._clock = LateClock(worker, device) if device else _HostClock(worker, _Host())
         worker.on_weight = self.told.set if self.told else _refuse_weight
 
     def _forget(self) -> None:
@@ -162,7 +168,9 @@ class Passes:
         self.begin()
         scale = self.scale(is_sum, n, part)
         self.counts_nothing = self.counts_nothing and scale == 0
-        return gradient * scale if scale else torch.zeros_like(gradient)  # else NaN would stay NaN
+        if scale == 0:
+            return torch.zeros_like(gradient)  # NaN times 0 is NaN
+        return gradient if scale == 1 else gradient * scale
 
     def begin(self) -> None:
         """Note that a backward pass through `weighted` has begun."""
