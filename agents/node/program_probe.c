@@ -50,8 +50,9 @@ static const char script[] =
     "say()\n";
 
 /* Program for /bin/sh: it fails if the program $0 of the job is not in PATH; $1: addition to the
- * message. If the first line of $0 names a Python as its interpreter, run that, with the arguments
- * that the kernel would give it, and the program $2.
+ * message. If the first line of $0 names a Python as its interpreter, itself or by env, run that
+ * with the arguments that the kernel would give it, and the program $2. A line that gives this
+ * Python a program, as "-m name", is left alone: that would run.
  */
 static const char search[] =
     "path=$(command -v \"$0\" 2>/dev/null) || {\n"
@@ -62,11 +63,13 @@ static const char search[] =
     "[ \"$(head -c 2 -- \"$path\" 2>/dev/null)\" = '#!' ] || exit 0\n"
     "IFS= read -r line <\"$path\" || [ \"$line\" ] || exit 0\n"
     "set -f\n"
-    "python=\n"
-    "for word in ${line#??}; do\n"
-    "    case ${word##*/} in python | python[0-9]* | pypy | pypy[0-9]*) python=1 ;; esac\n"
+    "to=$1 script=$2\n"
+    "set -- ${line#??}\n"
+    "case ${1##*/} in env) shift; [ \"$1\" != -S ] || shift ;; esac\n"
+    "case ${1##*/} in python | python[0-9]* | pypy | pypy[0-9]*) shift ;; *) exit 0 ;; esac\n"
+    "for word; do\n"
+    "    case $word in -c* | -m* | [!-]*) exit 0 ;; esac\n"
     "done\n"
-    "[ \"$python\" ] || exit 0\n"
     "line=${line#??}\n"
     "line=${line#\"${line%%[![:blank:]]*}\"}\n"
     "interpreter=${line%%[[:blank:]]*}\n"
@@ -74,11 +77,11 @@ static const char search[] =
     "argument=${argument#\"${argument%%[![:blank:]]*}\"}\n"
     "argument=${argument%\"${argument##*[![:blank:]]}\"}\n"
     "if ! command -v \"$interpreter\" >/dev/null 2>&1; then\n"
-    "    echo \"eddis: no program '$interpreter'$1, which the first line of '$0' names; install "
+    "    echo \"eddis: no program '$interpreter'$to, which the first line of '$0' names; install "
     "it, or correct the line\"\n"
     "    exit 127\n"
     "fi\n"
-    "exec \"$interpreter\" ${argument:+\"$argument\"} -c \"$2\"\n";
+    "exec \"$interpreter\" ${argument:+\"$argument\"} -c \"$script\"\n";
 
 /* Check whether a program, by the last part of its path, is a Python: "python", "python3.12". */
 static bool is_python(const char *program)

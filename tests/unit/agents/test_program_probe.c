@@ -106,6 +106,11 @@ static const struct {
     { "#!/usr/bin/env python3", true, NULL },
     { "#! /usr/bin/env -S python3 -u ", true, NULL },
     { "#!/bin/sh", false, NULL },
+    { "#!/bin/sh /usr/bin/python3", false, NULL },
+    { "#!/usr/bin/python3 -m json.tool", false,
+      NULL }, /* what would run the program is not asked */
+    { "#!/usr/bin/env -S python3 -u run.py", false, NULL },
+    { "#!/usr/bin/env -S bash -c \"exec python train.py\"", false, NULL },
     { "import os", false, NULL },
     { "#!/nowhere/bin/python3", true, "no program '/nowhere/bin/python3', which the first line" },
     { "#!/usr/bin/env python99", true, "failed with code 127" },
