@@ -28,7 +28,7 @@ READ_NONE = -1  # value of the option read_ahead for no step; 0 means the librar
 
 
 class Mark(enum.IntEnum):
-    """Points in a step at which clocks of devices other than the host take the time."""
+    """Points in a step, at which clocks take the time."""
 
     ASKED = enum.auto()  # the loop begins to wait for a batch
     GOT = enum.auto()  # the batch has arrived

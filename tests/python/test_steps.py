@@ -137,3 +137,29 @@ optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1))
 """)
     code, output = ended(tmp_path, *job(program, options=["-n", 2], restarts=0, **{"batch__global": 24, **settings}))
     assert code == 1 and told in output, output
+
+
+EVALUATED = """import numpy
+
+items = [0, 5, 10, 15]
+p = torch.nn.Parameter(torch.zeros(1))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD([p], lr=0.1))
+for epoch in eddis.steps(numpy.int64(4), batch=24, epochs=1).epochs(1):
+    for training in True, False:
+        with torch.set_grad_enabled(training):
+            assert list(eddis.steps(items, batch=24)) == items if not training else True
+            for item in eddis.steps(items, batch=24):
+                if training:
+                    (p * item).sum().backward()
+                    optimizer.step()
+assert list(eddis.steps(items, batch=24)) == items  # after the last epoch
+with torch.no_grad():
+    list(eddis.steps(items, batch=24).shares())
+"""
+
+
+@pytest.mark.slow
+def test_evaluated(tmp_path):
+    """Loops that do not train have the items, and no shares."""
+    code, output = ended(tmp_path, *job(script(tmp_path, EVALUATED), options=["-n", 2], restarts=0, batch__global=24))
+    assert code == 1 and "the shares of eddis.torch.steps are those of loops that train" in output, output

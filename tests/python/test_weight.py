@@ -51,7 +51,7 @@ def test_models_of_their_own(tmp_path, kind):
     assert all(abs(by - 2 * n / whole) < 2e-3 for n, by in steps), output
 
 
-AHEAD = """from eddis._worker import Mark, worker
+AHEAD = """from eddis._worker import worker
 from eddis.torch import _weighted
 
 
@@ -59,7 +59,7 @@ def counted(*steps):
     passes = _weighted.Passes(1, "mean", "samples", "loss", None)
     worker.step.batch = 12
     for worker.step.count, ns in steps:
-        passes._mark(Mark.BEGUN)
+        passes._forget()
         counts = [round(passes.scale(False, n, 0) * 12) for n in ns]
     return counts
 
@@ -68,6 +68,8 @@ assert counted((1, [1]), (0, [2]), (2, [2])) == [2]
 assert counted((0, [2]), (1, [1])) == [1]
 assert counted((4, [2, 2]), (1, [1]), (0, [2]), (3, [2, 1])) == [2, 1]
 assert counted((2, [2]), (1, [2]), (0, [1]), (2, [2])) == [0]
+assert counted((0, [2]), (0, [2]), (6, [2])) == [0]  # the first step has none before
+assert counted((2, [2]), (0, [2]), (6, [2])) == [0]
 assert counted((5, [5, 5]), (4, [5, 4]), (0, [4, 2]), (3, [2, 3])) == [0, 3]
 """
 

@@ -126,8 +126,14 @@ class _Cuda:
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         """See Device.host_like: pinned memory, unless it cannot be had."""
-        with torch.cuda.device(self._device):  # else the first GPU would get a context, too
-            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=self._locks)
+        try:
+            with torch.cuda.device(self._device):  # else the first GPU would get a context, too
+                flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu", pin_memory=self._locks)
+        except RuntimeError as error:
+            if not self._locks:
+                raise
+            self._go_on_unlocked(tensor.numel() * tensor.element_size(), str(error))
+            flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu")
         return flat.as_strided(tensor.size(), tensor.stride())
 
     def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -138,17 +144,17 @@ class _Cuda:
         with torch.cuda.device(self._device):  # else the first GPU would get a context, too
             code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
         if code:
-            self._go_on_unlocked(block.numel(), code)
+            self._go_on_unlocked(block.numel(), f"error {code} of CUDA")
         return places
 
-    def _go_on_unlocked(self, n_bytes: int, code: int) -> None:
-        """Warn that memory could not be locked for this error of CUDA, and ask for no more."""
+    def _go_on_unlocked(self, n_bytes: int, reason: str) -> None:
+        """Warn that memory could not be locked, and ask for no more."""
         with contextlib.suppress(RuntimeError):
             torch.ones(1, device=self._device)  # CUDA repeats its last error at the next kernel: at this one
         if self._locks:
-            warnings.warn(f"{n_bytes} bytes of the host's memory cannot be locked for {self._device} (error {code} of "
-                          "CUDA), so its gradients are copied more slowly: raise the limit of locked memory (ulimit "
-                          "-l) if there is one", stacklevel=2)
+            warnings.warn(f"{n_bytes} bytes of the host's memory cannot be locked for {self._device} ({reason}), so "
+                          "its copies are slower: raise the limit of locked memory (ulimit -l) if there is one",
+                          stacklevel=2)
         self._locks = False
 
     def here(self) -> torch.cuda.Stream:

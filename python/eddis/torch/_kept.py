@@ -63,15 +63,20 @@ def keep_rows(states: Any, dim: int = 1) -> Any:
     states: tensors, or tuples, lists and dicts of them, whose dimension `dim` is the rows: those of all rows, the same
     on all workers, or what the step before has left for this worker's rows.  They are detached from their history.
 
-    Call it in each step, on all workers.  When the plan has changed, the workers send each other what they keep for the
-    rows that others have now.  After a restart it begins with what the script gives it.
+    Call it once in each step for what is kept, on all workers; within a step pass on what the model returns.  When the
+    plan has changed, the workers send each other what they keep for the rows that others have now.  After a restart it
+    begins with what the script gives it.
 
-    Raises RuntimeError outside of the loop over eddis.torch.steps, and ValueError for states of other rows.
-    Collective when the plan has changed.
+    Raises RuntimeError outside of the loop over eddis.torch.steps, ValueError for states of other rows, and TypeError
+    for an object that may hold tensors.  Collective when the plan has changed.
     """
     if not worker.in_step or not shares.counts:
         raise RuntimeError("eddis.torch.keep_rows is for the loop over eddis.torch.steps, whose steps have rows")
     leaves, spec = tree_flatten(states)
+    for leaf in leaves:
+        if not (leaf is None or torch.is_tensor(leaf) or isinstance(leaf, (bool, int, float, str, bytes))):
+            raise TypeError(f"states of type {type(leaf).__name__}: eddis.torch.keep_rows takes tensors, and tuples, "
+                            "lists and dicts of them")
     tensors = [leaf.detach() for leaf in leaves if torch.is_tensor(leaf)]
     for tensor in tensors:
         _check(tensor, dim)
@@ -91,8 +96,8 @@ def _check(tensor: torch.Tensor, dim: int) -> None:
     size = tensor.size(dim) if -tensor.dim() <= dim < tensor.dim() else 0
     if size not in (own, worker.step.batch):
         raise ValueError(f"dimension {dim} of a tensor of shape {list(tensor.shape)} has {size} rows, but this worker "
-                         f"had {own} in the step before, of {worker.step.batch}: call eddis.torch.keep_rows in each "
-                         "step, with dim= the dimension of the rows")
+                         f"had {own} in the step before, of {worker.step.batch}: call eddis.torch.keep_rows once "
+                         "in each step, with dim= the dimension of the rows")
 
 
 def _cut(tensor: torch.Tensor, dim: int, rows: slice) -> torch.Tensor:

@@ -216,9 +216,17 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator over the batches of an epoch.  If gradients are off, or after the last epoch, iterate over
         the script's own DataLoader instead, for loops that do not train."""
-        if self._are_over or not torch.is_grad_enabled():
-            return iter(self._made_from)
-        return self._train()
+        return self._train() if self.trains else iter(self._made_from)
+
+    @property
+    def trains(self) -> bool:
+        """Whether a loop that begins now trains: gradients are on, and the last epoch is not over."""
+        return not self._are_over and torch.is_grad_enabled()
+
+    @property
+    def n_epochs(self) -> int:
+        """The number of epochs; 0: unknown."""
+        return self._epochs
 
     def _train(self) -> Iterator[Any]:
         """Yield the batches of an epoch, each with its step in progress.  At the end of the last epoch end all steps.

@@ -2,8 +2,9 @@
 """Marks where a rank waits in the script's own collectives of torch.distributed, such as an all_reduce of its loss.
 
 Ranks wait there for the slowest one.  Without the marks the waits would count as each rank's own computing, so that all
-seemed equally slow.  All collectives and receives that Python calls wait in `Work.wait`, which has no hook: it gets
-marks around it.  Not marked are waits in backward passes, which have their marks, and those in other threads.
+seemed equally slow.  The functions of torch.distributed wait in `Work.wait`, which has no hook: it gets marks around
+it.  Not marked are waits in backward passes, which have their marks, those in other threads, and functional
+collectives, as clip_grad_norm_ makes of DTensors.
 """
 
 from __future__ import annotations

@@ -7,6 +7,8 @@ So shares, re-planning, epochs and checkpoints are as with a loader.
 
 from __future__ import annotations
 
+import contextlib
+import operator
 from collections.abc import Collection, Iterable, Iterator, Sized
 from typing import Any
 
@@ -52,18 +54,23 @@ class Steps:
 
     def shares(self) -> Iterator[int]:
         """Yield how many rows this worker has in each step of one epoch, for a script that draws so many at random:
-        `for batch_size in steps.shares()`.  A worker without rows gets 2, which count nothing."""
+        `for batch_size in steps.shares()`.  A worker without rows gets 2, which count nothing.  Raises RuntimeError
+        while gradients are off, and after the last epoch."""
+        if not self._loader.trains:
+            raise RuntimeError("the shares of eddis.torch.steps are those of loops that train: this one begins while "
+                               "gradients are off, or after the last epoch")
         for _ in self:
             own = rows()
             yield own.stop - own.start
 
     def over(self, items: Iterable[Any]) -> Iterator[Any]:
         """Yield an item for each step of one epoch, with the step in progress.  After a restart begin with the item of
-        the first step that is left.  Raises ValueError if there are more or fewer items than steps."""
+        the first step that is left.  While gradients are off, and after the last epoch, yield the items alone, for
+        loops that do not train.  Raises ValueError if there are more or fewer items than steps."""
         if isinstance(items, Sized) and len(items) != self.n:
             raise ValueError(f"there are {len(items)} items for the {self.n} steps of eddis.torch.steps: give it their "
                              "number")
-        return self._over(iter(items))
+        return self._over(iter(items)) if self._loader.trains else iter(items)
 
     def _over(self, items: Iterator[Any]) -> Iterator[Any]:
         """Yield the item of each step, see `over`."""
@@ -125,13 +132,10 @@ def steps(n: int | Collection[Any], *, batch: int, epochs: int = 0) -> Steps:
     batch.global, and in async and hybrid mode.
     """
     global _steps
-    items = range(n) if isinstance(n, int) else n
-    if not isinstance(items, Sized):
-        raise TypeError(f"steps are made of their number or of items with a length, not of a {type(n).__name__}: give "
-                        "eddis.torch.steps the number, and the items to steps.over")
+    items = _items_of(n)
     if len(items) < 1 or batch < 1:
-        raise ValueError(f"{n if isinstance(n, int) else len(items)} steps of {batch} rows: eddis.torch.steps needs 1 "
-                         "or more of both")
+        raise ValueError(f"{n if isinstance(items, range) else len(items)} steps of {batch} rows: eddis.torch.steps "
+                         "needs 1 or more of both")
     if _steps is None:
         _steps = Steps(items, batch, _loader_of(len(items), batch, epochs))
         worker.marks[Mark.BEGUN].append(shares.read)
@@ -139,7 +143,20 @@ def steps(n: int | Collection[Any], *, batch: int, epochs: int = 0) -> Steps:
     if (len(items), batch) != (_steps.n, _steps.batch):
         raise RuntimeError(f"there are {_steps.n} steps of {_steps.batch} rows already, and not {len(items)} of "
                            f"{batch}: all calls of eddis.torch.steps take the same numbers")
+    if epochs not in (0, _steps._loader.n_epochs):
+        raise RuntimeError(f"the steps have {_steps._loader.n_epochs or 'no number of'} epochs, and not {epochs}: give "
+                           "epochs= to the first call of eddis.torch.steps")
     return Steps(items, batch, _steps._loader)
+
+
+def _items_of(n: int | Collection[Any]) -> Collection[Any]:
+    """Return the items of the steps, or their numbers.  Raises TypeError for what has no length."""
+    if not isinstance(n, Sized):
+        with contextlib.suppress(TypeError):
+            return range(operator.index(n))
+        raise TypeError("steps are made of their number or of items with a length, not of an object of type "
+                        f"{type(n).__name__}: give eddis.torch.steps the number, and the items to steps.over")
+    return n
 
 
 def _loader_of(n: int, batch: int, epochs: int) -> Loader:

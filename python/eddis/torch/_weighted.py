@@ -108,6 +108,7 @@ class Passes:
         self.counts_nothing = False  # all losses of the present backward pass are of samples that count nothing
         self._is_under_way = False
         self._count = self._count_before = 1  # this rank's samples in this step and in the one before
+        self._n_steps = 0  # steps that have begun
         self._n = 0.0  # sum of the numbers that `weighted` got in this step
         self._is_ahead = True  # batches may be those of the step before, as far as seen
         self.number = 0  # backward passes that have ended
@@ -118,8 +119,9 @@ class Passes:
     def _forget(self) -> None:
         """Forget, as a step begins, a pass that an exception has ended.  A callback of Worker.marks."""
         self._is_under_way = self.is_weighted = self.has_loss = False
-        if self._n and parts.n == 1 and not (self.told and self.told.is_set):
+        if self._n and self._n_steps > 1 and parts.n == 1 and not (self.told and self.told.is_set):
             self._learn(int(self._n), self._count or FILLING, self._count_before or FILLING)
+        self._n_steps += 1
         self._count_before, self._count, self._n = self._count, worker.step.count, 0.0
 
     def _learn(self, n: int, own: int, before: int) -> None:
@@ -137,9 +139,9 @@ class Passes:
         n: what the loss is a mean over; None: all of the step's part of this number.  Raises RuntimeError if the batch
         does not hold what the plan counts."""
         ranks = self.n if self.is_mean else 1  # by which torch.distributed divides
-        counts = self._count and (self._count_before or not self._is_ahead) and parts.share(part, True)
         if n and not (self._n or self._count_before or self.told) and (n > FILLING or n == self._count != FILLING):
             self._is_ahead = False  # the batch of the step before had no samples
+        counts = self._count and (self._count_before or not self._is_ahead) and parts.share(part, True)
         self._n += n or 0
         if n is not None and n <= FILLING and not counts:
             n = 0  # samples that fill a batch without samples, in this step, its part, or perhaps the step before

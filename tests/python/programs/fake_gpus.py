@@ -90,6 +90,7 @@ def contexts():
 
 def unlocked():
     """Memory that cannot be locked serves all the same, with one warning."""
+    unlocked_first(_device._Cuda(torch.device("cuda", 1)))
     device = _device._Cuda(torch.device("cuda", 1))
     with warnings.catch_warnings(record=True) as told, unittest.mock.patch("torch.ones", ones):
         warnings.simplefilter("always")
@@ -98,6 +99,20 @@ def unlocked():
         place = device.host_like(torch.zeros(2))
     assert len(told) == 1 and "cannot be locked for cuda:1 (error 801 of CUDA)" in str(told[0].message), told
     assert place.shape == (2,) and not place.is_pinned()
+
+
+def unlocked_first(device):
+    """So it does where PyTorch finds it first."""
+    empty = torch.empty
+
+    def refuses(*args, pin_memory=False, **options):
+        if pin_memory:
+            raise RuntimeError("CUDA error: operation not supported")
+        return empty(*args, **options)
+    with warnings.catch_warnings(record=True) as told, unittest.mock.patch("torch.empty", refuses):
+        warnings.simplefilter("always")
+        assert [device.host_like(torch.zeros(2)).shape for _ in range(2)] == [(2,)] * 2
+    assert len(told) == 1 and "(CUDA error: operation not supported)" in str(told[0].message), told
 
 
 def own():
