@@ -4,12 +4,14 @@
 import getpass
 import os
 import re
+import signal
 import subprocess
 import sys
 
 from cases import run
 from job import Folders, Job
 from lab import HOME, LOGIN, Cluster
+from node import wait_for
 
 BUILD = os.path.abspath(sys.argv[1])
 FAKE = os.path.join(BUILD, "tests/gpu")
@@ -131,9 +133,21 @@ def second_job(*_):
         with Job(BUILD, Folders(), ["--", "true"], ranks=0,
                  **environ("A100,V100,1080Ti", CUDA_VISIBLE_DEVICES="2")) as other:
             other.check(0, "ok")
+        with Job(BUILD, Folders(), ["--check", "--", "true"], ranks=0, **environ("A100,V100")) as checked:
+            assert checked.end() == 0, (checked.code, checked.err)
         first.interrupt()
     with Job(BUILD, folders, ["--", "true"], ranks=0, **environ("A100,V100")) as third:
         third.check(0, "ok")
+
+
+def dead_driver(*_):
+    """A job on the cards of a job whose driver was killed waits until that one's agent has ended its workers."""
+    with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up; sleep 1000"], ranks=0, **environ("A100,V100")) as first:
+        first.wait_up()
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, lease=30, **environ("A100,V100")) as second:
+            wait_for("the wait", lambda: any("in case the other job" in e["text"] for e in second.events("note")))
+            first.signal(signal.SIGKILL)
+            second.check(0, "ok", "in case the other job is ending: 'GPU-")
 
 
 def idle(*_):
@@ -149,4 +163,4 @@ def trainer(*_):
     assert "eddis-train computes on the CPUs, so 3 GPUs get no worker" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])
