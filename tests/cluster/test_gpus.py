@@ -116,8 +116,10 @@ def busy(*_):
     """A card that another process keeps busy is not measured, and gets no worker; one with an idle process is named."""
     workers, output = plan("A100,V100:busy,1080Ti:used")
     assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
-    assert re.search(r"GPU 2 is also used by process 1 .*; GPU 1: process 1 .* keeps it 90 % busy", output), output
+    assert re.search(r"GPU 1: process 1 .* keeps it 90 % busy; GPU 2 is also used by process 1", output), output
     assert "GPU 1 gets no worker" in output, output
+    workers, output = plan("A100:busy,V100:busy")  # there is no other, so they are measured nevertheless
+    assert len(workers) == 2 and "keeps it 90 % busy, so its speed may be too low" in output, output
 
 
 def second_job(*_):
@@ -161,6 +163,8 @@ def trainer(*_):
     workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
     assert len(workers) == 2 and all(device.startswith("cpu") for device, _ in workers), output
     assert "eddis-train computes on the CPUs, so 3 GPUs get no worker" in output, output
+    workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"), driver="broken")
+    assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
 run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])
