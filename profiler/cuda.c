@@ -5,10 +5,14 @@
 #include "isolate.h"
 #include "note.h"
 
+#include "lib/base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NVML_NS (5 * CLOCK_S) /* time limit of NVML */
 
 enum { BUSY_PERCENT = 10 }; /* of the time, at which a GPU is too busy to be measured */
 
@@ -28,17 +32,90 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
     return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
-/* Measure one GPU (isolate_fn, in the child; task: struct gpu_device; result: struct gpu_metrics).
- * Return 0; -EBUSY: another process keeps it busy, so that its speed would seem too low; or an
- * error of gpu_measure.
+/* A GPU to measure */
+struct gpu_task {
+    const struct gpu_device *gpu;
+    bool even_busy; /* measure it although another process keeps it busy */
+};
+
+/* Check whether another process keeps the GPU so busy that its speed seems too low. */
+static bool is_busy(const struct gpu_device *g)
+{
+    return g->busy_percent >= BUSY_PERCENT;
+}
+
+/* Measure one GPU (isolate_fn, in the child; task: struct gpu_task; result: struct gpu_metrics).
+ * Return 0; -EBUSY: another process keeps it busy, and task->even_busy is not set; or an error of
+ * gpu_measure.
  */
 static int measure_task(const void *task, void *result, struct eddis_error *err)
 {
-    const struct gpu_device *gpu = task;
+    const struct gpu_task *t = task;
 
-    if (gpu->busy_percent >= BUSY_PERCENT)
-        return eddis_fail(err, -EBUSY, "%s keeps it %d %% busy", gpu->user, gpu->busy_percent);
-    return gpu_measure(gpu, result, err);
+    if (is_busy(t->gpu) && !t->even_busy)
+        return eddis_fail(err, -EBUSY, "%s keeps it %d %% busy", t->gpu->user,
+                          t->gpu->busy_percent);
+    return gpu_measure(t->gpu, result, err);
+}
+
+/* Return how many of the GPUs other processes keep busy. */
+static int count_busy(const struct cuda_list *list)
+{
+    int n = 0;
+
+    for (int i = 0; i < list->n; i++)
+        n += is_busy(&list->gpu[i]);
+    return n;
+}
+
+bool cuda_is_busy(const struct cuda_list *list)
+{
+    return count_busy(list) > 0;
+}
+
+void cuda_note_users(const struct cuda_list *list, struct node_profile *p)
+{
+    bool all = count_busy(list) == list->n;
+
+    for (int i = 0; i < list->n; i++) {
+        const struct gpu_device *g = &list->gpu[i];
+
+        if (is_busy(g) && all)
+            note_add(p, "GPU %d: %s keeps it %d %% busy, so its speed may be too low", g->ordinal,
+                     g->user, g->busy_percent);
+        else if (g->user[0] && !is_busy(g))
+            note_add(p, "GPU %d is also used by %s", g->ordinal, g->user);
+    }
+}
+
+/* Complete the list of GPUs by NVML (isolate_fn, in the child; task and result: struct cuda_list).
+ * Return 0.
+ */
+static int complete_task(const void *task, void *result, struct eddis_error *err)
+{
+    struct cuda_list *list = result;
+
+    (void)err;
+    memcpy(list, task, sizeof *list);
+    list->n = gpu_complete(list->gpu, PROFILE_MAX_DEVICES, list->n);
+    return 0;
+}
+
+/* Complete the list of GPUs in a child. If NVML crashes or hangs, leave CUDA's list, and add this
+ * to the note of p.
+ */
+static void complete(struct cuda_list *list, struct node_profile *p)
+{
+    struct eddis_error why = { 0 };
+    struct cuda_list all;
+    struct isolated child;
+
+    isolate_start(&child, "search for MIG instances and users of GPUs", complete_task, list,
+                  sizeof all);
+    if (isolate_wait(&child, clock_now_ns() + NVML_NS, &all, &why) >= 0)
+        *list = all;
+    else
+        note_add(p, "%s", why.text);
 }
 
 int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
@@ -50,8 +127,10 @@ int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p
 
     isolate_start(&child, "search for GPUs", list_task, NULL, sizeof *ret);
     rc = isolate_wait(&child, deadline_ns, ret, &why);
-    if (rc >= 0)
+    if (rc >= 0) {
+        complete(ret, p);
         return 0;
+    }
     ret->n = 0;
     if (rc == -ENOTSUP)
         note_add(p, "no GPU is used: %s", why.text);
@@ -71,13 +150,12 @@ static void append(const struct gpu_device *g, struct node_profile *p)
     (void)snprintf(d->id, sizeof d->id, "%s", g->uuid);
     (void)snprintf(d->name, sizeof d->name, "%s", g->name);
     (void)snprintf(d->pci, sizeof d->pci, "%s", g->pci);
-    if (g->user[0] && g->busy_percent < BUSY_PERCENT)
-        note_add(p, "GPU %d is also used by %s", g->ordinal, g->user);
 }
 
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p)
 {
     struct cuda_run *r = list->n > 0 ? calloc(1, sizeof *r) : NULL;
+    struct gpu_task t = { .even_busy = count_busy(list) == list->n };
 
     if (list->n > 0 && !r)
         note_add(p, "no memory to measure the GPUs");
@@ -85,10 +163,9 @@ struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p
         return NULL;
     r->first = p->n_devices;
     while (r->n < list->n && p->n_devices < PROFILE_MAX_DEVICES) {
-        const struct gpu_device *g = &list->gpu[r->n];
-
-        append(g, p);
-        isolate_start(&r->child[r->n++], "measurement of a GPU", measure_task, g,
+        t.gpu = &list->gpu[r->n];
+        append(t.gpu, p);
+        isolate_start(&r->child[r->n++], "measurement of a GPU", measure_task, &t,
                       sizeof(struct gpu_metrics));
     }
     return r;

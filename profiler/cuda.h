@@ -7,6 +7,7 @@
 #include "lib/gpu/gpu.h"
 #include "lib/model/profile.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* GPUs of this node */
@@ -15,17 +16,26 @@ struct cuda_list {
     int n;
 };
 
-/* List the GPUs in *ret. Blocks at most until the deadline. Without a driver or GPU, or if the
- * driver cannot be used by this build, the list is empty; the reason is added to the note of p
- * unless there is nothing to use. Return 0, or a negative errno, with an empty list, if the driver
- * failed or was late: it is unknown which GPUs there are.
+/* List the GPUs in *ret. Blocks at most until the deadline, and 5 s more for NVML. Without a driver
+ * or GPU, or if the driver cannot be used by this build, the list is empty; the reason is added to
+ * the note of p unless there is nothing to use. Return 0, or a negative errno, with an empty list,
+ * if the driver failed or was late: it is unknown which GPUs there are.
  */
 int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
               struct eddis_error *err);
 
+/* Check whether another process keeps one of the GPUs busy, so that its measurement is missing or
+ * too low.
+ */
+bool cuda_is_busy(const struct cuda_list *list);
+
+/* Add to the note of p which other processes use the GPUs; they may have ended at the next job. */
+void cuda_note_users(const struct cuda_list *list, struct node_profile *p);
+
 struct cuda_run; /* running measurements */
 
-/* Append the listed GPUs to p's devices, and start to measure all of them in parallel. Return the
+/* Append the listed GPUs to p's devices, and start to measure them in parallel, except those that
+ * other processes keep busy if some GPU is not busy. Return the
  * running measurements, for cuda_finish; NULL without memory or without a GPU.
  */
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p);

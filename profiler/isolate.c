@@ -103,12 +103,22 @@ static int died(const struct isolated *i, int status, struct eddis_error *err)
                       WEXITSTATUS(status));
 }
 
+/* Kill a child that is late, and wait for its end until 1 s after the deadline, for 20 ms at least.
+ * Many children of one deadline, which a driver blocks in the kernel, so cost 1 s together.
+ */
+static void kill_late(pid_t pid, int64_t deadline_ns)
+{
+    int64_t left_ns = clock_after_ns(deadline_ns, CLOCK_S) - clock_now_ns();
+    struct spawn_rung end = { SIGKILL, left_ns > 20 * CLOCK_MS ? left_ns : 20 * CLOCK_MS };
+
+    (void)spawn_stop(pid, &end, 1, NULL, NULL);
+}
+
 int isolate_wait(struct isolated *i, int64_t deadline_ns, void *ret, struct eddis_error *err)
 {
     /* Signals with which a child is stopped. A driver may block a killed process in the kernel;
      * then the child is not waited for longer than 1 s.
      */
-    static const struct spawn_rung end[] = { { SIGKILL, CLOCK_S } };
     static const struct spawn_rung soon[] = { { 0, 200 * CLOCK_MS }, { SIGKILL, CLOCK_S } };
     struct answer a;
     int status = 0, rc;
@@ -125,7 +135,7 @@ int isolate_wait(struct isolated *i, int64_t deadline_ns, void *ret, struct eddi
     }
     (void)close(i->fd);
     if (got == -ETIMEDOUT) {
-        (void)spawn_stop(i->pid, end, 1, NULL, NULL);
+        kill_late(i->pid, deadline_ns);
         return eddis_fail(err, -ETIMEDOUT, "the %s took too long", i->what);
     }
     rc = spawn_stop(i->pid, soon, 2, &status, NULL);

@@ -20,6 +20,7 @@
 #include "lib/topo/topo.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -191,16 +192,31 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
-/* Check whether this process is to see GPUs: CUDA_VISIBLE_DEVICES names some, or it is not set and
- * the machine has some.
+/* Check whether this process may not open the driver, as in a Slurm job without GPUs, which sees
+ * the machine's GPUs nevertheless.
+ */
+static bool is_forbidden(void)
+{
+    int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC), error = errno;
+
+    if (fd < 0)
+        return error == EPERM || error == EACCES;
+    (void)close(fd);
+    return false;
+}
+
+/* Check whether the job is to use GPUs: its program does, and CUDA_VISIBLE_DEVICES names some, or
+ * it is not set and the machine has some that this process may use.
  */
 static bool expects_gpus(const struct probe *b)
 {
     const char *visible = b->machine.visible;
 
+    if (b->options->cpus_only)
+        return false;
     if (visible[0])
         return visible[0] != '-' && strcmp(visible, "NoDevFiles") != 0;
-    return b->machine.gpus[0] || access("/dev/nvidia0", F_OK) == 0;
+    return (b->machine.gpus[0] || access("/dev/nvidia0", F_OK) == 0) && !is_forbidden();
 }
 
 /* Find the GPUs. If the driver fails or is late where GPUs are expected, return that error: the job
@@ -215,6 +231,10 @@ static int find_gpus(struct probe *b, struct eddis_error *err)
 
     if (rc == 0)
         return 0;
+    if (rc == -ELIBBAD && !expected) { /* no matter on a machine without GPUs */
+        note_add(b->p, "no GPU is used: %s", why.text);
+        return 0;
+    }
     if (expected)
         return eddis_fail(err, rc,
                           "the node's GPUs cannot be used: %s; see whether nvidia-smi works and "
@@ -334,19 +354,25 @@ static int load(struct probe *b, struct eddis_error *err)
     return 0;
 }
 
-/* Borrow the first device whose speed could not be measured; NULL: none. The note has the reason.
+/* Borrow the first device whose speed could not be measured; NULL: none, or only GPUs beside others
+ * that a plan can use. The note has the reason.
  */
 static const struct device *unrated(const struct node_profile *p)
 {
+    const struct device *ret = NULL;
+    bool gpu_rated = false;
+
     for (int i = 0; i < p->n_devices; i++)
-        if (isnan(p->device[i].fp32_flops))
-            return &p->device[i];
-    return NULL;
+        gpu_rated |= p->device[i].kind == DEVICE_CUDA && !isnan(p->device[i].fp32_flops);
+    for (int i = 0; i < p->n_devices && !ret; i++)
+        if (isnan(p->device[i].fp32_flops) && !(gpu_rated && p->device[i].kind == DEVICE_CUDA))
+            ret = &p->device[i];
+    return ret;
 }
 
 /* Store the profile in the cache, or note why it cannot be stored. Nothing is stored if the speed
- * of a device is missing, since no plan could use the profile, or if another job may have slowed a
- * device. Then the next job measures again.
+ * of a device is missing without which no plan could use the profile, or if another job or process
+ * may have slowed a device. Then the next job measures again.
  */
 static void store(struct probe *b)
 {
@@ -356,6 +382,8 @@ static void store(struct probe *b)
         return;
     if (b->unsearched)
         note_add(b->p, "the profile is not kept");
+    else if (cuda_is_busy(&b->gpus)) /* perhaps only now */
+        note_add(b->p, "the profile is not kept, because another process keeps a GPU busy");
     else if (unrated(b->p))
         note_add(b->p, "the profile is not kept, because the speed of %s is unknown",
                  unrated(b->p)->name);
@@ -400,6 +428,7 @@ static int load_or_measure(struct probe *b, struct eddis_error *ret_err)
     if (found < 0)
         return found;
     store(b);
+    cuda_note_users(&b->gpus, b->p); /* not stored */
     note_beside(b);
     if (!unrated(b->p) && !b->p->beside[0]) /* otherwise there is no valid measurement */
         profiler_note_busy(b->p);

@@ -30,6 +30,7 @@ struct profiler_options {
     int n_emulate;
     /* id of this job; other jobs on the node are noted; NULL: do not search for jobs */
     const char *job_id;
+    bool cpus_only; /* the job's program uses no GPU: a failure of their driver is only noted */
     bool kept_only; /* do not measure; fail with -ENODATA if a measurement is needed */
 };
 
@@ -38,8 +39,8 @@ enum { PROFILER_EXIT_UNMEASURED = 3 };
 
 /* Store the profile of this node in *ret. Blocks for little more than PROFILER_MOST_NS at most; the
  * caller must have no other thread. Return 0, or a negative errno, which happens only for invalid
- * options, for lack of memory, with kept_only (-ENODATA), and if the driver of GPUs that this
- * process is to see fails or is late (-EIO, -ECHILD, -ETIMEDOUT).
+ * options, for lack of memory, with kept_only (-ENODATA), and if the driver of GPUs that the
+ * job is to use fails or is late (-EIO, -ECHILD, -ETIMEDOUT).
  */
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err);

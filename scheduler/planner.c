@@ -46,6 +46,11 @@ int planner_host(const struct job_host *host, struct node_profile *node, struct 
     for (size_t i = 0; i < host->n_device; i++) {
         const struct device *d = indexed_device(node, kind, host->device[i]);
 
+        if (!d && node->cpus_only && indexed_device(node, DEVICE_CUDA, host->device[i]))
+            return eddis_fail(err, -EINVAL,
+                              "node '%s' has no cpu device %lld, and eddis-train uses no GPU; list "
+                              "NUMA nodes as the node's devices, or none",
+                              host->host, (long long)host->device[i]);
         if (!d)
             return eddis_fail(err, -EINVAL, "node '%s' has no %s device %lld", host->host,
                               device_kind_name(kind), (long long)host->device[i]);
@@ -135,6 +140,18 @@ static int fill_worker(struct plan *p, struct plan_worker *w, const struct devic
     return 0;
 }
 
+/* Add the node's name to an error of one of its workers, and its note if a device was not measured.
+ * Return rc.
+ */
+static int fail_node(int rc, const struct node_profile *profile, struct eddis_error *err)
+{
+    struct eddis_error why = err ? *err : (struct eddis_error){ 0 };
+
+    if (rc == -ENODATA && profile->note[0])
+        return eddis_fail(err, rc, "node '%s': %s: %s", profile->host, why.text, profile->note);
+    return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
+}
+
 /* Fill in the n workers of a node, whose ranks begin with `rank`. figures: see fill_worker. Return
  * 0, or a negative errno of fill_worker or cpus_share, with an error that names the node.
  */
@@ -162,7 +179,7 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
         if (rc == 0)
             rc = fill_worker(p, w, divide ? &share : next++, figures, only, err);
         if (rc < 0)
-            return eddis_fail_prefix(err, rc, "node '%s'", profile->host);
+            return fail_node(rc, profile, err);
     }
     return 0;
 }

@@ -359,6 +359,8 @@ static int64_t next_ns(const struct agent *a, int64_t now_ns)
 
     if (!a->asking)
         next = timing_least_ns(next, a->ask_ns);
+    if (a->gpu_order)
+        next = timing_least_ns(next, a->gpu_next_ns);
     if (a->check_order >= 0)
         next = timing_least_ns(next, clock_after_ns(now_ns, CHECK_AGAIN_NS));
     if (a->registered)
@@ -387,6 +389,7 @@ static int turn(struct agent *a, struct eddis_error *err)
     beat(a, now);
     agent_ask(a, now);
     agent_step_check(a, now);
+    agent_step_prepare(a, now);
     agent_step_stop(a, now);
     agent_report(a, now);
     if (a->bye && !a->generation && !a->stop.active)
@@ -413,6 +416,8 @@ static int finish(struct agent *a, struct eddis_error *err)
 {
     int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
 
+    gpu_lock_release(&a->gpus);
+    order_free(a->gpu_order);
     generation_close(a->generation);
     if (a->life.page) {
         int removed = tick_remove_folders(a->life.page, err);

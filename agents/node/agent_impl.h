@@ -16,6 +16,7 @@
 #include "agent_logs.h"
 #include "event_sender.h"
 #include "generation.h"
+#include "gpu_lock.h"
 #include "openmpi.h"
 #include "probe.h"
 #include "program_probe.h"
@@ -72,10 +73,14 @@ struct agent {
     struct probe probe;
     int64_t probe_order;           /* generation of the order to profile */
     struct generation *generation; /* the present generation; NULL: none */
-    int64_t check_order;           /* generation of the order to check; -1: none */
-    int64_t check_until_ns;        /* time at which a file that is not visible counts as missing */
-    struct program_probe program;  /* the program's interpreter, for the order to check */
-    char *versions;                /* what it has printed; NULL: nothing yet, or not asked for */
+    struct gpu_lock gpus;          /* GPUs of the job's workers, until this agent ends */
+    struct order *gpu_order;       /* order to prepare that waits for GPUs; NULL: none */
+    /* times of the next try to lock them, and of the last one; 0: the order need not wait */
+    int64_t gpu_next_ns, gpu_until_ns;
+    int64_t check_order;          /* generation of the order to check; -1: none */
+    int64_t check_until_ns;       /* time at which a file that is not visible counts as missing */
+    struct program_probe program; /* the program's interpreter, for the order to check */
+    char *versions;               /* what it has printed; NULL: nothing yet, or not asked for */
     struct stop stop;
     int64_t stop_generation; /* generation of the order to stop */
 
@@ -107,6 +112,10 @@ static inline int agent_watch_fd(const struct agent *a, int fd)
 /* agent_orders.c */
 /* Send the driver a request for the next order, or to register, unless a request is pending. */
 void agent_ask(struct agent *a, int64_t now_ns);
+/* If an order to prepare waits for the GPUs of another job, try again to lock them; carry the order
+ * out, or report to the driver that they stay in use.
+ */
+void agent_step_prepare(struct agent *a, int64_t now_ns);
 /* If a stop is in progress, send the signals that are due; when no process or file of the
  * generation remains, report this to the driver.
  */

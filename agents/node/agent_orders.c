@@ -20,6 +20,11 @@
 
 /* Time limit within which another node's file in a shared folder must become visible. */
 #define CHECK_NS (5 * CLOCK_S)
+/* Time in addition to its lease in which a job without a driver ends its workers, and the interval
+ * between tries to lock its GPUs.
+ */
+#define GPU_END_NS   (3 * CLOCK_S)
+#define GPU_AGAIN_NS (200 * CLOCK_MS)
 
 /* ---- carrying them out ---- */
 
@@ -47,12 +52,25 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
 
-/* Carry out "prepare": make a->generation with its folders, board, sockets and arguments, but start
- * no process; then report that it is prepared.  Folders of the job that were removed are made
- * again.  Return 0; -EBUSY: the previous generation, or a stop, has not ended; another negative
- * errno: there is no generation.
+/* Lock the GPUs of an order's ranks for the job; the agent keeps them over all generations. Return
+ * 0, or an error of gpu_lock_add, and then no GPU was added.
  */
-static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
+static int lock_gpus(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    int before = a->gpus.n, rc = 0;
+
+    for (int i = 0; i < o->n_local && rc == 0 && !o->probe && !o->check_only; i++)
+        rc = gpu_lock_add(&a->gpus, o->rank[i].device_id, a->agent_config->job_id, err);
+    if (rc < 0)
+        gpu_lock_cut(&a->gpus, before);
+    return rc;
+}
+
+/* Make a->generation with its folders, board, sockets and arguments, but start no process; then
+ * report that it is prepared.  Folders of the job that were removed are made again.  Return 0, or a
+ * negative errno: there is no generation.
+ */
+static int make_generation(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     struct generation_place where = { .agent_config = a->agent_config,
                                       .folders = &a->folders,
@@ -62,13 +80,8 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
                                       .cores = a->cores,
                                       .sender = a->sender };
     struct event e = { .type = EVENT_PREPARED, .generation = o->generation, .rank = -1 };
-    int rc;
+    int rc = renew_folders(a, o->generation, err);
 
-    if (a->generation || a->stop.active)
-        return eddis_fail(err, -EBUSY, "start %lld has not ended",
-                          a->generation ? (long long)a->generation->number : -1LL);
-    a->logs.newest = o->generation > a->logs.newest ? o->generation : a->logs.newest;
-    rc = renew_folders(a, o->generation, err);
     if (rc < 0)
         return rc;
     rc = generation_prepare(&where, o, &a->generation, err);
@@ -78,6 +91,57 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     (void)agent_watch_fd(a, a->generation->relay);
     event_sender_send(&a->event_sender, &e, clock_now_ns());
     return 0;
+}
+
+/* Carry out "prepare": lock the GPUs and make a->generation.  If another job has one of the GPUs,
+ * set a->gpu_until_ns, so that the order waits: a job whose driver was killed ends one lease later.
+ * Return 0; -EBUSY: the previous generation, or a stop, has not ended; another negative errno:
+ * there is no generation.
+ */
+static int prepare(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    int64_t wait_ns = a->life.lease_ns + GPU_END_NS, now = clock_now_ns();
+    int rc;
+
+    if (a->generation || a->stop.active || a->gpu_order)
+        return eddis_fail(err, -EBUSY, "start %lld has not ended",
+                          a->generation ? (long long)a->generation->number : -1LL);
+    a->logs.newest = o->generation > a->logs.newest ? o->generation : a->logs.newest;
+    rc = lock_gpus(a, o, err);
+    if (rc == 0)
+        return make_generation(a, o, err);
+    if (rc != -EADDRINUSE)
+        return rc;
+    event_sender_note(&a->event_sender, o->generation,
+                      "waiting up to %d s, in case the other job is ending: %s",
+                      (int)(wait_ns / CLOCK_S), err->text);
+    a->gpu_next_ns = clock_after_ns(now, GPU_AGAIN_NS);
+    a->gpu_until_ns = clock_after_ns(now, wait_ns);
+    return 0;
+}
+
+void agent_step_prepare(struct agent *a, int64_t now_ns)
+{
+    struct eddis_error err = { 0 };
+    struct order *o = a->gpu_order;
+    int rc = 0;
+
+    if (!o || (now_ns < a->gpu_next_ns && !a->stop.active && !a->bye))
+        return;
+    if (!a->stop.active && !a->bye) {
+        rc = lock_gpus(a, o, &err);
+        if (rc == -EADDRINUSE && now_ns < a->gpu_until_ns) {
+            a->gpu_next_ns = clock_after_ns(now_ns, GPU_AGAIN_NS);
+            return;
+        }
+        if (rc == 0)
+            rc = make_generation(a, o, &err);
+    }
+    if (rc < 0)
+        event_sender_failed(&a->event_sender, EVENT_FAILED, o->generation, &err);
+    order_free(o);
+    a->gpu_order = NULL;
+    a->gpu_until_ns = 0;
 }
 
 /* Return the generation that an order names; NULL, with err set to -ENOENT: it is not the present
@@ -306,7 +370,10 @@ static void on_order(void *ctx, int status, const char *body, size_t body_n,
     if (status == 200 && order_parse(body, body_n, &o, &err) == 0) {
         watchdog_heard(&a->life);
         take_order(a, o);
-        order_free(o);
+        if (a->gpu_until_ns && !a->gpu_order)
+            a->gpu_order = o;
+        else
+            order_free(o);
         return;
     }
     ask_again(a);

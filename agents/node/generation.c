@@ -545,7 +545,6 @@ void generation_close(struct generation *g)
     for (int *fd = (int[]){ g->socket, g->relay, g->port_fd, -2 }; *fd != -2; fd++)
         if (*fd >= 0)
             (void)close(*fd);
-    gpu_lock_release(&g->gpus);
     if (g->share_dir)
         shared_folder_remove(g->share_dir, g->share, g->node[g->place].agent, g->share_kept);
     board_close(g->board);

@@ -13,7 +13,6 @@
 #include "agents/node/watch/quiet_watch.h"
 #include "agents/node/watch/stack_inspect.h"
 #include "agents/node/watch/step_watch.h"
-#include "gpu_lock.h"
 #include "openmpi.h"
 #include "rank_file.h"
 
@@ -81,9 +80,8 @@ struct generation {
     char relay_path[FOLDERS_PATH + 40], relay_program[FOLDERS_PATH + 40];
     char hosts_path[FOLDERS_PATH + 40], rules_path[FOLDERS_PATH + 40];
     char guard_path[FOLDERS_PATH + 40];
-    int socket;           /* receives the wrappers' messages */
-    int relay;            /* socket that receives the messages of mpirun's relay; -1: none */
-    struct gpu_lock gpus; /* GPUs of the workers */
+    int socket;  /* receives the wrappers' messages */
+    int relay;   /* socket that receives the messages of mpirun's relay; -1: none */
     int port_fd; /* socket that reserves MASTER_PORT until the start; -1: after the start */
     struct board *board;
     int64_t shm_free;  /* free shared memory before the ranks started, in bytes; -1: unknown */

@@ -400,10 +400,6 @@ static int make(struct generation *g, const struct generation_place *where, cons
     if (rc < 0)
         return rc;
     name_files(g, where->agent_config);
-    for (int i = 0; i < o->n_local && rc == 0 && !o->probe; i++)
-        rc = gpu_lock_add(&g->gpus, o->rank[i].device_id, where->agent_config->job_id, err);
-    if (rc < 0)
-        return rc;
     if (o->probe) {
         rc = agent_config_probe(g, where->agent_config, &probe, err);
         place.agent_config = &probe.agent_config;

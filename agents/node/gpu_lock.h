@@ -15,12 +15,16 @@ struct gpu_lock {
     int n;
 };
 
-/* Lock the GPU with this id, "GPU-..." or "MIG-...", for the job, and add it to *l. Another id, or
- * a GPU that the same job has locked, is ignored. Return 0; -EADDRINUSE: another job has locked it;
- * its id and user are in err; -ENOMEM; or the error of the system.
+/* Lock the GPU with this id, "GPU-..." or "MIG-...", for the job, and add it to *l. Ignore another
+ * id, a GPU that this job has locked, and every GPU where jobs share GPUs (MPS, Slurm's gres/shard)
+ * or the system has no abstract sockets. Return 0; -EADDRINUSE: another job has locked it; its id
+ * and user are in err; or -ENOMEM.
  */
 int gpu_lock_add(struct gpu_lock *l, const char *device_id, const char *job_id,
                  struct eddis_error *err);
+
+/* Release all GPUs of *l that were added since l->n was n. */
+void gpu_lock_cut(struct gpu_lock *l, int n);
 
 /* Release all GPUs of *l. */
 void gpu_lock_release(struct gpu_lock *l);

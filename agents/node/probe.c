@@ -11,6 +11,7 @@
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
 #include "lib/base/text.h"
+#include "lib/model/trainer_name.h"
 #include "profiler/profiler.h"
 
 #include <errno.h>
@@ -43,6 +44,8 @@ static int arguments(const struct agent_config *b, bool turn, struct strlist *re
     }
     strlist_addf(ret, "--cache-seconds");
     strlist_addf(ret, "%lld", (long long)(b->cache_ns / CLOCK_S));
+    if (trainer_is(b->command ? b->command[0] : NULL))
+        strlist_addf(ret, "--cpus-only");
     if (!turn && !b->n_emulate)
         strlist_addf(ret, "--kept-only");
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;

@@ -61,6 +61,7 @@ static const struct fields mode_table = FIELDS(struct order, mode_fields);
 
 static const struct field prepare_fields[] = {
     FIELD(struct order, probe, BOOL, 0, 0),
+    FIELD(struct order, check_only, BOOL, 0, 0),
     FIELD(struct order, network, TEXT, 0, 0),
     FIELD(struct order, share, NAME, 0, 0),
     FIELD(struct order, mpi_secret, NAME, 0, 0),

@@ -87,6 +87,7 @@ struct order {
     bool turn; /* this agent may measure: no other agent of its machine measures now */
     /* prepare */
     bool probe;              /* the ranks measure the network instead of training */
+    bool check_only;         /* the generation is not started, so it needs no GPU for itself */
     struct order_node *node; /* [n_nodes] sorted by first rank; mpirun runs on the first */
     int n_nodes;
     char network[64]; /* network between the nodes, "10.1.0.0/24"; "": there is one node */

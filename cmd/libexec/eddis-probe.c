@@ -17,6 +17,7 @@ static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
     { "cache-seconds", 0, "N",
       "use a cached profile up to N seconds old (604800; 0: measure again)" },
+    { "cpus-only", 0, NULL, "the job uses no GPU: only note a failure of their driver" },
     { "kept-only", 0, NULL, "measure nothing; exit with 3 if the cached profile is not complete" },
     { "help", 'h', NULL, "print this help" },
     { "version", 0, NULL, "print the version" },
@@ -77,6 +78,10 @@ static int take_option(const struct options_item *item, struct probe_options *w,
                           item->value);
     if (options_is(item, "cache-seconds"))
         return parse_seconds(item->value, &w->profiler.cache_ns, err);
+    if (options_is(item, "cpus-only")) {
+        w->profiler.cpus_only = true;
+        return 0;
+    }
     if (options_is(item, "kept-only")) {
         w->profiler.kept_only = true;
         return 0;

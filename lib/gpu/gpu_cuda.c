@@ -123,12 +123,16 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
         n = max;
     if (rc == 0)
         rc = describe_all(&api, ret, n, err);
-    if (rc < 0)
-        return rc;
-    n = list_instances(ret, max, n);
-    nvml_find_users(ret, n);
-    *ret_n = n;
-    return 0;
+    if (rc == 0)
+        *ret_n = n;
+    return rc;
+}
+
+int gpu_complete(struct gpu_device *gpu, int max, int n)
+{
+    n = list_instances(gpu, max, n);
+    nvml_find_users(gpu, n);
+    return n;
 }
 
 /* ---- copies ---- */

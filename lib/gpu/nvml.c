@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MIG_ENABLED = 1, MAX_PROCESSES = 1024, MAX_INSTANCES = 16 };
+enum { MIG_ENABLED = 1, MAX_PROCESSES = 1024, MAX_INSTANCES = 16, HIDDEN = -1 };
 
 typedef struct nvml_device *nvml_handle;
 
@@ -22,10 +22,14 @@ struct nvml_pci {
 struct nvml_memory {
     unsigned long long total, free, used;
 };
+/* The drivers 535.43 to 535.86 write 8 bytes more for each process, so that only the first can be
+ * read.
+ */
 struct nvml_process {
     unsigned pid;
     unsigned long long bytes;
     unsigned gpu_instance, compute_instance;
+    unsigned long long more;
 };
 struct nvml_utilization {
     unsigned gpu, memory; /* percent of the last second */
@@ -45,7 +49,9 @@ struct nvml_api {
     int (*mig_mode)(nvml_handle d, unsigned *ret, unsigned *ret_pending);
     int (*instance)(nvml_handle d, unsigned index, nvml_handle *ret);
     int (*utilization)(nvml_handle d, struct nvml_utilization *ret);
+    /* two versions of one function; NULL: the driver lacks it */
     int (*processes)(nvml_handle d, unsigned *n, struct nvml_process *ret);
+    int (*processes_v3)(nvml_handle d, unsigned *n, struct nvml_process *ret);
 };
 
 /* Load and start NVML. Return false without it. */
@@ -65,7 +71,8 @@ static bool load(struct nvml_api *a)
         { "nvmlDeviceGetMigMode", &a->mig_mode, false },
         { "nvmlDeviceGetMigDeviceHandleByIndex", &a->instance, false },
         { "nvmlDeviceGetUtilizationRates", &a->utilization, false },
-        { "nvmlDeviceGetComputeRunningProcesses_v3", &a->processes, false },
+        { "nvmlDeviceGetComputeRunningProcesses_v2", &a->processes, true },
+        { "nvmlDeviceGetComputeRunningProcesses_v3", &a->processes_v3, true },
     };
 
     return dlopen_library(names, symbols, sizeof symbols / sizeof *symbols, NULL) == 0 &&
@@ -82,30 +89,49 @@ static bool is_divided(const struct nvml_api *a, nvml_handle card)
     return a->mig_mode(card, &mode, &pending) == 0 && mode == MIG_ENABLED;
 }
 
-/* Check whether a list as of CUDA_VISIBLE_DEVICES has the beginning of this UUID; NULL has all. */
-static bool is_shown(const char *visible, const char *uuid)
+/* Return the place in a list as of CUDA_VISIBLE_DEVICES that has the beginning of this UUID;
+ * HIDDEN: none. A list that is NULL has all at place 0.
+ */
+static int place_of(const char *visible, const char *uuid)
 {
-    for (const char *at = visible; at && *at; at += strspn(at, ",")) {
+    int place = 0;
+
+    for (const char *at = visible; at && *at; at += strspn(at, ","), place++) {
         size_t n = strcspn(at, ",");
 
         if (n > 4 && strncmp(at, uuid, n) == 0)
-            return true;
+            return place;
         at += n;
     }
-    return !visible;
+    return visible ? HIDDEN : 0;
+}
+
+/* Sort n GPUs by their places in `visible`, and number them. */
+static void sort(const char *visible, struct gpu_device *gpu, int n)
+{
+    for (int i = 1; i < n; i++)
+        for (int k = i;
+             k > 0 && place_of(visible, gpu[k].uuid) < place_of(visible, gpu[k - 1].uuid); k--) {
+            struct gpu_device before = gpu[k - 1];
+
+            gpu[k - 1] = gpu[k];
+            gpu[k] = before;
+        }
+    for (int i = 0; i < n; i++)
+        gpu[i].ordinal = i;
 }
 
 /* Append an instance of a card, or the card itself if d is its own handle, unless it is hidden.
  * Return how many were appended.
  */
 static int add(const struct nvml_api *a, nvml_handle card, nvml_handle d, const char *visible,
-               int ordinal, struct gpu_device *ret)
+               struct gpu_device *ret)
 {
-    struct gpu_device g = { .ordinal = ordinal, .alone = true };
+    struct gpu_device g = { .alone = true };
     struct nvml_memory memory;
     struct nvml_pci pci;
 
-    if (a->uuid(d, g.uuid, sizeof g.uuid) != 0 || !is_shown(visible, g.uuid) ||
+    if (a->uuid(d, g.uuid, sizeof g.uuid) != 0 || place_of(visible, g.uuid) == HIDDEN ||
         a->name(d, g.name, sizeof g.name) != 0 || a->memory(d, &memory) != 0 ||
         a->pci(card, &pci) != 0)
         return 0;
@@ -124,7 +150,7 @@ int nvml_list_divided(struct gpu_device *ret, int max)
     struct nvml_api a;
     unsigned cards = 0;
     bool divided = false;
-    int n = 0;
+    int n = 0, before;
 
     if ((visible && strncmp(visible, "GPU-", 4) != 0 && strncmp(visible, "MIG-", 4) != 0) ||
         !load(&a))
@@ -136,15 +162,17 @@ int nvml_list_divided(struct gpu_device *ret, int max)
         if (a.by_index(i, &card) != 0)
             continue;
         if (!is_divided(&a, card)) {
-            n += add(&a, card, card, visible, n, &ret[n]);
+            n += add(&a, card, card, visible, &ret[n]);
             continue;
         }
-        divided = true;
+        before = n;
         for (unsigned k = 0; k < MAX_INSTANCES && n < max; k++)
             if (a.instance(card, k, &d) == 0) /* numbers may have gaps */
-                n += add(&a, card, d, visible, n, &ret[n]);
+                n += add(&a, card, d, visible, &ret[n]);
+        divided |= n > before;
     }
     (void)a.shutdown();
+    sort(visible, ret, n);
     return divided ? n : 0;
 }
 
@@ -168,22 +196,19 @@ static void describe_process(unsigned pid, char *ret, size_t size)
     (void)snprintf(ret, size, name[0] ? "process %u (%s)" : "process %u", pid, name);
 }
 
-/* Store in *ret the first other process that uses a GPU. Return false if there is none, or if it is
- * unknown.
+/* Store in *ret the first process that uses a GPU. Return false if there is none, or if it is
+ * unknown, or this process.
  */
 static bool find_process(const struct nvml_api *a, nvml_handle d, unsigned *ret)
 {
     struct nvml_process process[MAX_PROCESSES];
     unsigned n = MAX_PROCESSES;
+    int rc = a->processes      ? a->processes(d, &n, process)
+             : a->processes_v3 ? a->processes_v3(d, &n, process)
+                               : -1;
 
-    if (a->processes(d, &n, process) != 0)
-        return false;
-    for (unsigned i = 0; i < n && i < MAX_PROCESSES; i++)
-        if (process[i].pid != (unsigned)getpid()) {
-            *ret = process[i].pid;
-            return true;
-        }
-    return false;
+    *ret = process[0].pid;
+    return rc == 0 && n > 0 && process[0].pid != (unsigned)getpid();
 }
 
 void nvml_find_users(struct gpu_device *gpu, int n)

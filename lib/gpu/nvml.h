@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml.h - what CUDA does not tell of the machine's GPUs, from NVML, which is loaded at run time
+/* nvml.h - facts about the machine's GPUs that CUDA lacks, from NVML, which is loaded at run time
  *
  * CUDA shows a process one MIG instance only, and never who else uses a GPU. The types are written
- * out in nvml.c, so that no header of NVML is needed. Without the library there is nothing to tell.
+ * out in nvml.c, so that no header of NVML is needed. Without the library nothing is known.
  */
 #ifndef EDDIS_GPU_NVML_H
 #define EDDIS_GPU_NVML_H
@@ -11,10 +11,11 @@
 
 #include <stdbool.h>
 
-/* Store the GPUs of the machine in ret [max] if one of them is divided by MIG: each instance in
- * place of its card, then the other cards in their place. Each has `alone` set.
- * CUDA_VISIBLE_DEVICES, if it is set, decides which of them; in another form than UUIDs nothing is
- * stored. driver_version is unset. Return their number; 0: no GPU is divided, or nothing is known.
+/* Store the GPUs of the machine in ret [max] if an instance of MIG is among them: each instance in
+ * place of its card, and the cards that are not divided. Each has `alone` set.
+ * CUDA_VISIBLE_DEVICES, if it is set, decides which of them, and their order; in another form than
+ * UUIDs nothing is stored. driver_version is unset. Return their number; 0: there is no instance,
+ * or nothing is known.
  */
 int nvml_list_divided(struct gpu_device *ret, int max);
 

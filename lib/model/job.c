@@ -2,7 +2,7 @@
 /* job.c - what follows from a job's values */
 #include "job.h"
 
-#include <string.h>
+#include "trainer_name.h"
 
 bool job_period_is_never(const struct job_period *p)
 {
@@ -11,8 +11,5 @@ bool job_period_is_never(const struct job_period *p)
 
 bool job_runs_trainer(const struct job *job)
 {
-    const char *program = job->command && job->command[0] ? job->command[0] : "";
-    const char *name = strrchr(program, '/');
-
-    return strcmp(name ? name + 1 : program, "eddis-train") == 0;
+    return job->command && trainer_is(job->command[0]);
 }

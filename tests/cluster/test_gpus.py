@@ -4,12 +4,14 @@
 import getpass
 import os
 import re
+import signal
 import subprocess
 import sys
 
 from cases import run
 from job import Folders, Job
 from lab import HOME, LOGIN, Cluster
+from node import wait_for
 
 BUILD = os.path.abspath(sys.argv[1])
 FAKE = os.path.join(BUILD, "tests/gpu")
@@ -114,8 +116,10 @@ def busy(*_):
     """A card that another process keeps busy is not measured, and gets no worker; one with an idle process is named."""
     workers, output = plan("A100,V100:busy,1080Ti:used")
     assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
-    assert re.search(r"GPU 2 is also used by process 1 .*; GPU 1: process 1 .* keeps it 90 % busy", output), output
+    assert re.search(r"GPU 1: process 1 .* keeps it 90 % busy; GPU 2 is also used by process 1", output), output
     assert "GPU 1 gets no worker" in output, output
+    workers, output = plan("A100:busy,V100:busy")  # there is no other, so they are measured nevertheless
+    assert len(workers) == 2 and "keeps it 90 % busy, so its speed may be too low" in output, output
 
 
 def second_job(*_):
@@ -131,9 +135,21 @@ def second_job(*_):
         with Job(BUILD, Folders(), ["--", "true"], ranks=0,
                  **environ("A100,V100,1080Ti", CUDA_VISIBLE_DEVICES="2")) as other:
             other.check(0, "ok")
+        with Job(BUILD, Folders(), ["--check", "--", "true"], ranks=0, **environ("A100,V100")) as checked:
+            assert checked.end() == 0, (checked.code, checked.err)
         first.interrupt()
     with Job(BUILD, folders, ["--", "true"], ranks=0, **environ("A100,V100")) as third:
         third.check(0, "ok")
+
+
+def dead_driver(*_):
+    """A job on the cards of a job whose driver was killed waits until that one's agent has ended its workers."""
+    with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up; sleep 1000"], ranks=0, **environ("A100,V100")) as first:
+        first.wait_up()
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, lease=30, **environ("A100,V100")) as second:
+            wait_for("the wait", lambda: any("in case the other job" in e["text"] for e in second.events("note")))
+            first.signal(signal.SIGKILL)
+            second.check(0, "ok", "in case the other job is ending: 'GPU-")
 
 
 def idle(*_):
@@ -147,6 +163,8 @@ def trainer(*_):
     workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
     assert len(workers) == 2 and all(device.startswith("cpu") for device, _ in workers), output
     assert "eddis-train computes on the CPUs, so 3 GPUs get no worker" in output, output
+    workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"), driver="broken")
+    assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, idle, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])

@@ -131,8 +131,8 @@ int nvmlDeviceGetUtilizationRates(void *d, unsigned *ret)
     return OK;
 }
 
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, void *ret);
-int nvmlDeviceGetComputeRunningProcesses_v3(void *d, unsigned *n, void *ret)
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret);
+int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret)
 {
     const struct {
         unsigned pid;

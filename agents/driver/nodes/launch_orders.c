@@ -255,6 +255,7 @@ static void prepare(struct launch_orders *l)
 
     o.type = ORDER_PREPARE;
     o.generation = l->run->state.generation;
+    o.check_only = l->run->o->check_only;
     o.rank = rank;
     o.node = node;
     o.group = group;

@@ -5,9 +5,21 @@
 #include "suite.h"
 
 #include <errno.h>
+#include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* Return how a sentence names the user of this process. */
+static const char *user(void)
+{
+    static char number[32];
+    const struct passwd *p = getpwuid(getuid());
+
+    (void)snprintf(number, sizeof number, "user %ld", (long)getuid());
+    return p ? p->pw_name : number;
+}
 
 START_TEST(locks)
 {
@@ -22,10 +34,16 @@ START_TEST(locks)
     ck_assert_int_eq(first.n, 0);
     ck_assert_int_eq(gpu_lock_add(&first, gpu, "one", &err), 0);
     ck_assert_int_eq(gpu_lock_add(&second, gpu, "one", &err), 0); /* of the same job */
+    ck_assert_int_eq(second.n, 0);
     ck_assert_int_eq(gpu_lock_add(&second, other, "two", &err), 0);
     ck_assert_int_eq(gpu_lock_add(&second, gpu, "one-more", &err), -EADDRINUSE);
-    (void)snprintf(words, sizeof words, "'%s' is in use by job one of ", gpu);
+    (void)snprintf(words, sizeof words, "'%s' is in use by job one of %s; wait", gpu, user());
     ck_assert_msg(strncmp(err.text, words, strlen(words)) == 0, "%s", err.text);
+    ck_assert_ptr_nonnull(strstr(err.text, "set CUDA_VISIBLE_DEVICES to an empty value"));
+    for (int i = 0; i < 5; i++) { /* each time the same user is named */
+        ck_assert_int_eq(gpu_lock_add(&second, gpu, "three", &err), -EADDRINUSE);
+        ck_assert_msg(strncmp(err.text, words, strlen(words)) == 0, "%s", err.text);
+    }
     gpu_lock_release(&first);
     ck_assert_int_eq(gpu_lock_add(&second, gpu, "two", &err), 0);
     gpu_lock_release(&second);
@@ -33,9 +51,52 @@ START_TEST(locks)
 }
 END_TEST
 
+/* Long ids that differ only at their end are of two jobs, and a part of the locks can be released.
+ */
+START_TEST(long_ids)
+{
+    struct gpu_lock first = { 0 }, second = { 0 };
+    struct eddis_error err = { 0 };
+    char gpu[64], other[64], one[128], two[128];
+
+    (void)snprintf(gpu, sizeof gpu, "GPU-00000000-0000-0000-0000-%012ld", (long)getpid());
+    (void)snprintf(other, sizeof other, "GPU-00000000-0000-0000-0001-%012ld", (long)getpid());
+    (void)snprintf(one, sizeof one, "%0104d-20260101-120000-1a2b", 0);
+    (void)snprintf(two, sizeof two, "%0104d-20260101-120000-1a2c", 0);
+    ck_assert_int_eq(gpu_lock_add(&first, other, one, &err), 0);
+    ck_assert_int_eq(gpu_lock_add(&first, gpu, one, &err), 0);
+    ck_assert_int_eq(gpu_lock_add(&second, gpu, one, &err), 0);
+    ck_assert_int_eq(gpu_lock_add(&second, gpu, two, &err), -EADDRINUSE);
+    ck_assert_msg(strstr(err.text, "-20260101-120000-1a2b of ") != NULL, "%s", err.text);
+    gpu_lock_cut(&first, first.n / 2);
+    ck_assert_int_eq(gpu_lock_add(&second, gpu, two, &err), 0);
+    ck_assert_int_eq(gpu_lock_add(&second, other, two, &err), -EADDRINUSE);
+    gpu_lock_release(&first);
+    gpu_lock_release(&second);
+}
+END_TEST
+
+/* Where jobs share GPUs on purpose, nothing is locked. */
+START_TEST(shared)
+{
+    static const char *const names[] = { "CUDA_MPS_PIPE_DIRECTORY",
+                                         "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                                         "SLURM_SHARDS_ON_NODE" };
+    struct gpu_lock l = { 0 };
+    struct eddis_error err = { 0 };
+
+    setenv(names[_i], "1", 1);
+    ck_assert_int_eq(gpu_lock_add(&l, "GPU-shared", "one", &err), 0);
+    ck_assert_int_eq(l.n, 0);
+    unsetenv(names[_i]);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, locks);
+    tcase_add_test(tc, long_ids);
+    tcase_add_loop_test(tc, shared, 0, 3);
 }
 
 SUITE_MAIN("gpu_lock", add_tests)

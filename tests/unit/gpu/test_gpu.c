@@ -80,6 +80,10 @@ static const struct {
 } lists[] = {
     { "A100:mig=2,V100", NULL, { "MIG-80102030", "MIG-90102030", "GPU-01112131" } },
     { "A100:mig=2,V100", "MIG-9010,GPU-01", { "MIG-90102030", "GPU-01112131" } },
+    { "A100:mig=2,V100",
+      "GPU-01,MIG-90,MIG-80",
+      { "GPU-01112131", "MIG-90102030", "MIG-80102030" } },
+    { "A100:mig=2,V100,1080Ti", "GPU-02,GPU-01", { "GPU-02122232", "GPU-01112131" } },
     { "A100:mig=2,V100", "0", { "MIG-80102030" } },
     { "A100,V100", NULL, { "GPU-00102030", "GPU-01112131" } },
     { "A100,V100:lost", NULL, { "GPU-00102030", "gpu:1" } },
@@ -88,6 +92,7 @@ static const struct {
 /* Each MIG instance is a device by its own UUID, and can be measured. */
 START_TEST(instances)
 {
+    static const char *const pci[] = { "0000:b7:00.0", "0000:a7:00.0", "0000:97:00.0" };
     struct gpu_device gpu[8];
     struct eddis_error err = { 0 };
     struct gpu_metrics f;
@@ -99,6 +104,7 @@ START_TEST(instances)
     else
         unsetenv("CUDA_VISIBLE_DEVICES");
     ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    n = gpu_complete(gpu, 8, n);
     while (wanted < 4 && lists[_i].uuid[wanted])
         wanted++;
     ck_assert_int_eq(n, wanted);
@@ -106,9 +112,8 @@ START_TEST(instances)
         ck_assert_int_eq(gpu[i].ordinal, i);
         ck_assert_int_eq(strncmp(gpu[i].uuid, lists[_i].uuid[i], 12), 0);
         ck_assert_int_eq(gpu[i].driver_version, 12040);
-        if (strncmp(gpu[i].uuid, "gpu:", 4) != 0)
-            ck_assert_str_eq(gpu[i].pci,
-                             strstr(gpu[i].name, "A100") ? "0000:b7:00.0" : "0000:a7:00.0");
+        if (strncmp(gpu[i].uuid, "gpu:", 4) != 0) /* the card's number is a digit of the UUID */
+            ck_assert_str_eq(gpu[i].pci, pci[gpu[i].uuid[5] - '0']);
     }
     if (_i > 0) /* one of them will do */
         return;
@@ -124,6 +129,7 @@ START_TEST(users)
 
     setenv("FAKE_GPUS", "A100,A100:used,A100:busy", 1);
     ck_assert_int_eq(gpu_list(gpu, 8, &n, NULL), 0);
+    n = gpu_complete(gpu, 8, n);
     ck_assert_int_eq(n, 3);
     ck_assert_str_eq(gpu[0].user, "");
     ck_assert_int_eq(strncmp(gpu[1].user, "process 1 (", 11), 0);

@@ -130,8 +130,39 @@ START_TEST(driver_crashes)
     ck_assert_int_eq(profiler_run(&o, &p, &err), -ECHILD); /* the job asks for GPUs */
     ck_assert_ptr_nonnull(
         strstr(err.text, "the node's GPUs cannot be used: the search for GPUs was killed by"));
+    o.cpus_only = true;
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert_ptr_nonnull(strstr(p.note, "no GPU is used: the search for GPUs was killed by"));
     driver_fails("", "plain,plain:crash", 1,
                  "GPU 1: the measurement of a GPU was killed by signal 4");
+}
+END_TEST
+
+/* A profile is kept for a while although one GPU is bad, but not who used the GPUs. */
+START_TEST(gpus_kept)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .cache_ns = 3600 * CLOCK_S };
+
+    fake_root_init(&r);
+    o.cache_dir = r.path;
+    setenv("FAKE_CUDA", "", 1);
+    setenv("FAKE_GPUS", "plain:used,plain:bad", 1);
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
+    ck_assert(!p.cached);
+    ck_assert_msg(strstr(p.note, "GPU 0 is also used by process 1") != NULL, "%s", p.note);
+    ck_assert_msg(strstr(p.note, "not kept") == NULL, "%s", p.note);
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    ck_assert(p.cached);
+    ck_assert_msg(strstr(p.note, "GPU 1: ") != NULL, "%s", p.note);
+    ck_assert_msg(strstr(p.note, "also used") == NULL, "%s", p.note);
+    setenv("FAKE_GPUS", "plain:busy,plain", 1);
+    o.cache_ns = 0;
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
+    ck_assert_msg(strstr(p.note, "not kept, because another process keeps a GPU busy") != NULL,
+                  "%s", p.note);
+    fake_root_fini(&r);
 }
 END_TEST
 
@@ -311,6 +342,7 @@ static void add_tests(TCase *tc)
 
     if (getenv("FAKE_GPUS")) {
         tcase_add_test(tc, driver_hangs);
+        tcase_add_test(tc, gpus_kept);
         return;
     }
     tcase_add_test(tc, whole);

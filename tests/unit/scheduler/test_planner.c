@@ -208,6 +208,10 @@ START_TEST(missing_figures)
     ck_assert_int_eq(plan_nodes(2, NULL), figures[_i].rc);
     if (figures[_i].rc < 0) {
         ck_assert_ptr_nonnull(strstr(err.text, "eddis-run --profile"));
+        strcpy(node[0].note, "it is broken");
+        ck_assert_int_eq(plan_nodes(2, NULL), figures[_i].rc);
+        if (isnan(figures[_i].fp32[0])) /* its node is named, with why */
+            ck_assert_ptr_nonnull(strstr(err.text, "to see why: it is broken"));
         return;
     }
     ck_assert_int_eq(p->n_workers, figures[_i].batch[2] ? 3 : 2);
@@ -240,6 +244,15 @@ START_TEST(unusable_wanted)
     job.workers_per_node = 2;
     ck_assert_int_eq(plan_nodes(1, NULL), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "has 1 GPU, too few for workers_per_node (-n): 2"));
+    node->cpus_only = true;
+    host.device = (int64_t[]){ 7 };
+    ck_assert_int_eq(planner_host(&host, node, &err), -EINVAL);
+    ck_assert_str_eq(err.text, "node 'a' has no cpu device 7");
+    node->device[0].index = 7;
+    ck_assert_int_eq(planner_host(&host, node, &err), -EINVAL);
+    ck_assert_str_eq(err.text,
+                     "node 'a' has no cpu device 7, and eddis-train uses no GPU; list NUMA "
+                     "nodes as the node's devices, or none");
 }
 END_TEST
 
