@@ -151,11 +151,15 @@ class Mixin:
 
     def _save_in(self, folder: pathlib.Path) -> None:
         """Save Trainer's checkpoint in this folder.  Collective."""
-        pushes, self.args.push_to_hub, self._folder = self.args.push_to_hub, False, folder
+        args = self.args
+        before = args.push_to_hub, args.save_strategy, args.save_only_model
+        # Without a strategy Trainer does not look for its best model in this folder, which is renamed later, and ranks
+        # do not wait for rank 0, which may fail to write; training goes on with the optimizer's state
+        args.push_to_hub, args.save_strategy, args.save_only_model, self._folder = False, SaveStrategy.NO, False, folder
         try:
             self._save_checkpoint(self.model_wrapped, None)
         finally:
-            self.args.push_to_hub, self._folder = pushes, None
+            (args.push_to_hub, args.save_strategy, args.save_only_model), self._folder = before, None
 
     def _get_output_dir(self, *args: Any, **options: Any) -> str:
         """Return the folder for Trainer's checkpoints."""

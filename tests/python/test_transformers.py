@@ -122,6 +122,20 @@ def test_restarted(tmp_path, unbroken, how):
     assert_like(ranks, unbroken)
 
 
+def test_best(tmp_path):
+    """Trainer ends with its best model, here of the first epoch, although the job's checkpoints hold later ones of its.
+    """
+    out = tmp_path / "out"
+    ranks, output = framed.trained(tmp_path, "trainer.py", "tokens", "state=1", "best=1", checkpoint__every=10)
+    assert "no checkpoint is written" not in output, output
+    assert all(rank["best"] == str(out / "checkpoint-10") for rank in ranks)
+    assert [path.name for path in out.iterdir()] == ["checkpoint-10"]
+    best = transformers.AutoModelForCausalLM.from_pretrained(out / "checkpoint-10")
+    assert all(torch.equal(a, b) for a, b in zip(ranks[0]["model"], best.parameters(), strict=True))
+    kept = list(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*/checkpoint-*"))
+    assert kept and all((path / "optimizer.pt").exists() for path in kept), "save_only_model is not for the job's"
+
+
 @pytest.mark.parametrize("options", [[], ["pieces=2"]])
 def test_restarted_with_the_epoch(tmp_path, unbroken, options):
     """The checkpoint is of the end of an epoch."""
