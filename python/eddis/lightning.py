@@ -147,7 +147,9 @@ class Callback(lightning.Callback):
     def _save(trainer: Any) -> None:
         """Save Lightning's checkpoint in the job's, if the last step has asked for it.  Collective."""
         def write(folder: pathlib.Path) -> None:
-            trainer.save_checkpoint(folder / "lightning/trainer.ckpt")
+            # As trainer.save_checkpoint, but without its barrier, in which others would wait if rank 0 fails to write
+            made = trainer._checkpoint_connector.dump_checkpoint(False)
+            trainer.strategy.save_checkpoint(made, folder / "lightning/trainer.ckpt")
 
         _apart.save(write)
 
