@@ -114,6 +114,16 @@ def test_no_space(tmp_path):
     assert sorted(int(path.name[5:]) for path in kept)[0] == 8 and {rank["steps"] for rank in ranks} == {10}
 
 
+def test_renamed(tmp_path):
+    """A job goes on from a checkpoint whose folder has another name now."""
+    framed.trained(tmp_path, "lit.py", "state=1", "epochs=1", checkpoint__every=4)
+    newest = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
+    found, output = kept.resumed(tmp_path, newest.rename(tmp_path / "good"),
+                                 [*map(str, framed.job(tmp_path, "lit.py", "state=1"))])
+    assert found == 0, output
+    assert all(rank["resumed"] and rank["steps"] == 20 for rank in framed.results(tmp_path))
+
+
 def test_damaged(tmp_path):
     """If the newest checkpoint is damaged, the job and Lightning both go on from the one before."""
     framed.trained(tmp_path, "lit.py", "state=1", "epochs=1", checkpoint__every=4)

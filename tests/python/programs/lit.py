@@ -93,8 +93,8 @@ module, loader = Module(), eddis.loader(DataLoader(Stream(), batch_size=8) if is
                                         stream=is_stream)
 strategy = "ddp_find_unused_parameters_true" if "state" in options else "ddp"
 several = {} if options.get("wrong") == "strategy" else {"strategy": strategy, "devices": eddis.local_size()}
-trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5, plugins=[Full()],
-                            accumulate_grad_batches=pieces,
+trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5,
+                            plugins=[Full()], accumulate_grad_batches=pieces,
                             max_epochs=int(options.get("epochs", 2)), logger=False, default_root_dir=folder / "out",
                             enable_progress_bar=False, enable_model_summary=False, **several)
 state = eddis.State() if "state" in options else None
