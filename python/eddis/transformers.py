@@ -188,6 +188,12 @@ class Mixin:
             self._loader = _loader.loader(made, pieces=self.args.gradient_accumulation_steps)
         return self._loader
 
+    def set_initial_training_values(self, *args: Any, **options: Any) -> Any:
+        """Return Trainer's numbers of steps and epochs.  Raises ValueError if an epoch has no step."""
+        if self._loader is not None:
+            steps_of(self._loader)  # Trainer would say that the loader has no length
+        return super().set_initial_training_values(*args, **options)
+
     def get_batch_samples(self, epoch_iterator: Iterator[Any], num_batches: int,
                           device: torch.device) -> tuple[list[Any], Any]:
         """Return the batches of the next step and the number of items over which their losses are means; None: each is

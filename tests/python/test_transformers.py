@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import framed
+from started import ended
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
@@ -79,6 +80,12 @@ def test_stopped(tmp_path, options):
     n = len(ranks[0]["samples"])
     assert 5 <= n <= 8 and len(framed.unions(ranks)) == n and "stopped by the program" in output
     assert [path.name for path in (tmp_path / "out").iterdir()] == [f"checkpoint-{n}"]
+
+
+def test_no_step(tmp_path):
+    found, output = ended(tmp_path, *framed.job(tmp_path, "trainer.py", "own", "size=20"))
+    assert found == 1 and "an epoch has no step, since the data set has 20 samples, fewer than the batch of all " \
+                          "workers, 24" in output, output
 
 
 @pytest.mark.parametrize("kind", ["own", "tokens"])
