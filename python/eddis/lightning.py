@@ -29,7 +29,7 @@ except ImportError:  # the package of another name
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
-from .torch._apart import Apart, leave
+from .torch._apart import Apart, leave, steps_of
 from .torch._batchnorm import set_min_count
 from .torch._parts import parts
 
@@ -98,7 +98,7 @@ class Callback(lightning.Callback):
         if parts.n not in (1, trainer.accumulate_grad_batches):
             raise RuntimeError(f"Lightning accumulates {trainer.accumulate_grad_batches} batches, but the loader "
                                f"divides each step into {parts.n}: give Trainer accumulate_grad_batches={parts.n}")
-        steps, made = len(loader) // parts.n, (trainer.fit_loop.total_batch_idx + 1) // parts.n
+        steps, made = steps_of(loader), (trainer.fit_loop.total_batch_idx + 1) // parts.n
         before = (made - _apart.step()) // steps  # epochs of a checkpoint that is not the job's
         loader._epochs = max(0, (trainer.max_epochs or 0) - before)
         self._begin(trainer.ckpt_path)
@@ -147,7 +147,9 @@ class Callback(lightning.Callback):
     def _save(trainer: Any) -> None:
         """Save Lightning's checkpoint in the job's, if the last step has asked for it.  Collective."""
         def write(folder: pathlib.Path) -> None:
-            trainer.save_checkpoint(folder / "lightning/trainer.ckpt")
+            # As trainer.save_checkpoint, but without its barrier, in which others would wait if rank 0 fails to write
+            made = trainer._checkpoint_connector.dump_checkpoint(False)
+            trainer.strategy.save_checkpoint(made, folder / "lightning/trainer.ckpt")
 
         _apart.save(write)
 

@@ -31,7 +31,7 @@ from transformers.trainer_utils import SaveStrategy
 from . import _lib as L
 from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
-from .torch._apart import Apart, leave
+from .torch._apart import Apart, leave, steps_of
 from .torch._batchnorm import set_min_count
 from .torch._parts import parts
 
@@ -75,7 +75,7 @@ class _Follow(transformers.TrainerCallback):
         if _attach.attach(model, weights="told") is not model:
             raise RuntimeError(f"Trainer does not combine gradients over {worker.size} workers: start the script by "
                                "eddis-run, and let Trainer make the process group")
-        steps, apart = len(loader) // parts.n, self._trainer._apart
+        steps, apart = steps_of(loader), self._trainer._apart
         before = (state.global_step - apart.step()) // steps  # epochs of a checkpoint that is not the job's
         loader._epochs = state.num_train_epochs - before
         apart.begin()
@@ -87,10 +87,11 @@ class _Follow(transformers.TrainerCallback):
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
         """End the step before Trainer evaluates and saves, so that these take no time of the step.  End the training
-        after the last step of the plan, or where the job stops: without a State Trainer then saves."""
+        after the last step of the plan, or where the job stops: Trainer then saves, unless the job's checkpoint is
+        due."""
         self._trainer._apart.end_step()
         if worker.step.flags & L.STEP_STOP:
-            if state.global_step < state.max_steps and not self._trainer._apart.is_used:
+            if state.global_step < state.max_steps and not self._trainer._apart.is_due:
                 control.should_save |= args.save_strategy != SaveStrategy.NO
             control.should_training_stop = True
         if control.should_evaluate or control.should_save:
@@ -98,10 +99,11 @@ class _Follow(transformers.TrainerCallback):
         return control
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Save what the last step has asked for where the job stops within an epoch.  Report that this worker evaluates
-        or saves."""
-        if worker.step.flags & L.STEP_STOP and state.global_step < state.max_steps:
-            self._trainer._save_due()  # in the epoch, and before Trainer may load its best model
+        """Save what the last step has asked for where the job stops within an epoch, and have Trainer save if that
+        cannot be.  Report that this worker evaluates or saves."""
+        if self._trainer._apart.is_due and worker.step.flags & L.STEP_STOP and state.global_step < state.max_steps:
+            if not self._trainer._save_due():  # in the epoch, and before Trainer may load its best model
+                control.should_save |= args.save_strategy != SaveStrategy.NO
         worker.set_phase(L.PHASE_EVALUATE)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -118,8 +120,8 @@ class Mixin:
     samples, gradient_accumulation_steps times.  Trainer trains once.
 
     With a State the job's checkpoints hold those of Trainer, from which `train` continues by itself, in the place of
-    its resume_from_checkpoint.  Trainer's own checkpoints are written as its arguments say; without a State one more
-    when the job stops early, unless save_strategy is "no".
+    its resume_from_checkpoint.  Trainer's own checkpoints are written as its arguments say; one more when the job stops
+    early without a checkpoint of its own, unless save_strategy is "no".
 
     args.average_tokens_across_devices becomes False, since eddis sums the tokens, and args.ignore_data_skip becomes
     True: training that resumes from a checkpoint of args.output_dir within an epoch begins with this epoch's data anew.
@@ -145,17 +147,21 @@ class Mixin:
         with _unskipped(_loader.Loader):
             return super().train(str(found), *args, **options)
 
-    def _save_due(self) -> None:
-        """Save Trainer's checkpoint in the job's, if the last step has asked for it.  Collective."""
-        self._apart.save(self._save_in)
+    def _save_due(self) -> bool:
+        """Save Trainer's checkpoint in the job's, if the last step has asked for it; else return False.  Collective."""
+        return self._apart.save(self._save_in)
 
     def _save_in(self, folder: pathlib.Path) -> None:
         """Save Trainer's checkpoint in this folder.  Collective."""
-        pushes, self.args.push_to_hub, self._folder = self.args.push_to_hub, False, folder
+        args = self.args
+        before = args.push_to_hub, args.save_strategy, args.save_only_model
+        # Without a strategy Trainer does not look for its best model in this folder, which is renamed later, and ranks
+        # do not wait for rank 0, which may fail to write; training goes on with the optimizer's state
+        args.push_to_hub, args.save_strategy, args.save_only_model, self._folder = False, SaveStrategy.NO, False, folder
         try:
             self._save_checkpoint(self.model_wrapped, None)
         finally:
-            self.args.push_to_hub, self._folder = pushes, None
+            (args.push_to_hub, args.save_strategy, args.save_only_model), self._folder = before, None
 
     def _get_output_dir(self, *args: Any, **options: Any) -> str:
         """Return the folder for Trainer's checkpoints."""
@@ -181,6 +187,12 @@ class Mixin:
                 made = super().get_train_dataloader()
             self._loader = _loader.loader(made, pieces=self.args.gradient_accumulation_steps)
         return self._loader
+
+    def set_initial_training_values(self, *args: Any, **options: Any) -> Any:
+        """Return Trainer's numbers of steps and epochs.  Raises ValueError if an epoch has no step."""
+        if self._loader is not None:
+            steps_of(self._loader)  # Trainer would say that the loader has no length
+        return super().set_initial_training_values(*args, **options)
 
     def get_batch_samples(self, epoch_iterator: Iterator[Any], num_batches: int,
                           device: torch.device) -> tuple[list[Any], Any]:

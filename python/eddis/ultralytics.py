@@ -159,7 +159,8 @@ class Mixin:
             worker.end()
             self.stop = bool(worker.step.flags & L.STEP_STOP)
             if self.stop:
-                self._is_interrupted = self.epoch + 1 < self.epochs and not _any(self._asks)
+                # With time= each rank has its own guess of the number of epochs
+                self._is_interrupted = not _any(self._asks or self.epoch + 1 >= self.epochs)
 
     def validate(self) -> Any:
         """Validate on all ranks, each its part, by rank 0's statistics of batch normalisation; see Ultralytics'.  If

@@ -105,6 +105,25 @@ def test_other_ranks(tmp_path, workers, by):
     assert far(whole) <= 1e-12
 
 
+def test_no_space(tmp_path):
+    """If rank 0 cannot write Lightning's part, there is no such checkpoint, and all ranks go on."""
+    ranks, output = framed.trained(tmp_path, "lit.py", "state=1", "full=1", "epochs=1", checkpoint__every=4)
+    assert "no checkpoint is written, training goes on: [Errno 28] No space left on device" in output
+    assert "checkpoints are written again" in output
+    kept = tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*")
+    assert sorted(int(path.name[5:]) for path in kept)[0] == 8 and {rank["steps"] for rank in ranks} == {10}
+
+
+def test_renamed(tmp_path):
+    """A job goes on from a checkpoint whose folder has another name now."""
+    framed.trained(tmp_path, "lit.py", "state=1", "epochs=1", checkpoint__every=4)
+    newest = max(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*"))
+    found, output = kept.resumed(tmp_path, newest.rename(tmp_path / "good"),
+                                 [*map(str, framed.job(tmp_path, "lit.py", "state=1"))])
+    assert found == 0, output
+    assert all(rank["resumed"] and rank["steps"] == 20 for rank in framed.results(tmp_path))
+
+
 def test_damaged(tmp_path):
     """If the newest checkpoint is damaged, the job and Lightning both go on from the one before."""
     framed.trained(tmp_path, "lit.py", "state=1", "epochs=1", checkpoint__every=4)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import framed
+from started import ended
 
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
@@ -71,12 +72,20 @@ def test_resumed(tmp_path):
     assert_exact(parts[1], "own")
 
 
-def test_stopped(tmp_path):
-    """Any rank may end the training; all end it after the same step, and Trainer saves first."""
-    ranks, output = framed.trained(tmp_path, "trainer.py", "own", "stop=4", "strategy=steps")
+@pytest.mark.parametrize("options", [[], ["state=1"]])
+def test_stopped(tmp_path, options):
+    """Any rank may end the training; all end it after the same step, and Trainer saves first.  A State changes nothing,
+    since the job makes no checkpoint."""
+    ranks, output = framed.trained(tmp_path, "trainer.py", "own", "stop=4", "strategy=steps", *options)
     n = len(ranks[0]["samples"])
     assert 5 <= n <= 8 and len(framed.unions(ranks)) == n and "stopped by the program" in output
     assert [path.name for path in (tmp_path / "out").iterdir()] == [f"checkpoint-{n}"]
+
+
+def test_no_step(tmp_path):
+    found, output = ended(tmp_path, *framed.job(tmp_path, "trainer.py", "own", "size=20"))
+    assert found == 1 and "an epoch has no step, since the data set has 20 samples, fewer than the batch of all " \
+                          "workers, 24" in output, output
 
 
 @pytest.mark.parametrize("kind", ["own", "tokens"])
@@ -120,6 +129,20 @@ def test_restarted(tmp_path, unbroken, how):
     do, where, told = framed.ENDINGS[how]
     ranks = framed.broken(tmp_path, "trainer.py", "dropped", do=do, where=where, told=told, checkpoint__every=8)
     assert_like(ranks, unbroken)
+
+
+@pytest.mark.parametrize("best, step", [("largest", 10), ("smallest", 20)])
+def test_best(tmp_path, best, step):
+    """Trainer finds its best model, of the first epoch or the last, although the job's checkpoints hold it, too."""
+    out = tmp_path / "out"
+    ranks, output = framed.trained(tmp_path, "trainer.py", "tokens", "state=1", f"best={best}", checkpoint__every=10)
+    assert "no checkpoint is written" not in output, output
+    assert all(rank["best"] == str(out / f"checkpoint-{step}") for rank in ranks)
+    assert [path.name for path in out.iterdir()] == [f"checkpoint-{step}"]
+    found = transformers.AutoModelForCausalLM.from_pretrained(out / f"checkpoint-{step}")
+    assert all(torch.equal(a, b) for a, b in zip(ranks[0]["model"], found.parameters(), strict=True))
+    kept = list(tmp_path.glob("state/eddis/jobs/*/checkpoints/step-*/checkpoint-*"))
+    assert kept and all((path / "optimizer.pt").exists() for path in kept), "save_only_model is not for the job's"
 
 
 @pytest.mark.parametrize("options", [[], ["pieces=2"]])

@@ -151,6 +151,14 @@ def test_stopped(folder):
     assert {rank["folder"] for rank in (*ranks, *rest)} == {str(last.parents[1])} and rest[0]["stopped"] == 4
 
 
+def test_stopped_with_guesses(folder):
+    """A job is stopped whose ranks have different guesses of the number of epochs: in an epoch that one rank takes for
+    the last, all ranks end as if it was."""
+    make_detected(folder)
+    ranks, _ = trained(folder, "epochs=4", "stop=2", "guess=1")
+    assert len({len(rank["steps"]) for rank in ranks}) == 1 and ranks[0]["instances"] == N_TEST_OBJECTS
+
+
 @pytest.mark.parametrize("weigh", ["plain", "mean"])
 def test_wrong(folder, weigh):
     """The ranks' plain mean is another model, and so is a mean over images where the loss is a sum."""

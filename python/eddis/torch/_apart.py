@@ -15,10 +15,12 @@ from concurrent.futures import Future
 
 from .. import _lib as L
 from .._worker import worker
-from ._loader import the_loader
+from ._loader import Loader, the_loader
+from ._parts import parts
 from ._state import the_state
 
 _STEP = re.compile(r"step-(\d+)")
+_STEP_OF = re.compile(r"^step (\d+)$", re.M)  # in the manifest
 _MANIFEST = "MANIFEST"  # is written last, so it makes a checkpoint complete
 
 
@@ -37,21 +39,27 @@ class Apart:
         """True if the script has a State, whose checkpoints have this part."""
         return the_state() is not None
 
+    @property
+    def is_due(self) -> bool:
+        """True if the last step has asked for a checkpoint with this part, which `save` has not yet begun."""
+        return self._is_due
+
     def found(self) -> pathlib.Path | None:
         """Return the path of the framework's part of the checkpoint from which the job will continue; None if the
         script has no State, or the job begins.  Raises ValueError for a checkpoint without that part."""
         self._found = _newest() if self.is_used else None
         if self._found is None:
             return None
-        parts = sorted(self._found.glob(self._kept))
-        if not parts:
+        kept = sorted(self._found.glob(self._kept))
+        if not kept:
             raise ValueError(f"checkpoint '{self._found}' holds nothing of {self._name}: begin anew, or resume from "
                              "another one")
-        return parts[-1]
+        return kept[-1]
 
     def step(self) -> int:
         """Return the number of steps in the checkpoint that was found; 0: none was."""
-        return int(_STEP.fullmatch(self._found.name)[1]) if self._found else 0
+        # The folder may have been renamed
+        return int(_STEP_OF.search((self._found / _MANIFEST).read_text())[1]) if self._found else 0
 
     def begin(self) -> None:
         """Begin, and let State continue from the checkpoint.  Raises RuntimeError if the job continues from another one
@@ -73,12 +81,13 @@ class Apart:
             worker.end_step()
             self._is_due = bool(worker.step.flags & L.STEP_CHECKPOINT)
 
-    def save(self, write: Callable[[pathlib.Path], None]) -> None:
+    def save(self, write: Callable[[pathlib.Path], None]) -> bool:
         """Make the checkpoint that the last step has asked for, if it has.  write: saves the framework's part in a
-        folder; if it fails, there is no checkpoint, and rank 0 says why.  Collective."""
+        folder; if it fails, there is no checkpoint, and rank 0 says why.  Return False if none was begun, on all ranks.
+        Collective."""
         state, is_due, self._is_due = the_state(), self._is_due, False
         if not is_due or not state._due.begin():
-            return
+            return False
         worker.set_phase(L.PHASE_CHECKPOINT)
         if worker.step.flags & L.STEP_END_OF_EPOCH:
             the_loader().is_inside = False  # a framework that counts batches has not asked for one more
@@ -91,6 +100,17 @@ class Apart:
         state.wait_for(written)
         state._due.complete(True)
         worker.set_phase(L.PHASE_INPUT)
+        return True
+
+
+def steps_of(loader: Loader) -> int:
+    """Return the number of steps of an epoch.  Raises ValueError if it has none.  Joins the job.  Collective before the
+    first step."""
+    if not (n := len(loader) // parts.n):
+        raise ValueError(f"an epoch has no step, since the data set has {len(loader.dataset)} samples, fewer than the "
+                         f"batch of all workers, {worker.world.batch}: set a smaller batch.global in train.yaml, or "
+                         "leave out drop_last")
+    return n
 
 
 def leave() -> None:

@@ -6,9 +6,11 @@ FOLDER/<rank>.pt has the losses that validation has logged, as "validated", too.
 epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 stop=N: rank 1 ends the training in step N    wrong=loader, strategy, state, stream: does this one thing wrong
 drop=1: with a dropout
+full=1: rank 0 cannot write the job's checkpoint of step 4, once
 state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 """
 
+import errno
 import pathlib
 import sys
 import time
@@ -62,6 +64,18 @@ class Module(lightning.LightningModule):
         return torch.optim.AdamW(self.parameters(), lr=1e-2)
 
 
+class Full(lightning.plugins.io.TorchCheckpointIO):
+    """Has no space for the part of a checkpoint of the job, once."""
+
+    is_full = "full" in options
+
+    def save_checkpoint(self, checkpoint, path, storage_options=None):
+        if self.is_full and checkpoint["global_step"] == 4 and pathlib.Path(path).name == "trainer.ckpt":
+            self.is_full = False
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().save_checkpoint(checkpoint, path, storage_options)
+
+
 torch.set_num_threads(1)
 x, y = training.data()
 rows = TensorDataset(x, y, torch.arange(training.N))
@@ -80,7 +94,7 @@ module, loader = Module(), eddis.loader(DataLoader(Stream(), batch_size=8) if is
 strategy = "ddp_find_unused_parameters_true" if "state" in options else "ddp"
 several = {} if options.get("wrong") == "strategy" else {"strategy": strategy, "devices": eddis.local_size()}
 trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5,
-                            accumulate_grad_batches=pieces,
+                            plugins=[Full()], accumulate_grad_batches=pieces,
                             max_epochs=int(options.get("epochs", 2)), logger=False, default_root_dir=folder / "out",
                             enable_progress_bar=False, enable_model_summary=False, **several)
 state = eddis.State() if "state" in options else None

@@ -9,6 +9,10 @@ epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of
 resume=FOLDER: of a checkpoint    stop=N: rank 1 ends the training in step N
 state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 strategy=: when Trainer saves; epoch by default
+size=N: only so many samples, and no batch that is smaller than the others
+best=largest, smallest: the model with this loss is the best one, which Trainer loads in the end, and it saves the model
+only
+"best" is the folder of the best model.
 """
 
 import pathlib
@@ -74,15 +78,22 @@ arguments = transformers.TrainingArguments(
     save_strategy=options.get("strategy", "epoch"), ddp_find_unused_parameters="state" in options, report_to=[],
     eval_strategy="epoch", logging_steps=1, disable_tqdm=True, optim="adamw_torch",
     label_names=kind.labels)
+rows = trainers.Numbers()
+if "size" in options:
+    arguments.dataloader_drop_last, rows = True, torch.utils.data.Subset(rows, range(int(options["size"])))
+if "best" in options:
+    arguments.load_best_model_at_end, arguments.metric_for_best_model = True, "eval_loss"
+    arguments.greater_is_better = options["best"] == "largest"
+    arguments.save_only_model, arguments.save_total_limit = True, 1
 model = kind.model()
 model.register_forward_pre_hook(lambda *_: ends("forward"))
 trainer = (Mixed if sys.argv[2] == "own" else Trainer)(
-    model=model, args=arguments, train_dataset=trainers.Numbers(), eval_dataset=trainers.Numbers(True),
+    model=model, args=arguments, train_dataset=rows, eval_dataset=trainers.Numbers(True),
     data_collator=collate, callbacks=[Told()])
 if "state" in options:
     state = eddis.State()
 trainer.train(resume_from_checkpoint=options.get("resume"))
 torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()], "log": trainer.state.log_history,
-            "resumed": "state" in options and state.resumed},
+            "best": trainer.state.best_model_checkpoint, "resumed": "state" in options and state.resumed},
            folder / f"{eddis.rank()}.pt")
 torch.distributed.destroy_process_group()

@@ -9,7 +9,7 @@ alone: in one process, by Ultralytics' own trainer, on the ranks' batches of eac
 FOLDER/alone.pt
 task=detect, task=classify
 weigh=plain: the ranks' plain mean; weigh=mean: of losses taken for means over images
-stop=N: rank 1 ends the training in step N
+stop=N: rank 1 ends the training in step N    guess=N: rank 1 takes this for the number of epochs, as it may with time=
 model=FILE: a checkpoint
 Others are arguments of Ultralytics.
 """
@@ -32,7 +32,7 @@ from eddis.ultralytics import Mixin, Trainer  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
-is_alone, weigh, stop = (options.pop(name, "") for name in ("alone", "weigh", "stop"))
+is_alone, weigh, stop, guess = (options.pop(name, "") for name in ("alone", "weigh", "stop", "guess"))
 task = options.pop("task", "detect")
 KEPT = "img", "cls", "bboxes", "batch_idx"
 steps, start = [], {}
@@ -52,6 +52,8 @@ class Told:
         steps.append({"samples": names, "n": n, "batch": {k: v for k, v in batch.items() if k in KEPT}})
         if stop and len(steps) == int(stop) and eddis.rank() == 1:
             eddis.stop()
+        if guess and eddis.rank() == 1:
+            self.epochs = int(guess)
         return batch
 
     def _setup_train(self):
