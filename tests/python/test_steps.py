@@ -46,7 +46,7 @@ def test_restart(tmp_path, how):
 
 
 EQUAL = "[{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}]"
-LONG = 6, 0.002, 0.002, 0.02  # epochs, and seconds that a row takes: so much that the shares change
+LONG = 6, 0.002, 0.002, 0.05  # epochs, and seconds that a row takes: so much that the shares change
 
 
 def grown(folder, what, epochs, *paces, devices=THREE, **settings):
