@@ -201,7 +201,7 @@ static void describe_process(unsigned pid, char *ret, size_t size)
  */
 static bool find_process(const struct nvml_api *a, nvml_handle d, unsigned *ret)
 {
-    struct nvml_process process[MAX_PROCESSES];
+    struct nvml_process process[MAX_PROCESSES] = { 0 };
     unsigned n = MAX_PROCESSES;
     int rc = a->processes      ? a->processes(d, &n, process)
              : a->processes_v3 ? a->processes_v3(d, &n, process)
