@@ -26,7 +26,7 @@ struct eddis_progress_report {
 /* Report that a step of this worker has ended, as eddis_progress does, with its times.  The rest of
  * step_ns counts as communication; compute_ns and wait_ns are limited to step_ns.  Workers that
  * wait for each other in each step all have the same step_ns.  If all workers report compute_ns,
- * eddis-run names a worker whose own part has become longer than before.  Return 0 or an error of
+ * eddis-run names each worker that needs more time than before.  Return 0 or an error of
  * eddis_progress; -EINVAL: report is NULL, its size is not set, or a member is negative.
  */
 int eddis_progress_report(const struct eddis_progress_report *report, struct eddis_error *err);

@@ -45,8 +45,8 @@ bool gpu_built(void);
 int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err);
 
 /* Complete the n > 0 GPUs that gpu_list has stored in gpu [max] by what NVML knows, if it is
- * installed: all MIG instances, of which CUDA lists one at most, and the processes that use the
- * GPUs. Blocks, for as long as NVML does. Return the number of GPUs.
+ * installed. CUDA lists one MIG instance at most; NVML lists all. NVML also knows the processes
+ * that use the GPUs. Blocks, for as long as NVML does. Return the number of GPUs.
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
 

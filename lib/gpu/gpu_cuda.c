@@ -93,8 +93,8 @@ static int describe_all(const struct cuda_api *api, struct gpu_device *ret, int 
     return failed < n ? 0 : eddis_fail(err, first.code, "%s", first.text);
 }
 
-/* Replace the n listed GPUs, of which CUDA shows one MIG instance at most, by all of ret [max]; if
- * they are not known, leave them. Return the number of GPUs.
+/* Replace the n GPUs in ret [max] by those that NVML lists, since CUDA shows one MIG instance at
+ * most. If NVML lists none, leave them. Return the number of GPUs.
  */
 static int list_instances(struct gpu_device *ret, int max, int n)
 {

@@ -119,8 +119,8 @@ class Mixin:
     workers' samples or tokens.  eddis-run sets the batch; without it each worker takes per_device_train_batch_size
     samples, gradient_accumulation_steps times.  Trainer trains once.
 
-    With a State the job's checkpoints hold those of Trainer, from which `train` continues by itself, in the place of
-    its resume_from_checkpoint.  Trainer's own checkpoints are written as its arguments say; one more when the job stops
+    With a State the job's checkpoints contain those of Trainer.  `train` continues from them by itself, without
+    resume_from_checkpoint.  Trainer's own checkpoints are written as its arguments say; one more when the job stops
     early without a checkpoint of its own, unless save_strategy is "no".
 
     args.average_tokens_across_devices becomes False, since eddis sums the tokens, and args.ignore_data_skip becomes

@@ -36,7 +36,7 @@ from .torch._batchnorm import set_min_count
 
 __all__ = ["Mixin", "Trainer"]
 
-_BATCH = 16  # in the place of an estimate for one GPU, since the plan sets the batch
+_BATCH = 16  # replaces Ultralytics' estimate for one GPU: the plan sets the batch
 # Models whose loss is a mean over the images or their objects; that of others is multiplied by the number of images
 _WITH_MEANS = ClassificationModel, RTDETRDetectionModel
 _OWN_BUFFERS = {"forward_sync_buffers" if TORCH_2_13 else "broadcast_buffers": False}
@@ -120,8 +120,8 @@ class Mixin:
             distributed.broadcast(tensor, 0)
 
     def get_dataloader(self, dataset_path: Any, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
-        """Return a loader that follows the plan if it is the one to train with; else that of the class above, of which
-        each rank validates its part."""
+        """Return a loader that follows the plan for training.  For validation return Ultralytics' own, which gives each
+        rank its part."""
         if not self._follows:
             return super().get_dataloader(dataset_path, batch_size, rank, mode)
         if mode != "train":

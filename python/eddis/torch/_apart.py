@@ -52,8 +52,8 @@ class Apart:
             return None
         kept = sorted(self._found.glob(self._kept))
         if not kept:
-            raise ValueError(f"checkpoint '{self._found}' holds nothing of {self._name}: begin anew, or resume from "
-                             "another one")
+            raise ValueError(f"checkpoint '{self._found}' has no checkpoint of {self._name} in it: start without "
+                             "--resume, or resume from another checkpoint")
         return kept[-1]
 
     def step(self) -> int:
