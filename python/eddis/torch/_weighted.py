@@ -268,8 +268,8 @@ def weighted(loss: torch.Tensor | Criterion, *, sum: bool = False, n: float | No
 
     loss: the whole loss, a mean over this worker's samples, or over a micro-batch times its share of them.  With
     loader(pieces=), a mean over the samples of the loop's batch; after `set_weight`, their sum divided by the weight.
-    Or what computes it, as torch.nn.BCELoss(): then the result is a function whose losses are weighted, for a script
-    that takes several in a step.
+    Or what computes it, as torch.nn.BCELoss(): then the result computes weighted losses, for a script that takes several
+    in a step.  It is a module if that is one, so that it may move to a device.
     sum: the loss is a sum over samples; the result is the gradient of the sum over all workers' samples.
 
     n: the number of samples over which the loss is a mean, for a batch that was fetched a step ahead, when the plan may
@@ -284,13 +284,26 @@ def weighted(loss: torch.Tensor | Criterion, *, sum: bool = False, n: float | No
     or one together with sum.
     """
     if not torch.is_tensor(loss) and callable(loss):
-        return functools.partial(_weighted_by, loss, sum, n)
+        return _WeightedModule(loss, sum, n) if isinstance(loss, torch.nn.Module) else \
+            functools.partial(_weighted_by, loss, sum, n)
     return _weighted(loss, sum, n)
 
 
 def _weighted_by(criterion: Criterion, sum: bool, n: float | None, *args: Any, **kwargs: Any) -> torch.Tensor:
     """Return the loss that the criterion computes, weighted."""
     return _weighted(criterion(*args, **kwargs), sum, n)
+
+
+class _WeightedModule(torch.nn.Module):
+    """A module that computes a loss, as a module that computes it weighted."""
+
+    def __init__(self, criterion: torch.nn.Module, sum: bool, n: float | None) -> None:
+        super().__init__()
+        self.criterion, self._sum, self._n = criterion, sum, n
+
+    def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        """Return the loss that the criterion computes, weighted."""
+        return _weighted_by(self.criterion, self._sum, self._n, *args, **kwargs)
 
 
 @torch.compiler.disable  # the factor differs from step to step
