@@ -2,15 +2,18 @@
 """torch_turns.py REQUEST - one worker of bench/torch: trains with several systems alternately
 
 All systems run in one process, so that a round compares them under equal conditions.  Each has a model of its own, of
-the same shape, with the same data and optimizer, and trains some steps while the others pause.  The request is JSON:
+the same shape, with the same data and optimizer, and trains some steps while the others pause.  If a difference of a
+few per mille counts, they take turns after each step, so that what else the machine does falls on all of them alike.
+The request is JSON:
 
-    systems   {name: {"steps": steps of a time slot, "batches": [one per rank, or one for all]}}; the name is eddis,
+    systems   {name: {"steps": steps of a round, "batches": [one per rank, or one for all]}}; the name is eddis,
               attached, plain, ddp, horovod, or one of these followed by a word, as "ddp tuned"; eddis and
               attached (DDP given to eddis.attach) take the plan's batches, and a request has at most one of them
     model     ["mlp", layers, width], ["cnn"], ["images", channels, size], ["transformer", layers, width, length],
               ["slept", [speed of each rank], factor by which a step lasts longer] or ["asleep", ms of a forward pass]
     device    the models' device in PyTorch's form; default cpu
     rounds    number of rounds that count; one more comes before them
+    by_step   true: the systems take turns after each step, and not after their steps of a round
     out       the file that rank 0 writes: {"torch": version, "samples_per_s": {name: [one for each round]},
               "processor_s": {name: [seconds of a step of rank 0, one for each round]},
               "waits_us": [[for each rank: microseconds in eddis_wait at the end of each step of attached]],
@@ -18,6 +21,7 @@ the same shape, with the same data and optimizer, and trains some steps while th
 """
 
 import gc
+import itertools
 import json
 import os
 import sys
@@ -180,13 +184,14 @@ class System:
         """Make the gradients of a loss."""
         loss.backward()
 
-    def turn(self):
-        """Train the steps of one time slot."""
+    def turns(self):
+        """Train the steps of a round, and yield after each."""
         for x, in self.loader:
             self.optimizer.zero_grad()
             y = self.model(x.to(self.device))
             self.backward(functional.mse_loss(y, torch.zeros_like(y)))
             self.optimizer.step()
+            yield
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
@@ -271,7 +276,7 @@ class StepEnds:
 # ---- this process ----
 
 class Ranks:
-    """The ranks of this process's job, which wait for each other between the time slots."""
+    """The ranks of this process's job, which wait for each other between the rounds."""
 
     def __init__(self, systems):
         self.rank, self.size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -310,21 +315,47 @@ class Ranks:
             sys.exit(f"{name}: the ranks' models are not alike")
 
 
+class Taken:
+    """The time that turns took, and their processor time."""
+
+    def __init__(self):
+        self.s = self.processor_s = 0
+
+    def take(self, turns, n):
+        """Make n of these turns, None: all; return whether there may be more."""
+        begun, used = time.perf_counter(), time.process_time()
+        made = sum(1 for _ in itertools.islice(turns, n))
+        self.s += time.perf_counter() - begun
+        self.processor_s += time.process_time() - used
+        return made == n
+
+
+def round_of(systems, number, by_step, ranks):
+    """Let all systems train the steps of a round, in another order than in the round before; return {name: Taken}."""
+    names = list(systems) if number % 2 else list(reversed(systems))
+    taken, left = {name: Taken() for name in names}, {name: systems[name].turns() for name in names}
+    while left:
+        for name in [name for name in names if name in left]:
+            if not by_step:
+                ranks.meet()
+            if not taken[name].take(left[name], 1 if by_step else None):
+                del left[name]
+        names.reverse()
+    return taken
+
+
 def measure(request, ranks):
-    """Run all rounds, with the systems in alternating order, and write the results."""
+    """Run all rounds and write the results."""
     names = list(request["systems"])
     systems = {name: SYSTEMS[name.split()[0]](name, request, ranks.rank, ranks.size) for name in names}
     rates, processor = {name: [] for name in names}, {name: [] for name in names}
     ends = StepEnds() if "attached" in names else None
     for r in range(request["rounds"] + 1):
-        for name in names if r % 2 else reversed(names):
-            ranks.meet()
-            begun, used = time.perf_counter(), time.process_time()
-            systems[name].turn()
-            took, used = time.perf_counter() - begun, time.process_time() - used
+        ranks.meet()
+        for name, taken in round_of(systems, r, request.get("by_step"), ranks).items():
             if r:
-                rates[name].append(systems[name].samples / took)
-                processor[name].append(used / systems[name].steps)
+                rates[name].append(systems[name].samples / taken.s)
+                processor[name].append(taken.processor_s / systems[name].steps)
     for name, system in systems.items():
         ranks.check_alike(name, system.parameter)
     more = ends.told(ranks, request["rounds"] * systems["attached"].steps) if ends else {}
