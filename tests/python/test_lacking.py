@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+import framed
 from rows import slow
 from started import PROGRAMS, ended, job, said, script
 
@@ -68,6 +69,17 @@ def test_one_sample(tmp_path):
     assert code == 79 and steps[2][-1][1] == 1, output
     assert "not started again: its memory is too small for one sample, so no plan helps" in output, output
     assert re.search(r"rank 2 is on node \S+, whose memory of \d+ bytes is too small for one sample", output), output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework, program, options", [
+    ("lightning", "lit.py", ()), ("transformers", "trainer.py", ("own",))])
+def test_frameworks(tmp_path, framework, program, options):
+    """They let the exception through."""
+    pytest.importorskip(framework)
+    ranks = framed.broken(tmp_path, program, *options, do="memory", where="forward", checkpoint__every=8,
+                          told=r"rank 1 \(.*\) exited 79: out of memory at step 13")
+    assert {split[1] for split in framed.splits(ranks)} == {3}
 
 
 PEAKS = """from eddis import _worker

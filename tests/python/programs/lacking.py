@@ -14,6 +14,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 import eddis.torch as eddis
+from eddis._worker import worker
 
 LATER = 50
 TEXT = "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 10.91 GiB"
@@ -57,12 +58,11 @@ def main():
     model = torch.nn.Linear(8, 4)
     optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model=model)
     eddis.State(model=model, optimizer=optimizer)
-    steps = 0
     for _ in loader.epochs(3):
         for x, y in loader:
             with open(f"{folder}/{eddis.rank()}", "a") as out:
                 print(os.environ["EDDIS_GENERATION"], len(x), file=out)
-            fits = int(most.split(",")[eddis.rank()]) if how != "later" or steps >= LATER else len(x)
+            fits = int(most.split(",")[eddis.rank()]) if how != "later" or worker.step.step >= LATER else len(x)
 
             def need(n=len(x), fits=fits):
                 if n > fits:
@@ -77,7 +77,6 @@ def main():
                 need()
             functional.cross_entropy(Needs.apply(model(x), need if how == "backward" else lambda: None), y).backward()
             optimizer.step()
-            steps += 1
     print("done", eddis.rank())
 
 
