@@ -61,11 +61,12 @@ static double sample_bytes(const struct memory_learner *m)
 
 bool memory_line_of(const struct memory_learner *m, struct memory_line *ret)
 {
-    const struct memory_point *high = &m->point[m->n - 1];
+    const struct memory_point *high;
     double sample;
 
     if (!memory_is_line(m))
         return false;
+    high = &m->point[m->n - 1];
     sample = sample_bytes(m);
     *ret = (struct memory_line){ fmax((double)high->bytes - sample * (double)high->samples, 0),
                                  sample };
@@ -147,7 +148,14 @@ int memory_bounds(const struct memory_worker *w, int n, int64_t *ret)
         pool[w[i].pool].bytes += (double)w[i].bytes;
         pool[w[i].pool].growing += growing(&w[i]);
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        struct memory_line line;
+        int64_t most = INT64_MAX;
+
+        if (w[i].strict && w[i].limit_bytes > 0 && memory_line_of(&w[i].learnt, &line))
+            most = memory_line_most(&line, w[i].limit_bytes);
         ret[i] = bound(&w[i], &pool[w[i].pool]);
+        ret[i] = most < ret[i] ? most : ret[i];
+    }
     return 0;
 }

@@ -68,12 +68,15 @@ struct memory_worker {
     /* samples held at the same time now, and their memory peak; 0: unknown */
     int64_t samples, bytes;
     int64_t limit_bytes; /* memory limit of all workers that share it together; 0: unknown */
-    bool strict; /* no more samples are tried than are predicted to fit: too many end the job */
+    /* Too many samples end the process, as on a device: no more are tried than are predicted to
+     * fit, and fewer than are held now if they are too many by the line.
+     */
+    bool strict;
     int pool; /* number of the limit, 0 to n - 1; workers that share a limit have equal numbers */
 };
 
-/* Fill ret [n] with the maximum samples that each worker can hold at the same time, never fewer
- * than it holds now; INT64_MAX: no bound is known. Return 0 or -ENOMEM.
+/* Fill ret [n] with the maximum samples that each worker can hold at the same time, not fewer
+ * than it holds now unless it is strict; INT64_MAX: no bound is known. Return 0 or -ENOMEM.
  */
 int memory_bounds(const struct memory_worker *w, int n, int64_t *ret);
 

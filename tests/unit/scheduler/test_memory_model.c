@@ -66,6 +66,10 @@ START_TEST(strict)
     ck_assert_double_eq_tol(l.sample_bytes, 2e6, 1);
     ck_assert_int_eq(memory_line_most(&l, 1000 * MB), bound_of(&w));
     ck_assert_int_eq(memory_line_most(&l, 100 * MB), 1);
+    w.limit_bytes = 300 * MB;
+    ck_assert_int_eq(bound_of(&w), 85); /* all of it was too much */
+    w.strict = false;
+    ck_assert_int_eq(bound_of(&w), 100);
     l.sample_bytes = 0;
     ck_assert(memory_line_most(&l, 1000 * MB) == INT64_MAX);
 }
