@@ -16,14 +16,14 @@ THREE = "[{rate: 1, a_ms: 1, c_ms: 0.05}, {rate: 1}, {rate: 1}]"  # 56 of 168 sa
 LOTS = 1000
 
 
-def run(folder, how, most, *kind, restarts=1):
+def run(folder, how, most, *kind, restarts=1, batch=168):
     """Return the exit code, what the job said, and {rank: [(generation, samples)]} of this job."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
     for path in out.iterdir():
         path.unlink()
     code, output = ended(folder, *job(PROGRAMS / "lacking.py", out, how, ",".join(map(str, most)), *kind, devices=THREE,
-                                      batch__global=168, batch__rebalance="off", checkpoint__every=10,
+                                      batch__global=batch, batch__rebalance="off", checkpoint__every=10,
                                       restarts=restarts))
     return code, output, {int(path.name): [tuple(map(int, line.split())) for line in path.read_text().splitlines()]
                           for path in out.iterdir()}
@@ -65,7 +65,7 @@ def test_others(tmp_path):
 @pytest.mark.slow
 def test_one_sample(tmp_path):
     """No plan helps: the job ends, and names the memory and its size."""
-    code, output, steps = run(tmp_path, "start", (LOTS, LOTS, 0), restarts=3)
+    code, output, steps = run(tmp_path, "start", (LOTS, LOTS, 0), restarts=3, batch=6)
     assert code == 79 and steps[2][-1][1] == 1, output
     assert "not started again: its memory is too small for one sample, so no plan helps" in output, output
     assert re.search(r"rank 2 is on node \S+, whose memory of \d+ bytes is too small for one sample", output), output
