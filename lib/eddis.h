@@ -219,7 +219,7 @@ int eddis_close(struct eddis *e, struct eddis_error *err);
 /* Flush stdio, for at most three seconds, then end the whole job with this exit code (1 to 255).
  * Do not return.  EDDIS_EXIT_MEMORY (also valid for a plain exit) means that memory, such as a
  * GPU's, was too small for a step's samples.  Under eddis-run the job then resumes from its newest
- * checkpoint, and this worker gets half as many samples at once.
+ * checkpoint, and this worker gets fewer samples at once.
  */
 #define EDDIS_EXIT_MEMORY 79
 /* End the job with this exit code and do not return, as described at EDDIS_EXIT_MEMORY. */

@@ -2,40 +2,20 @@
 /* limits.c - computes the bounds of a split, and the errors if they cannot hold the batch */
 #include "limits.h"
 
+#include "lib/base/cleanup.h"
 #include "lib/base/key_index.h"
 #include "lib/job/job_text.h"
+#include "memory_model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const int64_t MAX_GLOBAL_BATCH = INT64_C(1) << 53; /* a double counts exactly up to here */
 
 /* ---- bounds of each worker ---- */
-
-int limits_use(const struct job *job, const struct node_profile *nodes,
-               const struct planner_history *history, struct plan *p, struct eddis_error *err)
-{
-    struct key_index index = { .row_bytes = sizeof *history->bound };
-    int rc = key_index_add_all(&index, history->bound, history->n_bounds);
-
-    p->program = history->program;
-    p->takes_pieces = history->n_bounds > 0 && history->takes_pieces;
-    for (int i = 0; rc == 0 && i < p->n_workers; i++) {
-        struct plan_worker *w = &p->worker[i];
-        const struct node_profile *node = &nodes[w->node];
-        char key[PLANNER_KEY];
-        int at;
-
-        w->max = node->max_batch > 0 ? node->max_batch : job->batch.max;
-        if (index.n == 0)
-            continue;
-        planner_key(p->node[w->node], node, w, key);
-        at = key_index_find(&index, history->bound, key);
-        w->piece = at < 0 ? 0 : history->bound[at].samples;
-    }
-    key_index_fini(&index);
-    return rc < 0 ? eddis_fail(err, rc, "no memory for what the workers hold") : 0;
-}
 
 /* Check whether the memory measured for a worker, not batch.max, is its tighter bound. */
 static bool bound_by_memory(const struct plan *p, int rank)
@@ -58,6 +38,130 @@ static int64_t grains_up(int64_t samples, int64_t grain)
     int64_t over = samples % grain;
 
     return over == 0 || samples > INT64_MAX - grain ? samples : samples + grain - over;
+}
+
+/* Borrow the GPU of a worker; NULL: it has none, or one of unknown memory. */
+static const struct device *card_of(const struct node_profile *node, const struct plan_worker *w)
+{
+    for (int i = 0; i < node->n_devices && w->kind == DEVICE_CUDA; i++)
+        if (strcmp(node->device[i].id, w->device_id) == 0 && node->device[i].memory_bytes > 0)
+            return &node->device[i];
+    return NULL;
+}
+
+/* What earlier jobs measured of the workers' memory, and indexes of its rows. */
+struct known_memory {
+    const struct planner_history *history;
+    struct key_index bounds, lines;
+};
+
+/* Return the most samples that worker w can hold, by its own bound or else by the line of its card;
+ * 0: neither is known, or the worker can hold the whole global batch by the line.
+ */
+static int64_t known_bound(const struct known_memory *m, const char *host,
+                           const struct node_profile *node, const struct plan_worker *w,
+                           int64_t global)
+{
+    const struct device *card = card_of(node, w);
+    const struct planner_line *line;
+    char key[PLANNER_KEY];
+    int64_t most;
+    int at;
+
+    planner_key(host, node, w, key);
+    at = key_index_find(&m->bounds, m->history->bound, key);
+    if (at >= 0)
+        return m->history->bound[at].samples;
+    at = card ? key_index_find(&m->lines, m->history->line, card->name) : -1;
+    if (at < 0)
+        return 0;
+    line = &m->history->line[at];
+    most = memory_line_most(&(struct memory_line){ line->fixed_bytes, line->sample_bytes },
+                            card->memory_bytes);
+    return most < global ? most : 0;
+}
+
+/* Return the part of the samples for memory `bytes` of `sum`, rounded up to whole grains. */
+static int64_t share_of(int64_t samples, double bytes, double sum, int64_t grain)
+{
+    return grains_up((int64_t)ceil((double)samples * (bytes / sum)), grain);
+}
+
+/* Bound the batch of each worker without a known bound by its card's share of all cards' memory,
+ * or by the largest batch that it had, if that is more. Whatever part of its share a worker may not
+ * take, by batch.max or a known bound, is divided among the others. Do nothing unless all workers
+ * have GPUs of known memory. memory [n_workers]: scratch.
+ */
+static void share_by_memory(const struct job *job, const struct node_profile *nodes, struct plan *p,
+                            double *memory)
+{
+    int64_t left = job->batch.global, grain = job->batch.grain;
+    double sum = 0;
+    bool again = true;
+
+    for (int i = 0; i < p->n_workers; i++) {
+        const struct device *card = card_of(&nodes[p->worker[i].node], &p->worker[i]);
+
+        if (!card)
+            return;
+        memory[i] = (double)card->memory_bytes;
+        sum += memory[i];
+    }
+    while (again && left > 0) {
+        again = false;
+        for (int i = 0; i < p->n_workers && left > 0; i++) {
+            int64_t most = limits_most(p, i);
+
+            if (memory[i] <= 0 || most >= share_of(left, memory[i], sum, grain))
+                continue;
+            left -= most - most % grain;
+            sum -= memory[i];
+            memory[i] = 0;
+            again = true;
+        }
+    }
+    for (int i = 0; i < p->n_workers && left > 0; i++) {
+        struct plan_worker *w = &p->worker[i];
+        int64_t share = memory[i] > 0 ? share_of(left, memory[i], sum, grain) : 0;
+
+        share = share < w->largest ? w->largest : share;
+        if (memory[i] > 0 && w->piece == 0 && share < job->batch.global)
+            w->piece = share;
+    }
+}
+
+/* Enter into the plan each worker's limits by the job and by memory. */
+static void use_memory(const struct job *job, const struct node_profile *nodes,
+                       const struct known_memory *m, struct plan *p, double *memory)
+{
+    for (int i = 0; i < p->n_workers; i++) {
+        struct plan_worker *w = &p->worker[i];
+        const struct node_profile *node = &nodes[w->node];
+
+        w->max = node->max_batch > 0 ? node->max_batch : job->batch.max;
+        w->piece = known_bound(m, p->node[w->node], node, w, job->batch.global);
+    }
+    share_by_memory(job, nodes, p, memory);
+}
+
+int limits_use(const struct job *job, const struct node_profile *nodes,
+               const struct planner_history *history, struct plan *p, struct eddis_error *err)
+{
+    struct known_memory m = { history,
+                              { .row_bytes = sizeof *history->bound },
+                              { .row_bytes = sizeof *history->line } };
+    cleanup_free double *memory = calloc((size_t)p->n_workers, sizeof *memory);
+    int rc = key_index_add_all(&m.bounds, history->bound, history->n_bounds);
+
+    if (rc == 0)
+        rc = memory ? key_index_add_all(&m.lines, history->line, history->n_lines) : -ENOMEM;
+    p->program = history->program;
+    p->takes_pieces = history->n_bounds + history->n_lines > 0 && history->takes_pieces;
+    if (rc == 0)
+        use_memory(job, nodes, &m, p, memory);
+    key_index_fini(&m.bounds);
+    key_index_fini(&m.lines);
+    return rc < 0 ? eddis_fail(err, rc, "no memory for what the workers hold") : 0;
 }
 
 /* Set min of each worker to `least`, in whole grains and at most what its max allows. parts: a

@@ -9,7 +9,9 @@
 #include "split.h"
 
 /* Fill in max and piece of each worker, and whether the program takes micro-batches, from the
- * workers' nodes [p->n_nodes] and earlier measurements. Return 0 or -ENOMEM.
+ * workers' nodes [p->n_nodes] and earlier measurements: of the worker, or of the program on cards
+ * of the same name. If all workers have GPUs, one without measurements is bounded by its part of
+ * all GPUs' memory. Return 0 or -ENOMEM.
  */
 int limits_use(const struct job *job, const struct node_profile *nodes,
                const struct planner_history *history, struct plan *p, struct eddis_error *err);

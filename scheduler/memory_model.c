@@ -59,6 +59,30 @@ static double sample_bytes(const struct memory_learner *m)
            (double)(high->samples - m->point[i].samples);
 }
 
+bool memory_line_of(const struct memory_learner *m, struct memory_line *ret)
+{
+    const struct memory_point *high;
+    double sample;
+
+    if (!memory_is_line(m))
+        return false;
+    high = &m->point[m->n - 1];
+    sample = sample_bytes(m);
+    *ret = (struct memory_line){ fmax((double)high->bytes - sample * (double)high->samples, 0),
+                                 sample };
+    return true;
+}
+
+int64_t memory_line_most(const struct memory_line *l, int64_t limit_bytes)
+{
+    double most =
+        floor(((double)limit_bytes * (1 - MEMORY_SPARE) - l->fixed_bytes) / l->sample_bytes);
+
+    if (!(most < MOST_SAMPLES)) /* also without growth */
+        return INT64_MAX;
+    return most < 1 ? 1 : (int64_t)most;
+}
+
 /* Memory of all workers that share a limit: all of it, and the part that grows with their samples,
  * in bytes.
  */
@@ -105,7 +129,7 @@ static int64_t bound(const struct memory_worker *w, const struct pool *p)
     if (w->limit_bytes <= 0 || !(growing(w) > 0))
         return INT64_MAX;
     times = fmax(growth(w, p), 1);
-    if (!memory_is_line(&w->learnt) && p->bytes <= limit_of(w))
+    if (!w->strict && !memory_is_line(&w->learnt) && p->bytes <= limit_of(w))
         times = fmax(times, MEMORY_TRIED);
     most = floor((double)w->samples * times);
     if (!(most < MOST_SAMPLES))
@@ -124,7 +148,14 @@ int memory_bounds(const struct memory_worker *w, int n, int64_t *ret)
         pool[w[i].pool].bytes += (double)w[i].bytes;
         pool[w[i].pool].growing += growing(&w[i]);
     }
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        struct memory_line line;
+        int64_t most = INT64_MAX;
+
+        if (w[i].strict && w[i].limit_bytes > 0 && memory_line_of(&w[i].learnt, &line))
+            most = memory_line_most(&line, w[i].limit_bytes);
         ret[i] = bound(&w[i], &pool[w[i].pool]);
+        ret[i] = most < ret[i] ? most : ret[i];
+    }
     return 0;
 }

@@ -9,7 +9,8 @@
  *
  *     fixed + sample * n <= limit
  *
- * If no line is known and the limit is not reached, a tenth more samples are tried.
+ * If no line is known and the limit is not reached, a tenth more samples are tried, unless the
+ * limit is that of a device.
  *
  * If workers share a limit, as on a node without devices, their samples grow by the same factor
  * until the limit is reached. A tenth of the limit stays free, since allocators keep memory that
@@ -49,16 +50,33 @@ void memory_take(struct memory_learner *m, int64_t samples, int64_t bytes);
  */
 bool memory_is_line(const struct memory_learner *m);
 
+/* A worker's memory peak with n samples: fixed_bytes + sample_bytes * n. */
+struct memory_line {
+    double fixed_bytes, sample_bytes;
+};
+
+/* Store the line of the recorded peaks in *ret. Return false if they determine none. */
+bool memory_line_of(const struct memory_learner *m, struct memory_line *ret);
+
+/* Return the most samples that fit in limit_bytes by a line, of which MEMORY_SPARE stays free, at
+ * least 1; INT64_MAX: the memory does not grow with the samples.
+ */
+int64_t memory_line_most(const struct memory_line *l, int64_t limit_bytes);
+
 struct memory_worker {
     struct memory_learner learnt;
     /* samples held at the same time now, and their memory peak; 0: unknown */
     int64_t samples, bytes;
     int64_t limit_bytes; /* memory limit of all workers that share it together; 0: unknown */
+    /* Too many samples end the process, as on a device: no more are tried than are predicted to
+     * fit, and fewer than are held now if they are too many by the line.
+     */
+    bool strict;
     int pool; /* number of the limit, 0 to n - 1; workers that share a limit have equal numbers */
 };
 
-/* Fill ret [n] with the maximum samples that each worker can hold at the same time, never fewer
- * than it holds now; INT64_MAX: no bound is known. Return 0 or -ENOMEM.
+/* Fill ret [n] with the maximum samples that each worker can hold at the same time, not fewer
+ * than it holds now unless it is strict; INT64_MAX: no bound is known. Return 0 or -ENOMEM.
  */
 int memory_bounds(const struct memory_worker *w, int n, int64_t *ret);
 

@@ -32,6 +32,13 @@ struct planner_bound {
     int64_t learnt_s; /* wall-clock time of the measurement, in seconds */
 };
 
+/* How a worker's memory on a kind of card grows with the samples that it holds at the same time. */
+struct planner_line {
+    char key[PLANNER_KEY];            /* the card's name */
+    double fixed_bytes, sample_bytes; /* memory peak: fixed_bytes + sample_bytes * samples */
+    int64_t learnt_s;                 /* wall-clock time of the measurement, in seconds */
+};
+
 /* Measurements of earlier runs and of the network; 0: unknown */
 struct planner_history {
     int64_t model_bytes;           /* size of the model's parameters */
@@ -50,6 +57,8 @@ struct planner_history {
     int n_times;
     const struct planner_bound *bound; /* [n_bounds] memory bounds of workers, in any order */
     int n_bounds;
+    const struct planner_line *line; /* [n_lines] memory of cards without a bound */
+    int n_lines;
     bool takes_pieces;   /* the program splits batches into micro-batches of the planned size */
     int64_t n_gradients; /* number of gradients that an earlier run had in buckets */
     int64_t samples;     /* number of samples of the whole job, all epochs together */

@@ -94,6 +94,12 @@ static bool models(const struct recovery_case *c)
     return c->models && c->cause == CAUSE_EXIT;
 }
 
+/* Check whether a single sample was too large for a rank's memory, which no plan can change. */
+static bool one_sample(const struct recovery_case *c)
+{
+    return c->one_sample;
+}
+
 /* Check whether the same rank failed at the same step as in the generation before, and would do so
  * again. False if neither generation did a step: then both failed where they had resumed, which
  * says nothing about that step.
@@ -150,10 +156,13 @@ static bool no_start(const struct recovery_case *c)
 }
 
 /* Check whether the permitted restarts are used up, or after the loss of a node the permitted
- * losses.
+ * losses. A restart with fewer samples for a rank counts as none: their number is limited, since
+ * each halves a batch or takes a fifth of it.
  */
 static bool used_up(const struct recovery_case *c)
 {
+    if (c->less)
+        return c->restarts == 0;
     if (c->cause == CAUSE_NODE)
         return c->losses ? c->losses_done >= c->losses : c->restarts == 0;
     return !is_failed_start(c) && c->restarts_done >= c->restarts;
@@ -170,12 +179,19 @@ static const struct {
     bool (*fits)(const struct recovery_case *c);
     enum recovery then;
 } rules[] = {
-    { done, RECOVERY_DONE },           { unwanted, RECOVERY_UNWANTED },
-    { never, RECOVERY_NEVER },         { trained, RECOVERY_TRAINED },
-    { models, RECOVERY_MODELS },       { no_step, RECOVERY_NO_STEP },
-    { same_step, RECOVERY_SAME_STEP }, { same_fault, RECOVERY_SAME_FAULT },
-    { too_young, RECOVERY_TOO_YOUNG }, { same_age, RECOVERY_SAME_AGE },
-    { used_up, RECOVERY_USED_UP },     { no_start, RECOVERY_NO_START },
+    { done, RECOVERY_DONE },
+    { unwanted, RECOVERY_UNWANTED },
+    { never, RECOVERY_NEVER },
+    { trained, RECOVERY_TRAINED },
+    { models, RECOVERY_MODELS },
+    { one_sample, RECOVERY_ONE_SAMPLE },
+    { no_step, RECOVERY_NO_STEP },
+    { same_step, RECOVERY_SAME_STEP },
+    { same_fault, RECOVERY_SAME_FAULT },
+    { too_young, RECOVERY_TOO_YOUNG },
+    { same_age, RECOVERY_SAME_AGE },
+    { used_up, RECOVERY_USED_UP },
+    { no_start, RECOVERY_NO_START },
 };
 
 enum recovery recovery_decide(const struct recovery_case *c)
@@ -212,6 +228,7 @@ const char *recovery_reasons(const struct recovery_case *c)
         [RECOVERY_NEVER] = "exit codes 2, 126 and 127 say that the program cannot run",
         [RECOVERY_MODELS] =
             "a checkpoint may hold a wrong model; resume from a correct one with --resume",
+        [RECOVERY_ONE_SAMPLE] = "its memory is too small for one sample, so no plan helps",
         [RECOVERY_SAME_STEP] = "the same rank has failed at the same step before",
         [RECOVERY_SAME_FAULT] = "a rank has failed in the same way at the same step before",
         [RECOVERY_TOO_YOUNG] = "it exited within " TEXT_OF(YOUNG_S) " s of its first sign of life",

@@ -41,7 +41,9 @@ struct recovery_case {
     bool any_step;      /* some rank of that generation had finished a step */
     /* failures in this and in the previous generation; before.rank is -1 in generation 1 */
     struct recovery_rank now, before;
-    /* restarts so far, and maximum; restarts after the loss of a node are not counted */
+    /* restarts so far, and maximum; restarts after the loss of a node, or with fewer samples after
+     * a lack of memory, are not counted
+     */
     int64_t restarts_done, restarts;
     /* lost nodes so far, and maximum; losses 0: no bound, but if restarts is 0, too, no node may be
      * lost
@@ -62,6 +64,7 @@ struct recovery_case {
     bool echo;           /* the rank reports that another rank made it fail */
     bool trained;        /* the rank had no step left to do */
     bool less;           /* memory was short, and the rank can be given fewer samples */
+    bool one_sample;     /* the rank exited because memory was too small for a single sample */
     bool network_cached; /* the network used is the result of an earlier job's search */
     /* the workers have found that their models differ from each other */
     bool models;
@@ -77,7 +80,8 @@ enum recovery {
     RECOVERY_NEVER,   /* exit code 2, 126 or 127: the program cannot run */
     /* models differ: a checkpoint may hold the wrong model, and a restart would hide the fault */
     RECOVERY_MODELS,
-    RECOVERY_SAME_STEP, /* the same rank failed at the same step twice in a row */
+    RECOVERY_ONE_SAMPLE, /* a rank's memory is too small for one sample, so no plan helps */
+    RECOVERY_SAME_STEP,  /* the same rank failed at the same step twice in a row */
     /* a rank failed by itself, in the same way and at the same step as a rank of the previous
      * generation
      */

@@ -6,7 +6,8 @@ it drops the last samples) can be options of joining.  Before that, `rank` and `
 
 The end of the script: the library sees the process's exit status, which Python does not report.  With status 0 it ends
 the steps in progress, waits for the other workers and closes; with another status the job fails with it.  So this
-module does not look at exceptions, and the parameters' memory must outlive the interpreter, see `_at_exit`.
+module looks at no exceptions but a lack of memory, which gets a status of its own (_memory.py), and the parameters'
+memory must outlive the interpreter, see `_at_exit`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import ctypes
 import enum
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, Union
 
 from . import _lib as L
+from ._memory import exit_by_code
 
 READ_AHEAD = 8  # steps: enough for a loader with four processes that prefetch two batches each
 MAX_READ_AHEAD = 64  # most steps that a loader may read ahead
@@ -99,6 +102,7 @@ class Worker:
         self.is_empty = False  # the step's batch has no samples that count, so its loss is no number
         self.n_counting = 0  # workers of the group with samples in the step; 0: n_with_samples has not asked yet
         self.paces_itself = False  # the script spends the step time of an emulated device
+        self.stepper = 0  # threading.get_ident() of the thread that makes the steps; 0: no step has begun
         self.loops = 0  # loops over the loader that the script has begun
         self.next_step = 0  # number of the step after the present one
         self.begun_s = 0.0  # time.perf_counter() when the step began
@@ -147,6 +151,9 @@ class Worker:
         self.process = os.getpid()
         self.look()
         atexit.register(self._at_exit)
+        if self.has_plan:
+            exit_by_code(lambda: threading.get_ident() == self.stepper,
+                         lambda code: L.lib.eddis_abort(self.handle, code))
 
     def look(self) -> None:
         """Read the job's present state from the library into `world`."""
@@ -283,6 +290,7 @@ class Worker:
             run_all(self.before_values)
         elif self.is_several and self.world.n_group_ranks > 1:  # the group's root may pass on the common model
             run_all(self.before_steps)
+        self.stepper = threading.get_ident()
         self.in_step = L.call("step_begin", self.handle, self.step) == 1
         self.over = not self.in_step
         self.is_touched = not self.before_end  # without a DistributedOptimizer nothing reports a step's use

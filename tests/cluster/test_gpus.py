@@ -16,7 +16,7 @@ from node import wait_for
 BUILD = os.path.abspath(sys.argv[1])
 FAKE = os.path.join(BUILD, "tests/gpu")
 MIXED = "A100,V100,1080Ti"
-ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +[\d.]+ +(\d+)  +[\d.]+  probe$", re.M)
+ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +([\d.]+) +\d+  +[\d.]+  probe$", re.M)
 
 
 def environ(cards, driver="", **more):
@@ -26,18 +26,23 @@ def environ(cards, driver="", **more):
 
 
 def plan(cards, *args, code=0, command=("true",), batch=256, driver="", **more):
-    """[(device, batch)] by rank, and all that eddis-run prints."""
+    """[(device, rate)] by rank, and all that eddis-run prints."""
     folders = Folders()
     done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "profile.cache=0s", "--set",
                            f"batch.global={batch}", *args, "--", *command], text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**folders.environ(), **environ(cards, driver, **more)})
     assert done.returncode == code, done
-    return [(device, int(samples)) for device, samples in ROW.findall(done.stdout)], done.stdout
+    return rates(done.stdout), done.stdout
+
+
+def rates(output):
+    """[(device, rate)] by rank, of a plan that is printed."""
+    return [(device, float(rate)) for device, rate in ROW.findall(output)]
 
 
 def unlike(*_):
-    """Each card gets its share, and its rank sees it as the LOCAL_RANK-th."""
+    """Each card has its rate, and its rank sees it as the LOCAL_RANK-th."""
     workers, output = plan(MIXED)
     assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "V100-SXM2-16GB", "Ti"], output
     (_, fast), (_, middle), (_, slow) = workers
@@ -61,7 +66,7 @@ def hosts(*_):
         done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
                              ",".join(c.nodes), "--", "true"], stderr=subprocess.STDOUT)
         assert done.returncode == 0, done
-        workers = [(device, int(samples)) for device, samples in ROW.findall(done.stdout)]
+        workers = rates(done.stdout)
         assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "V100-SXM2-16GB", "Ti"], done.stdout
         (_, fast), (_, middle), (_, slow) = workers
         assert 1.3 < fast / middle < 2.5 and 1.3 < middle / slow < 2.8, done.stdout  # as 1500 : 780 : 370
@@ -152,6 +157,29 @@ def dead_driver(*_):
             second.check(0, "ok", "in case the other job is ending: 'GPU-")
 
 
+def lacking(*_):
+    """The smallest card's batch stays within its memory through re-plans, which would give it more and more."""
+    gib, batch, folders, workers = (80, 16, 11), 1600, Folders(), os.path.join(BUILD, "tests/cluster/memory-worker")
+    # 1 GiB and 16 MiB a sample: nine tenths of the memory hold 4544, 857 and 569 samples
+    command = ["--", workers, str(16 << 10), "100000", "card", "100", "200", "50"]
+    settings = ["--set", f"batch.global={batch}", "--set", "sync.mode=sync", "--set", "checkpoint.every=0"]
+    with Job(BUILD, folders, settings + command, ranks=0, CARD_GIB=",".join(map(str, gib)), **environ(MIXED)) as j:
+        wait_for("5 re-plans", lambda: len(j.events("replanned")) >= 5)
+        first = [w["batch"] for w in j.plan()["workers"]]
+        assert all(b <= -(-batch * g // sum(gib)) for b, g in zip(first, gib)), first
+        made = [[w["batch"] for w in j.plan(version)["workers"]] for version in range(2, 7)]
+        most = [int((0.9 * g - 1) * 64) for g in gib]
+        assert all(b <= m for batches in made for b, m in zip(batches, most)), (made, most)
+        assert made[-1][2] > 3 * first[2] and made[-1][0] < first[0] / 2, (first, made)
+        j.interrupted()
+        assert "out of memory" not in j.err, j.err
+    with Job(BUILD, folders, ["--dry-run", *settings, *command], ranks=0, **environ(MIXED)) as j:
+        assert j.end() == 0, j.err
+        planned = [int(samples) for samples in re.findall(r"^ +\d+  \S+ +\S.+?  +\d+ +(\d+)  .*  learnt$", j.out, re.M)]
+        assert len(planned) == 3 and all(b <= m for b, m in zip(planned, most)), (planned, most, j.out)
+        assert planned[2] > 3 * first[2], (planned, first)
+
+
 def idle(*_):
     """Fewer workers than cards: the others are said to be idle."""
     workers, output = plan(MIXED, "-n", "2")
@@ -167,4 +195,4 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, lacking, idle, trainer], sys.argv[3:])

@@ -162,6 +162,26 @@ def trainer():
             assert re.search(r"^epoch 2/2 .* test accuracy", j.log(0), re.M), j.log(0)
 
 
+def lacking():
+    """From 64 samples to the 2 that fit, by more restarts than may be counted; the next job begins with what fits."""
+    folders = Folders()
+    for restarts in (6, 0):
+        with job(folders, (), "", "--restarts", "1", command=worker(60 << 10, STEPS, "refused")) as j:
+            j.check(0, "ok", failed_rank=1 if restarts else None)
+            assert j.summary()["restarts"] == restarts, j.summary()
+            if restarts:
+                assert re.findall(r"holds at most (\d+) from now on", j.err) == ["64", "32", "16", "8", "4", "2"]
+                assert "with fewer samples, which counts as no restart" in j.err, j.err
+
+
+def one_sample():
+    """No plan helps; the end names the memory that is too small."""
+    with Job(BUILD, Folders(), ["--set", "batch.global=2", "--set", EMULATE, "--set", "batch.rebalance=off",
+                                *worker(1 << 20, 3, "refused")]) as j:
+        j.check(79, "oom", "exited 79: out of memory", "its memory is too small for one sample, so no plan helps", failed_rank=1)
+        assert re.search(r"rank 1 is on node \S+, whose memory of \d+ bytes is too small for one sample of this program", j.err), j.err
+
+
 def no_restart():
     """The next job has what a job learnt that may not be started again."""
     folders = Folders()
@@ -197,4 +217,5 @@ def address_space():
 
 
 FITS_IN = {"pieces": ("pieces", [(SHARE, 0), (SHARE, 64)]), "whole": ("whole", [(192, 0), (64, 64)])}
-run([table(fits, FITS_IN), several, foreseen, refused, trainer, no_restart, nothing_less, address_space], sys.argv[3:])
+run([table(fits, FITS_IN), several, foreseen, refused, lacking, one_sample, trainer, no_restart, nothing_less, address_space],
+    sys.argv[3:])

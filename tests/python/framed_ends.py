@@ -8,6 +8,8 @@ import pathlib
 import signal
 import time
 
+import torch
+
 from eddis._worker import worker
 
 
@@ -16,7 +18,8 @@ class Ends:
     where `where` says: in the "forward" pass (the default), "before" it or "between" the passes and the optimizer's
     step.
 
-    do=kill, freeze: itself by a signal; raise: an exception; wait: until FOLDER/go is there, after FOLDER/waiting
+    do=kill, freeze: itself by a signal; raise, memory: an exception, or that of too little memory; wait: until
+    FOLDER/go is there, after FOLDER/waiting
     """
 
     def __init__(self, folder: pathlib.Path, options: dict[str, str]) -> None:
@@ -40,6 +43,10 @@ class Ends:
         (self._folder / "waiting").touch()
         while not (self._folder / "go").exists():
             time.sleep(0.02)
+
+    @staticmethod
+    def memory() -> None:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
     @staticmethod
     def raise_() -> None:

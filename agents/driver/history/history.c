@@ -4,6 +4,12 @@
 
 #include <inttypes.h>
 
+/* Check whether limits of memory, or lines of cards, are known. */
+static bool has_memory(const struct history *k)
+{
+    return k->memory.list.n > 0 || k->memory.lines.n > 0;
+}
+
 /* Read into *k what the cache holds of earlier jobs of the program.  The model is read at each call
  * until there is one, the rest only at the first call.
  */
@@ -16,7 +22,7 @@ static void load(struct history *k)
     if (!k->loaded) {
         past_times_load(k->run->reader, job, k->model.bytes, &k->times);
         past_memory_load(k->run->reader, job, k->model.bytes, &k->memory);
-        k->memory_kept = k->memory.list.n > 0;
+        k->memory_kept = has_memory(k);
     }
     k->loaded = true;
 }
@@ -33,6 +39,8 @@ void history_fill(struct history *k, struct planner_history *ret)
         .n_times = k->times.list.n,
         .bound = k->memory.list.row,
         .n_bounds = k->memory.list.n,
+        .line = k->memory.lines.row,
+        .n_lines = k->memory.lines.n,
         .takes_pieces = k->memory.takes_pieces,
     };
     if (k->run->state.generation > 1 && k->algorithm[0]) {
@@ -51,7 +59,7 @@ void history_fill(struct history *k, struct planner_history *ret)
  */
 static void drop(struct history *k, int64_t model_bytes)
 {
-    if ((k->times.list.n || k->memory.list.n) && k->model.bytes && k->run->state.generation == 1) {
+    if ((k->times.list.n || has_memory(k)) && k->model.bytes && k->run->state.generation == 1) {
         job_run_sayf(k->run, JOB_EVENT_SAY, -1, -1,
                      "the model has %" PRId64 " bytes, the previous job's model had %" PRId64
                      "; what earlier jobs measured of its workers is not used",
@@ -122,10 +130,10 @@ void history_keep_memory(struct history *k)
 {
     struct eddis_error err = { 0 };
 
-    if (k->model.bytes && (k->memory.list.n || k->memory_kept) &&
+    if (k->model.bytes && (has_memory(k) || k->memory_kept) &&
         past_memory_keep(k->run->reader, k->run->o->job, k->model.bytes, &k->memory, &err) < 0)
         job_run_say(k->run, JOB_EVENT_NOTE, -1, -1, err.text);
-    k->memory_kept = k->memory.list.n > 0;
+    k->memory_kept = has_memory(k);
 }
 
 void history_fini(struct history *k)

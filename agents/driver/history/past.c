@@ -69,7 +69,8 @@ int past_model_keep(struct file_thread *reader, const struct job *job,
 
 enum { TIMES_MOST = 16384 }; /* most rows of a table, of times or of limits */
 
-#define TIMES_MAX_S 1e12 /* the same limit as in a plan */
+#define TIMES_MAX_S    1e12 /* the same limit as in a plan */
+#define LINE_MAX_BYTES 1e18
 
 /* Members of a row of times in JSON. */
 static const struct field time_fields[] = {
@@ -294,13 +295,34 @@ static const struct field bounds_row =
 static const struct kind bounds_kind = { "memory", &bounds_row,
                                          offsetof(struct planner_bound, learnt_s) };
 
+/* Members of a row of a card's memory in JSON. */
+static const struct field line_fields[] = {
+    FIELD(struct planner_line, key, LINE, 0, 0),
+    FIELD_REAL(struct planner_line, fixed_bytes, DOUBLE, 0, LINE_MAX_BYTES),
+    FIELD_REAL(struct planner_line, sample_bytes, DOUBLE, 0, LINE_MAX_BYTES),
+    FIELD(struct planner_line, learnt_s, INT64, 0, INT64_MAX),
+};
+
+static const struct fields line_table = FIELDS(struct planner_line, line_fields);
+static const struct field lines_row =
+    FIELD_OWNED("lines", struct past_rows, row, n, TIMES_MOST, line_table);
+
+static const struct kind lines_kind = { "cards", &lines_row,
+                                        offsetof(struct planner_line, learnt_s) };
+
 void past_memory_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                       struct past_memory *ret)
 {
     cleanup_json json_t *o = load_rows(reader, job, model_bytes, &bounds_kind, &ret->list);
+    cleanup_json json_t *lines = load_rows(reader, job, model_bytes, &lines_kind, &ret->lines);
 
     if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
         rows_fini(&ret->list);
+}
+
+void past_memory_line(struct past_memory *l, const struct planner_line *row)
+{
+    (void)put_row(&lines_kind, &l->lines, row);
 }
 
 /* Return the index of the memory limit with this key; -1: none. */
@@ -353,8 +375,11 @@ void past_memory_measured(struct past_memory *l, const struct planner_bound *row
 int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      const struct past_memory *l, struct eddis_error *err)
 {
-    cleanup_json json_t *o = json_object();
+    cleanup_json json_t *o = json_object(), *lines = json_object();
+    int rc = keep_rows(reader, job, model_bytes, &lines_kind, lines, &l->lines, err);
 
+    if (rc < 0)
+        return rc;
     if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
     return keep_rows(reader, job, model_bytes, &bounds_kind, o, &l->list, err);
@@ -362,6 +387,7 @@ int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t 
 
 void past_memory_fini(struct past_memory *l)
 {
+    rows_fini(&l->lines);
     rows_fini(&l->list);
 }
 

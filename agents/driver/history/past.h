@@ -68,10 +68,13 @@ int past_times_keep(struct file_thread *reader, const struct job *job, int64_t m
 /* Free the rows. */
 void past_times_fini(struct past_times *l);
 
-/* Memory limits of one program's workers: the most samples that each can hold at the same time. */
+/* Memory limits of one program's workers: the most samples that each can hold at the same time, and
+ * how its memory grows with the samples on GPUs of a name.
+ */
 struct past_memory {
-    struct past_rows list; /* rows are struct planner_bound */
-    bool takes_pieces;     /* the program keeps to micro-batches of the planned size */
+    struct past_rows lines; /* rows are struct planner_line */
+    struct past_rows list;  /* rows are struct planner_bound */
+    bool takes_pieces;      /* the program keeps to micro-batches of the planned size */
 };
 
 /* Load into *ret the workers' memory limits that earlier jobs measured, by the rules of
@@ -102,6 +105,11 @@ void past_memory_renew(struct past_memory *l, const char *key);
  * stays in both cases.
  */
 void past_memory_measured(struct past_memory *l, const struct planner_bound *row, bool binds);
+
+/* Record how a worker's memory grows on GPUs of the name row->key, with the present time. If memory
+ * is lacking the next job measures it again.
+ */
+void past_memory_line(struct past_memory *l, const struct planner_line *row);
 
 /* Store the workers' memory limits in the cache for the next job of the program, for a model of
  * this size. Return 0 or a negative errno.

@@ -5,13 +5,23 @@
 
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/history/history.h"
+#include "memory_watch.h"
 
-/* Limit every worker that ran out of memory to half of the samples that it held at the same time.
+/* Limit every worker that ran out of memory to fewer samples at the same time than it held: to half
+ * of them, or, if its peaks determine a line, to what fits by the line, but at most to four fifths.
  * Report the limits to the user, and store them for the next job, too. f: the failure that ended
  * the generation. p: the generation's plan (NULL: none). agent [p->n_nodes]: the agents of the
- * plan's nodes. Return whether a worker was limited.
+ * plan's nodes. watch: the memory of the plan's workers. Return how many workers were limited;
+ * -ENOMEM: a worker ran out of memory with the fewest samples that a plan can give it, and err
+ * names it.
  */
-bool memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
-                  const int *agent);
+int memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
+                 const int *agent, struct memory_watch *watch, struct eddis_error *err);
+
+/* If failure f, which ends the job, is a lack of memory for a single sample, report which device of
+ * how many bytes is too small. The other parameters are those of memory_retry.
+ */
+void memory_retry_none(const struct history *k, const struct state_failure *f, const struct plan *p,
+                       const int *agent, const struct memory_watch *watch);
 
 #endif

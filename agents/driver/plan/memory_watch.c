@@ -3,6 +3,7 @@
 #include "memory_watch.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,7 @@ static void take_limit(struct memory_watch *m, const struct progress *p, struct 
 
     x->on_device = p->memory_told && x->device_bytes > 0;
     w->limit_bytes = x->on_device ? x->device_bytes : p->memory_limit_bytes;
+    w->strict = x->on_device;
     x->pool = x->on_device ? x->beside : p->memory_pool < m->n ? p->memory_pool : -1;
 }
 
@@ -175,6 +177,29 @@ bool memory_watch_look(struct memory_watch *m)
     return true;
 }
 
+int64_t memory_watch_line(struct memory_watch *m, int rank)
+{
+    (void)memory_watch_look(m);
+    return rank < m->n && memory_is_line(&m->worker[rank].learnt) ? m->measured[rank] : INT64_MAX;
+}
+
+/* Record in *ret the line of worker i's peaks, if they are of a device and determine one. */
+static void learn_line(const struct memory_watch *m, int i, const struct node_profile *node,
+                       const struct plan_worker *w, struct past_memory *ret)
+{
+    struct planner_line row = { .key = "" };
+    struct memory_line line;
+
+    if (!m->watched[i].on_device || !memory_line_of(&m->worker[i].learnt, &line))
+        return;
+    for (int d = 0; d < node->n_devices; d++)
+        if (strcmp(node->device[d].id, w->device_id) == 0)
+            (void)snprintf(row.key, sizeof row.key, "%s", node->device[d].name);
+    row.fixed_bytes = line.fixed_bytes;
+    row.sample_bytes = line.sample_bytes;
+    past_memory_line(ret, &row);
+}
+
 void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
                          const struct node_profile *const *node, struct past_memory *ret)
 {
@@ -183,6 +208,7 @@ void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
         struct planner_bound row = { .samples = m->most[i], .measured = true };
         bool failed = m->watched[i].failed < INT64_MAX;
 
+        learn_line(m, i, node[w->node], w, ret);
         if (!failed && (!memory_is_line(&m->worker[i].learnt) ||
                         (m->most[i] >= p->global_batch && ret->list.n == 0)))
             continue;

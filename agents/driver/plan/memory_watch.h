@@ -56,9 +56,14 @@ void memory_watch_progress(struct memory_watch *m, const struct plan *plan,
  */
 bool memory_watch_look(struct memory_watch *m);
 
+/* Return the most samples that worker `rank` can hold by a line through its peaks; INT64_MAX: its
+ * peaks determine no line, or there is no such worker.
+ */
+int64_t memory_watch_line(struct memory_watch *m, int rank);
+
 /* Record in *ret the limits of those workers of p whose peaks determine a line, if the limit is
- * less than the global batch. If memory is lacking a limit is lost, and the next job measures it
- * again.
+ * less than the global batch, and the lines of those on GPUs. If memory is lacking a limit is lost,
+ * and the next job measures it again.
  */
 void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
                          const struct node_profile *const *node, struct past_memory *ret);

@@ -230,6 +230,12 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
     return 0;
 }
 
+/* Limit the workers that ran out of memory in failure f, as memory_retry, and return that. */
+static int retry(struct planning *g, const struct state_failure *f, struct eddis_error *err)
+{
+    return memory_retry(&g->history, f, g->published.plans.plan, g->agent, &g->watch.memory, err);
+}
+
 /* Make the plan of the next generation and pass it to the state machine, or end the job if that is
  * impossible.  Return false if no node is usable, a profile is unusable, or there is no memory for
  * the profiles; otherwise true, even if the plan could not be made.
@@ -246,9 +252,10 @@ static bool plan(struct planning *g)
         return false;
     }
     plan_watch_keep(&g->watch);
-    g->memory_retry |=
-        memory_retry(&g->history, &g->run->state.before, g->published.plans.plan, g->agent);
-    n = usable_nodes(g, nodes, &err);
+    n = retry(g, &g->run->state.before, &err);
+    g->memory_retry |= n > 0;
+    if (n >= 0)
+        n = usable_nodes(g, nodes, &err);
     if (n == 0) /* all nodes left while the plan was waiting */
         n = eddis_fail(&err, -ENOENT, "no node is left");
     if (n >= 0) {
@@ -427,8 +434,11 @@ static void keep(struct planning *g)
     const struct state *s = &g->run->state;
 
     plan_watch_keep(&g->watch);
-    if (s->outcome == STATE_OUTCOME_FAILED)
-        (void)memory_retry(&g->history, &s->failure, g->published.plans.plan, g->agent);
+    if (s->outcome != STATE_OUTCOME_FAILED)
+        return;
+    (void)retry(g, &s->failure, NULL);
+    memory_retry_none(&g->history, &s->failure, g->published.plans.plan, g->agent,
+                      &g->watch.memory);
 }
 
 /* Make a plan, store measurements, or publish a checkpoint.  Return true if no plan was made: it

@@ -112,7 +112,8 @@ void state_at_limit(struct state *s)
 /* ---- stopping ---- */
 
 /* Count the generation's failure as a failed start, a lost node or a restart.  A failed start is
- * not the program's fault, so the failure before it stays the one that the job recovers from.
+ * not the program's fault, so the failure before it stays the one that the job recovers from.  A
+ * lack of memory that fewer samples may cure does not count towards the permitted restarts.
  */
 static void count_failure(struct state *s, int64_t now_ns)
 {
@@ -121,12 +122,16 @@ static void count_failure(struct state *s, int64_t now_ns)
         return;
     }
     s->failed_starts = 0;
+    s->before = s->failure;
+    if (state_failure_less(&s->failure)) { /* the next plan is another one */
+        s->restarts++;
+        return;
+    }
     s->counted_ns = now_ns;
     if (s->failure.cause == CAUSE_NODE)
         s->node_losses++, s->losses_recent++;
     else
         s->restarts++, s->restarts_recent++;
-    s->before = s->failure;
 }
 
 void state_forget_failures(struct state *s, int64_t now_ns)
@@ -167,6 +172,8 @@ static int pause_s(struct state *s)
 
     if (is_loss_in_vain(s))
         lived = false;
+    if (state_failure_less(&s->failure)) /* the next generation holds fewer samples */
+        return 0;
     s->in_vain = lived ? 0 : s->in_vain + 1;
     return recovery_backoff_s(s->in_vain);
 }
@@ -318,14 +325,21 @@ int64_t state_resume_step(const struct state *s)
     return s->resume_step >= 0 ? s->resume_step : s->begun_step;
 }
 
-/* Write "restart 1 of at most 3" or "node loss 2" for the last failure to ret. */
+/* Write "restart 1 of at most 3", "node loss 2", or that the restart is not counted, for the last
+ * failure to ret.
+ */
 static void count_text(const struct state *s, char *ret, size_t size)
 {
     bool node = s->before.cause == CAUSE_NODE;
     int64_t most = node ? s->o.node_losses : s->o.restarts;
-    int n = snprintf(ret, size, "%s %" PRId64, node ? "node loss" : "restart",
-                     node ? s->losses_recent : s->restarts_recent);
+    int n;
 
+    if (state_failure_less(&s->before)) {
+        (void)snprintf(ret, size, "with fewer samples, which counts as no restart");
+        return;
+    }
+    n = snprintf(ret, size, "%s %" PRId64, node ? "node loss" : "restart",
+                 node ? s->losses_recent : s->restarts_recent);
     if (most)
         (void)snprintf(ret + n, size - (size_t)n, " of at most %" PRId64, most);
 }

@@ -19,6 +19,19 @@ static struct recovery_rank rank_of(const struct state_failure *f)
                                    .age_s = (double)f->age_ns / CLOCK_S };
 }
 
+bool state_failure_less(const struct state_failure *f)
+{
+    return f->cause == CAUSE_OOM && f->at_once > 1;
+}
+
+/* Check whether a rank reported by its exit code that its memory is too small for one sample.  If
+ * the kernel killed it, another process may have taken the memory.
+ */
+static bool is_one_sample(const struct state_failure *f)
+{
+    return f->cause == CAUSE_OOM && f->at_once == 1 && !f->signal;
+}
+
 /* Return the facts from which scheduler/recovery.h decides what follows a failure f; nothing is
  * changed.
  */
@@ -44,7 +57,8 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
         .all_done = state_all_done(s),
         .echo = f->echo,
         .trained = f->trained,
-        .less = f->cause == CAUSE_OOM && f->at_once > 1,
+        .less = state_failure_less(f),
+        .one_sample = is_one_sample(f),
         .network_cached = s->network == STATE_NETWORK_CACHED,
         .any_page = s->any_page,
         .models = s->models,
@@ -60,6 +74,8 @@ static struct recovery_case recovery_case(const struct state *s, const struct st
  */
 static const char *advice(const struct state_failure *f)
 {
+    if (is_one_sample(f))
+        return "; make the model or its samples smaller, or leave this device out";
     return f->cause == CAUSE_OOM
                ? "; lower batch.global, or batch.max of this node, or raise the memory limit"
                : "";

@@ -152,6 +152,8 @@ struct state_trouble {
     int signal;     /* signal that ended mpirun or its daemon; 0: none */
     bool of_daemon; /* as in struct state_failure */
 };
+/* Return whether a rank lacked memory and can be given fewer samples. */
+bool state_failure_less(const struct state_failure *f);
 /* Handle a failure other than that of a rank. During a probe it only fails the probe, unless a node
  * was lost.
  */

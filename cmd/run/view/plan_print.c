@@ -329,6 +329,24 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
             "  only the ratios of the devices' speeds are known, not their samples per second\n");
 }
 
+/* Print the ranks whose batch is as large as their memory allows, at most a few; the speeds alone
+ * would give them more.
+ */
+static void print_memory(const struct plan_print *o, const struct plan *p)
+{
+    enum { MOST = 8 };
+    int n = 0;
+
+    for (int i = 0; i < p->n_workers && !p->takes_pieces; i++) {
+        const struct plan_worker *w = &p->worker[i];
+
+        if (w->piece > 0 && w->batch >= w->piece && n++ < MOST)
+            strbuf_addf(o->out, "%s%d", n == 1 ? "  memory limits the batch of rank " : ", ", i);
+    }
+    if (n > 0)
+        strbuf_add(o->out, n > MOST ? " and others\n" : "\n");
+}
+
 /* Print the row of a candidate for the mode; '*' marks the chosen one. */
 static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
 {
@@ -364,6 +382,7 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
     strbuf_add(o->out, "\n");
     print_speed(o, p);
+    print_memory(o, p);
     print_modes(o, p);
     if (p->choice && p->choice->reason[0]) {
         text_add_clean(o->out, "  communication: %s", p->choice->reason);

@@ -34,6 +34,7 @@ from ._device import late_loss
 from ._kept import keep_rows
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
+from ._peaks import Peaks
 from ._pieces import pieces
 from ._save import save
 from ._state import State
@@ -44,6 +45,8 @@ __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchN
            "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",
            "keep_rows", "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
            "rows", "save", "set_metric", "set_weight", "shutdown", "size", "steps", "stop", "weighted"]
+
+Peaks(worker)
 
 
 def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pace: bool = False,

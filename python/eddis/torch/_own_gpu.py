@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Refuse a model on another worker's GPU: two workers would share one, with shares that the plan made for others."""
+"""Find this worker's GPU, and refuse a model on another worker's: two workers would share one, with shares that the
+plan made for others."""
 
 from __future__ import annotations
 
@@ -11,14 +12,23 @@ import torch
 from .._worker import Worker
 
 
-def refuse_others_gpu(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
-    """Raise RuntimeError if parameters are on GPUs, but none on this worker's own.  eddis-run shows each worker the
-    GPUs of all workers of the node, in the order of LOCAL_RANK; where other ones are shown, nothing is checked."""
+def _shows_all(worker: Worker) -> bool:
+    """Return whether this worker sees the GPUs of all workers of the node, in the order of LOCAL_RANK, as eddis-run
+    shows them."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    return worker.has_plan and len(shown) == worker.local_size and all(name.startswith("GPU-") for name in shown)
+
+
+def own_gpu(worker: Worker) -> int:
+    """Return the index of this worker's GPU: the one that eddis-run shows for it, else the current one."""
+    return worker.local_rank if _shows_all(worker) else torch.cuda.current_device()
+
+
+def refuse_others_gpu(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
+    """Raise RuntimeError if parameters are on GPUs, but none on this worker's own.  If eddis-run does not show the GPUs
+    of all workers, nothing is checked."""
     used = sorted({p.device.index for p in parameters if p.device.type == "cuda"})
     own = worker.local_rank
-    if len(shown) != worker.local_size or not all(name.startswith("GPU-") for name in shown):
-        return
-    if worker.has_plan and used and own not in used:
+    if used and own not in used and _shows_all(worker):
         raise RuntimeError(f"the model is on cuda:{used[0]}, but this worker's GPU is cuda:{own}: call "
                            "torch.cuda.set_device(eddis.local_rank()) before the model moves to 'cuda'")

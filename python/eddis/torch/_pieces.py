@@ -22,7 +22,7 @@ def pieces(batch: Any) -> Iterator[tuple[Any, float]]:
 
     batch: a tensor, or tuples, lists and dicts of tensors whose first dimension is the samples, equally long in all.
     Other values in them are passed on with every micro-batch.  All samples are in one micro-batch until a worker has
-    run out of memory; after eddis.torch.init(pieces=True) the job then continues with half as many at once.  The share
+    run out of memory; after eddis.torch.init(pieces=True) the job then continues with fewer at once.  The share
     is 1 if the optimizer has loss="sum".
 
     The gradients of all micro-batches but the last only add up.  Call backward() once for each, unless inside of

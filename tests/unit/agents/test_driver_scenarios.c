@@ -458,8 +458,8 @@ static int rank_phase(struct play *p, const char *name)
     wrong(p, "'%s' is no phase of a rank", name);
 }
 
-/* page RANKS PHASES STEPS [still=TIME] [waits=RANKS] [total=N] [opens] [trained] [ended]
- * [number-only] [own];
+/* page RANKS PHASES STEPS [still=TIME] [waits=RANKS] [total=N] [holds=N] [opens] [trained] [ended]
+ * [number-only] [own]; holds: samples at once;
  * number-only: it reports the number of a step and nothing else; own: the program combines its
  * gradients itself.  PHASES and waits are lists, or all ranks'.
  */
@@ -468,6 +468,7 @@ static void take_page(struct play *p)
     int64_t done = number(p, word(p, 3)), still_ns = duration(p, option(p, "still", "0s"));
     struct progress page = { .steps_done = done,
                              .steps_total = number(p, option(p, "total", "0")),
+                             .at_once = number(p, option(p, "holds", "0")),
                              .page_age_ns = done > 0 ? still_ns : -1,
                              .phase_age_ns = has(p, "opens") ? -1 : still_ns,
                              .trained = has(p, "trained"),

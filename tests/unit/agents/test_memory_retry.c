@@ -5,6 +5,7 @@
 #include "said.h"
 #include "suite.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static struct run_agent agents[NODES];
 static struct state_rank ranks[RANKS];
 static struct job_run run;
 static struct history history;
+static struct memory_watch watch;
 static struct plan *plan;
 static const int agent[NODES] = { 0, 1 };
 
@@ -41,6 +43,7 @@ static void begin(void)
 
 static void end(void)
 {
+    memory_watch_end(&watch);
     past_memory_fini(&history.memory);
     journal_fini(&run.journal);
     plan_free(plan);
@@ -65,9 +68,10 @@ static int64_t most(int rank)
     return known_row ? known_row->samples : 0;
 }
 
-static bool teach(void)
+/* Return the number of workers that are asked for less. */
+static int teach(void)
 {
-    return memory_retry(&history, &run.state.before, plan, agent);
+    return memory_retry(&history, &run.state.before, plan, agent, &watch, NULL);
 }
 
 /* Equal devices run out in the same step, and each says so of itself. */
@@ -76,7 +80,7 @@ START_TEST(each_that_says_so)
     lacks(0, 0, 100);
     lacks(1, 0, 300);
     lacks(3, 0, 200);
-    ck_assert(teach());
+    ck_assert_int_eq(teach(), 3);
     ck_assert_int_eq(most(0), AT_ONCE / 2);
     ck_assert_int_eq(most(1), AT_ONCE / 2);
     ck_assert_int_eq(most(2), 0);
@@ -125,6 +129,84 @@ START_TEST(nobody)
 }
 END_TEST
 
+/* Peaks of rank 0 with two batches, in a memory of so many bytes, of which a tenth stays free. */
+static void learns(int64_t limit)
+{
+    const struct node_profile *nodes[NODES] = { &agents[0].profile, &agents[1].profile };
+
+    plan->version = 1;
+    ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &history.memory, NULL), 0);
+    for (int64_t count = AT_ONCE / 2; count <= AT_ONCE; count *= 2) {
+        const struct progress p = { .plan_version = 1,
+                                    .step_plan = 1,
+                                    .metrics = { .plan = 1, .count = count },
+                                    .memory_bytes = 1000 + 10 * count,
+                                    .memory_limit_bytes = limit };
+
+        memory_watch_progress(&watch, plan, &p);
+    }
+}
+
+/* Where peaks tell how much fits, it is not half of what failed, but no more than four fifths. */
+START_TEST(by_the_line)
+{
+    static const struct {
+        int64_t held, limit, most;
+    } rows[] = { { 1000, 3000, 170 }, { 200, 3000, 160 }, { 150, 3000, 120 }, { 2, 3000, 1 } };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        end();
+        begin();
+        learns(rows[i].limit);
+        lacks(0, 0, 100);
+        ranks[0].at_once = rows[i].held;
+        ck_assert_int_eq(teach(), 1);
+        ck_assert_int_eq(most(0), rows[i].most);
+    }
+}
+END_TEST
+
+/* A program that holds more than the plan allows is asked for less all the same, until one. */
+START_TEST(holds_too_many)
+{
+    struct eddis_error err = { 0 };
+
+    lacks(0, 0, 100);
+    plan->worker[0].piece = 3;
+    ck_assert_int_eq(teach(), 1);
+    ck_assert_int_eq(most(0), 1);
+    plan->worker[0].piece = 1;
+    ck_assert_int_eq(memory_retry(&history, &run.state.before, plan, agent, &watch, &err), -ENOMEM);
+    ck_assert_str_eq(err.text, "rank 0 ran out of memory with 128 samples at once, although the "
+                               "plan gives it one");
+}
+END_TEST
+
+/* The end of a job names the card. */
+START_TEST(one_sample)
+{
+    const struct state_failure f = { .cause = CAUSE_OOM, .at_once = 1, .rank = 1 };
+    struct node_profile *node = &agents[0].profile;
+    const struct node_profile *nodes[NODES] = { node, node };
+
+    node->memory_bytes = 64000;
+    memory_retry_none(&history, &f, plan, agent, &watch);
+    ck_assert_str_eq(said, "rank 1 is on node node1, whose memory of 64000 bytes is too small for "
+                           "one sample of this program");
+    node->n_devices = 1;
+    node->device[0] = (struct device){ .kind = DEVICE_CUDA, .memory_bytes = 11000, .id = "gpu" };
+    plan->worker[1].kind = DEVICE_CUDA;
+    strcpy(plan->worker[1].device_id, "gpu");
+    strcpy(plan->worker[1].device, "GTX");
+    ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &history.memory, NULL), 0);
+    memory_retry_none(&history, &f, plan, agent, &watch);
+    ck_assert_str_eq(said, "rank 1 has the GTX of node node1, whose memory of 11000 bytes is too "
+                           "small for one sample of this program");
+    node->n_devices = 0;
+    ck_assert_int_eq(n_said, 2);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, begin, end);
@@ -132,6 +214,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, the_largest_of_a_machine);
     tcase_add_test(tc, equal_ones_of_a_machine);
     tcase_add_test(tc, nobody);
+    tcase_add_test(tc, by_the_line);
+    tcase_add_test(tc, holds_too_many);
+    tcase_add_test(tc, one_sample);
 }
 
 SUITE_MAIN("less_memory", add_tests)

@@ -154,14 +154,23 @@ START_TEST(failures_are_renewed)
 {
     struct planner_bound failed = { .key = "a", .samples = 100 };
     struct planner_bound peaks = { .key = "b", .samples = 200, .measured = true };
+    struct planner_line card = { .key = "H1", .fixed_bytes = 1e9, .sample_bytes = 1.5e6 };
+    const struct planner_line *line;
     struct past_memory l = { .takes_pieces = true };
 
     ck_assert_int_eq(past_memory_set(&l, &failed, NULL), 0);
     past_memory_measured(&l, &peaks, true);
+    past_memory_line(&l, &card);
     wall_ns = BEGIN + 6 * DAY_NS;
     past_memory_renew(&l, "a");
     past_memory_renew(&l, "c");
     ck_assert_int_eq(past_memory_keep(reader, &job, BYTES, &l, NULL), 0);
+    past_memory_fini(&l);
+    past_memory_load(reader, &job, BYTES, &l);
+    ck_assert_int_eq(l.lines.n, 1);
+    line = l.lines.row;
+    ck_assert_str_eq(line->key, "H1");
+    ck_assert(line->fixed_bytes == 1e9 && line->sample_bytes == 1.5e6);
     past_memory_fini(&l);
     wall_ns = BEGIN + 8 * DAY_NS;
     l = (struct past_memory){ 0 };

@@ -320,6 +320,28 @@ START_TEST(relative)
 }
 END_TEST
 
+/* Batches that memory makes smaller than the speeds do. */
+START_TEST(limited)
+{
+    make_machines(1);
+    for (int i = 0; i < 12; i++)
+        add_device(node, DEVICE_CUDA, 100);
+    plan_samples(1, 2200);
+    for (int i = 0; i < 12; i++)
+        p->worker[i].piece = p->worker[i].batch + (i != 3 && i != 5);
+    plan_print_plan(&out, p, NULL);
+    check_contains("\n  memory limits the batch of rank 3, 5\n");
+    for (int i = 0; i < 12; i++)
+        p->worker[i].piece = p->worker[i].batch;
+    plan_print_plan(&out, p, NULL);
+    check_contains("\n  memory limits the batch of rank 0, 1, 2, 3, 4, 5, 6, 7 and others\n");
+    strbuf_fini(&printed);
+    p->takes_pieces = true;
+    plan_print_plan(&out, p, NULL);
+    ck_assert_ptr_null(strstr(strbuf_text(&printed), "memory limits"));
+}
+END_TEST
+
 /* How many of two nodes are from the cache and were measured beside another job. */
 static const struct {
     int n, cached, beside;
@@ -530,6 +552,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, hybrid);
     tcase_add_test(tc, settled);
     tcase_add_test(tc, relative);
+    tcase_add_test(tc, limited);
     tcase_add_loop_test(tc, beside, 0, sizeof beside_rows / sizeof *beside_rows);
     tcase_add_test(tc, beside_emulated);
     tcase_add_test(tc, alike);

@@ -286,6 +286,78 @@ START_TEST(bounds_by_measured_memory)
 }
 END_TEST
 
+/* Three nodes with a GPU each, equally fast, of 80, 16 and 11 GB, named H1, H2 and H3. */
+static void make_cards(void)
+{
+    static const int64_t gigabytes[] = { 80, 16, 11 };
+
+    make_nodes(3);
+    job.batch.global = 256;
+    for (int i = 0; i < 3; i++) {
+        struct device *d = add_device(&node[i], DEVICE_CUDA, 1);
+
+        d->memory_bytes = gigabytes[i] * 1000000000;
+        (void)snprintf(d->name, sizeof d->name, "H%d", i + 1);
+    }
+}
+
+/* The plan for the three of them gives these batches. */
+static void check_cards(const struct planner_history *known, int64_t a, int64_t b, int64_t c)
+{
+    ck_assert_msg(plan_nodes(3, known) == 0, "%s", err.text);
+    ck_assert_int_eq(p->worker[0].batch, a);
+    ck_assert_int_eq(p->worker[1].batch, b);
+    ck_assert_int_eq(p->worker[2].batch, c);
+}
+
+/* A GPU of a program that nothing is known of gets no more than its part of all memory. */
+START_TEST(by_parts_of_memory)
+{
+    make_cards();
+    check_cards(NULL, 190, 39, 27); /* 38.3 and 26.3, rounded up */
+    node[0].max_batch = 100;
+    check_cards(NULL, 99, 93, 64);
+    node[0].max_batch = 0;
+    job.batch.max = 100;
+    check_cards(NULL, 99, 93, 64);
+    job.batch.max = 86;
+    check_cards(NULL, 86, 86, 84);
+    job.batch.max = 0;
+    job.batch.grain = 16;
+    check_cards(NULL, 176, 48, 32);
+    job.batch.grain = 1;
+    node[2].device[0].memory_bytes = 0; /* which is unknown */
+    check_cards(NULL, 86, 85, 85);
+}
+END_TEST
+
+/* The part stands back where a worker has had more, or where it is known what fits. */
+START_TEST(by_cards)
+{
+    const struct plan_worker w = { .device_id = "cuda:0" };
+    struct planner_line line = { .key = "H3", .fixed_bytes = 1.9e9, .sample_bytes = 1e8 };
+    struct planner_time t = { .sample_s = 0.001, .source = TIME_LEARNT, .largest = 50 };
+    struct planner_bound b = { .samples = 60 };
+    struct planner_history known = { .line = &line, .n_lines = 1 };
+
+    make_cards();
+    check_cards(&known, 137, 39, 80); /* 9.9 GB are left of 11, the GPU with H3's line */
+    ck_assert_int_eq(p->worker[2].piece, 80);
+    known.takes_pieces = true;
+    check_cards(&known, 86, 85, 85);
+    ck_assert_int_eq(p->worker[2].piece, 80);
+    planner_key(node[2].host, &node[2], &w, b.key);
+    known = (struct planner_history){ .line = &line, .n_lines = 1, .bound = &b, .n_bounds = 1 };
+    check_cards(&known, 157, 39, 60);
+    line.sample_bytes = 0; /* it does not grow */
+    known.n_bounds = 0;
+    check_cards(&known, 190, 39, 27);
+    planner_key(node[2].host, &node[2], &w, t.key);
+    known = (struct planner_history){ .time = &t, .n_times = 1 };
+    check_cards(&known, 167, 39, 50);
+}
+END_TEST
+
 static const struct {
     const char *yaml, *words;
     int64_t max; /* of the second node */
@@ -346,6 +418,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, of_groups);
     tcase_add_test(tc, in_grains);
     tcase_add_test(tc, trusted_in_grains);
+    tcase_add_test(tc, by_parts_of_memory);
+    tcase_add_test(tc, by_cards);
     tcase_add_test(tc, bounds_by_measured_memory);
 }
 

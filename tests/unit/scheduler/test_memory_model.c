@@ -50,6 +50,31 @@ START_TEST(line)
 }
 END_TEST
 
+/* Of a device no more is tried than is predicted to fit, and its line says how much that is. */
+START_TEST(strict)
+{
+    struct memory_worker w = WORKER(290 * MB, { 50, 200 * MB }, { 55, 260 * MB });
+    struct memory_line l;
+
+    w.strict = true;
+    ck_assert_int_eq(bound_of(&w), 55);
+    ck_assert(!memory_line_of(&w.learnt, &l));
+    w = WORKER(1000 * MB, { 50, 200 * MB }, { 100, 300 * MB });
+    w.strict = true;
+    ck_assert(memory_line_of(&w.learnt, &l));
+    ck_assert_double_eq_tol(l.fixed_bytes, 100e6, 1);
+    ck_assert_double_eq_tol(l.sample_bytes, 2e6, 1);
+    ck_assert_int_eq(memory_line_most(&l, 1000 * MB), bound_of(&w));
+    ck_assert_int_eq(memory_line_most(&l, 100 * MB), 1);
+    w.limit_bytes = 300 * MB;
+    ck_assert_int_eq(bound_of(&w), 85); /* all of it was too much */
+    w.strict = false;
+    ck_assert_int_eq(bound_of(&w), 100);
+    l.sample_bytes = 0;
+    ck_assert(memory_line_most(&l, 1000 * MB) == INT64_MAX);
+}
+END_TEST
+
 /* The samples of a step in which a worker has none, or whose peak does not grow, bound nothing. */
 START_TEST(unbounded)
 {
@@ -121,6 +146,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, line);
+    tcase_add_test(tc, strict);
     tcase_add_test(tc, unbounded);
     tcase_add_test(tc, never_less);
     tcase_add_test(tc, shrunk);

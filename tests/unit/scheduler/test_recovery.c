@@ -76,12 +76,16 @@ static const struct {
     { { CAUSE_HANG, 0, 2, true, { 5, 9, true, -1 }, { 4, 9, true, -1 }, 1, 3 }, RECOVERY_RESTART },
     { { CAUSE_OOM, 79, 2, true, { 5, 9, true, 79 }, { 4, 9, true, 79 }, 1, 3 }, RECOVERY_RESTART },
     { { CAUSE_NODE, 0, 2, true, NOBODY, { 4, 9, true, 1 }, 1, 3 }, RECOVERY_RESTART },
-    /* fewer samples at once are another attempt, of those there are */
+    /* fewer samples at once are another attempt, which does not count */
     { { CAUSE_OOM, 0, 1, false, { 5, 0, false }, NOBODY, 0, 3, .less = true }, RECOVERY_RESTART },
+    { { CAUSE_OOM, 0, 9, false, { 5, 0, false }, NOBODY, 3, 3, .less = true }, RECOVERY_RESTART },
+    { { CAUSE_OOM, 0, 1, false, { 5, 0, false }, NOBODY, 0, 0, .less = true }, RECOVERY_USED_UP },
+    { { CAUSE_OOM, 79, 1, true, { 5, 9, true }, NOBODY, 0, 3, .one_sample = true },
+      RECOVERY_ONE_SAMPLE },
     { { CAUSE_OOM, 0, 2, true, { 5, 9, true }, { 5, 9, true }, 1, 3, .less = true },
       RECOVERY_RESTART },
     { { CAUSE_OOM, 0, 4, true, { 5, 9, true }, { 5, 9, true }, 3, 3, .less = true },
-      RECOVERY_USED_UP },
+      RECOVERY_RESTART },
     /* how often */
     { { CAUSE_SIGNAL, 0, 1, true, { 5, 9, true }, NOBODY, 0, 0 }, RECOVERY_USED_UP },
     { { CAUSE_SIGNAL, 0, 4, true, { 5, 99, true }, { 1, 9, true }, 3, 3 }, RECOVERY_USED_UP },
