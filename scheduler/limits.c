@@ -18,7 +18,7 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
     struct key_index index = { .row_bytes = sizeof *history->bound };
     int rc = key_index_add_all(&index, history->bound, history->n_bounds);
 
-    p->program = history->program;
+    program_copy(&p->program, &history->program);
     p->takes_pieces = history->n_bounds > 0 && history->takes_pieces;
     for (int i = 0; rc == 0 && i < p->n_workers; i++) {
         struct plan_worker *w = &p->worker[i];

@@ -177,6 +177,15 @@ void replan_bounds(struct replan *r, int rank, int64_t min, int64_t max)
     r->fresh = true;
 }
 
+void replan_first(struct replan *r, int rank, const struct time_model *first,
+                  enum time_source source)
+{
+    if (rank < 0 || rank >= r->n || learner_source(&r->member[rank].learner) == TIME_MEASURED)
+        return;
+    learner_init(&r->member[rank].learner, first, source);
+    r->fresh = true;
+}
+
 /* Check whether a change to batch [n] undoes the moves that led to the present batches. */
 static bool moves_back(const struct replan *r, const int64_t *batch)
 {

@@ -131,6 +131,10 @@ bool replan_contradicted(struct replan *r, struct replan_contradiction *ret);
  */
 void replan_network(struct replan *r, const struct modes_setup *n);
 
+/* Begin to learn worker `rank` from another first model, until steps of it are measured. */
+void replan_first(struct replan *r, int rank, const struct time_model *first,
+                  enum time_source source);
+
 /* Record that a plan version with these batches and this period was published, no matter who
  * proposed it. batch [n] is copied; period 0: unchanged.
  */

@@ -207,22 +207,31 @@ static int copy_rates(const struct cuda_place *p, struct gpu_metrics *f, struct 
  */
 static void measure_all(const struct cuda_place *p, struct gpu_metrics *f)
 {
+    struct cuda_rates r = { f->fp32_flops, f->tf32_flops, f->bf16_flops, f->fp16_flops };
     struct eddis_error e = { 0 };
 
-    if (copy_rates(p, f, &e) < 0 || cuda_blas_rates(p, &f->fp32_flops, &f->fp16_flops, &e) < 0)
+    if (copy_rates(p, f, &e) < 0 || cuda_blas_rates(p, &r, &e) < 0)
         (void)snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1, e.text);
+    f->fp32_flops = r.fp32;
+    f->tf32_flops = r.tf32;
+    f->bf16_flops = r.bf16;
+    f->fp16_flops = r.fp16;
 }
 
 /* Measure the GPU whose context is current and store the rates in f, with a note if some could not
  * be measured.  Return a failure only if nothing could be measured.
  */
-static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
+static int measure_in_context(const struct cuda_api *api, CUdevice d, struct gpu_metrics *f,
                               struct eddis_error *err)
 {
     struct cuda_place p = { .api = api, .host_bytes = COPY_BYTES };
     int rc = cuda_check(api, api->driver_version(&p.driver_version),
                         "the driver's version is unknown", err);
 
+    if (rc == 0)
+        rc = cuda_check(
+            api, api->device_attribute(&p.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d),
+            "the GPU's compute capability is unknown", err);
     if (rc == 0)
         rc = cuda_check(api, api->stream_create(&p.stream, 0), "no stream on the GPU", err);
     if (rc < 0)
@@ -238,7 +247,7 @@ static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
 
 int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err)
 {
-    struct gpu_metrics f = { NAN, NAN, NAN, NAN, NAN, "" };
+    struct gpu_metrics f = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, "" };
     struct cuda_api api;
     CUcontext context;
     CUdevice d;
@@ -256,7 +265,7 @@ int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct ed
         return rc;
     rc = cuda_check(&api, api.context_use(context), "the GPU cannot be used", err);
     if (rc == 0)
-        rc = measure_in_context(&api, &f, err);
+        rc = measure_in_context(&api, d, &f, err);
     (void)api.context_release(d);
     if (rc == 0)
         *ret = f;

@@ -281,6 +281,24 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
     return again;
 }
 
+bool replanner_is_unmeasured(const struct replanner *r)
+{
+    for (int i = 0; r->policy && i < r->n_workers; i++)
+        if (learner_source(replan_learner(r->policy, i)) == TIME_MEASURED)
+            return false;
+    return r->policy && r->run->o->job->batch.rebalance >= 0 && !r->run->o->plan_path;
+}
+
+void replanner_first(struct replanner *r, const struct plan *p)
+{
+    for (int i = 0; r->policy && i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+        const struct time_model t = { .fixed_s = w->fixed_s, .sample_s = w->sample_s };
+
+        replan_first(r->policy, i, &t, w->time);
+    }
+}
+
 /* Check whether every worker's time is measured in seconds.  A worker without samples has no time
  * of its own, only an estimate from the other workers.  Without memory return false: the caller
  * asks again.
