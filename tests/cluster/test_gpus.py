@@ -22,7 +22,8 @@ ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +[\d.]+ +(\d+)  +[\d.]+  probe$", re.M)
 def environ(cards, driver="", **more):
     """A machine with these cards, whatever it has; also where CUDA_VISIBLE_DEVICES hides those of the tests' machine."""
     visible = ",".join(str(i) for i in range(cards.count(",") + 1))
-    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "CUDA_VISIBLE_DEVICES": visible, **more}
+    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "FAKE_SALT": str(os.getpid()),
+            "CUDA_VISIBLE_DEVICES": visible, **more}
 
 
 def plan(cards, *args, code=0, command=("true",), batch=256, driver="", **more):
@@ -49,6 +50,33 @@ def unlike(*_):
         uuids = "GPU-00102030-.*,GPU-01112131-.*,GPU-02122232-.*"
         for rank in range(3):
             assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
+
+
+def quality(workers, speeds):
+    """How near the step of these batches is to the best split for cards of these speeds; 1: it is."""
+    def longest(batches):
+        return max(n / speed for n, speed in zip(batches, speeds))
+
+    best = min(longest((a, b, 256 - a - b)) for a in range(1, 255) for b in range(1, 256 - a))
+    return best / longest([samples for _, samples in workers])
+
+
+def precision(*_):
+    """Cards are compared by their rates in the job's precision, and a card without it by that of fp32."""
+    speeds = 6, 3.4, 1  # of the three with mixed precision, by public benchmarks
+    workers, output = plan(MIXED, "--set", "profile.precision=fp16")
+    # test_planner.c asks for 0.9, by exact rates
+    assert quality(workers, speeds) >= 0.8 and "GPUs are compared by their rates in fp16" in output, output
+    workers, output = plan(MIXED)
+    assert quality(workers, speeds) < 0.6 and "rates in" not in output, output
+    workers, output = plan(MIXED, "--set", "profile.precision=bf16")
+    assert workers[0][1] > 4 * workers[1][1], output
+    assert "GPU 1 and 1 more have no bf16, so they are planned by their fp32 rates" in output, output
+    workers, output = plan("A100,A100:nobf16", "--set", "profile.precision=bf16")
+    assert "without a matrix product in bf16 of GPU 1 all devices are compared by their fp32 rates" in output, output
+    assert 0.6 < workers[0][1] / workers[1][1] < 1.7, output
+    _, output = plan(MIXED, "--set", "profile.precision=fp8", code=2)
+    assert '"profile.precision" is "fp8"' in output, output
 
 
 def hosts(*_):
@@ -167,4 +195,4 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])
+run([unlike, precision, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])

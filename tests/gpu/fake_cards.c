@@ -109,8 +109,12 @@ int fake_cards(struct fake_card *ret)
 
 void fake_uuid(int card, int instance, unsigned char *ret)
 {
+    const char *salt = getenv("FAKE_SALT");
+
     for (int i = 0; i < 16; i++)
         ret[i] = (unsigned char)(i * 16 + card);
+    for (int i = 0; salt && i < 4 * (int)strlen(salt); i++) /* the last four bytes */
+        ret[12 + i % 4] = (unsigned char)(ret[12 + i % 4] * 31 + salt[i / 4] + i % 4);
     if (instance >= 0)
         ret[0] = (unsigned char)(128 + instance * 16 + card);
 }

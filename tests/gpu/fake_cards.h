@@ -14,6 +14,8 @@
  *   noblas   cuBLAS does not start on it
  *   used     another process has a context on it, without work
  *
+ * FAKE_SALT: a text by which the ends of UUIDs differ, since jobs of one machine lock GPUs by UUID.
+ *
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
  * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
  */

@@ -46,7 +46,7 @@ def longest_s(batches: tuple[int, ...]) -> float:
 def run(tmp_path: pathlib.Path, folder: pathlib.Path) -> list[tuple[int, dict]]:
     """The plans of a job on the three cards, each with its first step."""
     fakes = {"LD_LIBRARY_PATH": str(BUILD / "tests/gpu"), "FAKE_GPUS": "A100,V100,1080Ti", "FAKE_CUDA": "",
-             "CUDA_VISIBLE_DEVICES": "0,1,2"}
+             "FAKE_SALT": str(os.getpid()), "CUDA_VISIBLE_DEVICES": "0,1,2"}
     command = job(tmp_path / "script.py", options=["--job-dir", folder], batch__global=BATCH, sync__mode="sync")
     done = subprocess.run([*map(str, command)], cwd=tmp_path, env={**environment(tmp_path), **fakes}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=MINUTES)
@@ -122,9 +122,10 @@ print(reported(linear), reported(linear, autocast=torch.float16), reported(linea
       reported(linear, autocast=torch.float16, compiled=True), reported(linear, compiled=True))
 
 settings = torch.backends.cuda.matmul, torch.backends.cudnn
-print(_precision._is_tf32(settings[0], settings[0]), _precision._is_tf32(getattr(settings[1], "conv", None), settings[1]))
+allows = _precision._is_tf32
+print(allows(settings[0], settings[0]), allows(getattr(settings[1], "conv", None), settings[1]))
 settings[0].allow_tf32, settings[1].allow_tf32 = True, False
-print(_precision._is_tf32(settings[0], settings[0]), _precision._is_tf32(getattr(settings[1], "conv", None), settings[1]))
+print(allows(settings[0], settings[0]), allows(getattr(settings[1], "conv", None), settings[1]))
 """
 
 

@@ -422,15 +422,6 @@ static double gain_over(const struct plan *p, const struct plan *before)
     return batch && !same ? p->predicted_samples_per_s / planner_throughput(p, batch) : 1;
 }
 
-/* Check whether the plan compares GPUs by rates of the probe. */
-static bool is_by_rates(const struct plan *p)
-{
-    for (int i = 0; i < p->n_workers; i++)
-        if (p->worker[i].kind == DEVICE_CUDA && p->worker[i].time == TIME_PROBE)
-            return true;
-    return false;
-}
-
 /* If the program has reported a precision by which the plan was not made, and no worker's time is
  * measured yet, publish a plan by the devices' rates in that precision.  Measured times know of the
  * precision by themselves.
@@ -446,7 +437,7 @@ static void take_precision(struct planning *g)
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
     g->precision = is;
-    if (!is_by_rates(now) || !replanner_is_unmeasured(&g->watch.replan))
+    if (!replanner_is_by_rates(now) || !replanner_is_unmeasured(&g->watch.replan))
         return;
     p = plan_precise(g, now, &err);
     if (!p) {
