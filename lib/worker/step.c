@@ -344,7 +344,9 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
  */
 static int check_report(const struct eddis_report *r, struct eddis_error *err)
 {
-    if (r->precision && precision_find(r->precision) == PRECISIONS)
+    enum precision precision = r->precision ? precision_find(r->precision) : PRECISION_FP32;
+
+    if (precision == PRECISION_AUTO || precision == PRECISIONS)
         return eddis_fail(err, -EINVAL,
                           "precision of a report is '%s', but must be fp32, tf32, bf16 or fp16",
                           r->precision);

@@ -40,6 +40,8 @@ def report_precision(model: torch.nn.Module | None, parameters: Iterable[torch.T
 def _begin() -> None:
     """Install the hooks of the first step.  A callback after commit."""
     for model in _models:
+        if isinstance(model, torch.jit.ScriptModule):  # it takes no hooks
+            continue
         _hooks.append(model.register_forward_pre_hook(_see_autocast))
         if (owner := _owner_of_largest(model)) is not None:
             _hooks.append(owner.register_forward_pre_hook(_see_own))
@@ -48,7 +50,8 @@ def _begin() -> None:
 def _owner_of_largest(model: torch.nn.Module) -> torch.nn.Module | None:
     """Return the module that has the model's largest matrix; None: there is no matrix.  Within a model's call autocast
     may begin behind the model's own hooks."""
-    sizes = [(p.numel(), module) for module in model.modules() for p in module.parameters(recurse=False) if p.dim() > 1]
+    sizes = [(p.numel(), module) for module in model.modules() for p in module.parameters(recurse=False)
+             if p.dim() > 1 and not isinstance(module, torch.jit.ScriptModule)]
     return max(sizes, key=lambda it: it[0])[1] if sizes else None
 
 
