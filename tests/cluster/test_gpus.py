@@ -85,7 +85,7 @@ def hosts(*_):
     with Cluster(3, BUILD, knows=False) as c:
         for host, card in zip(c.nodes, cards):
             with open(c.path(host, HOME + "/.bashrc"), "w") as f:  # a shell of sshd reads it
-                f.write("".join(f"export {name}={value}\n" for name, value in environ(card).items()))
+                f.write("".join(f"export {name}={value}\n" for name, value in environ(card, FAKE_SALT=host).items()))
         done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
                              ",".join(c.nodes), "--", "true"], stderr=subprocess.STDOUT)
         assert done.returncode == 0, done
