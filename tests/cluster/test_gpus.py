@@ -79,6 +79,28 @@ def precision(*_):
     assert '"profile.precision" is "fp8"' in output, output
 
 
+def reported(*_):
+    """The plan is by the rates in fp32 until the program reports its precision, and good by the tenth step."""
+    folders = Folders()
+    for rank, ms in enumerate((1, 2, 6)):  # of a sample
+        with open(folders.path("work", str(rank)), "w") as f:
+            f.write(str(ms))
+        os.makedirs(folders.path("work", "samples", str(rank)))
+        with open(folders.path("work", "samples", str(rank), "images"), "wb") as f:
+            f.write(bytes(64 * 256))
+    with Job(BUILD, folders, ["--set", "batch.global=256", "--set", "sync.mode=sync", "--", os.path.join(BUILD, "tests/cluster/paced-worker"),
+                              ".", "samples"], ranks=0, PACED_PRECISION="fp16", **environ(MIXED)) as j:
+        j.wait_steps(above=12)
+        j.interrupt()
+        since = {1: 0}
+        for text in (e.get("text", "") for e in j.events()):
+            if agreed := re.search(r"version (\d+) from step (\d+)", text):
+                since[int(agreed.group(1))] = int(agreed.group(2))
+        plans = [(first, j.plan(version)) for version, first in sorted(since.items()) if first <= 10]
+        good = [quality([(w["device"], w["batch"]) for w in p["workers"]], (6, 3, 1)) for _, p in plans]
+        assert plans[0][1]["precision"] == "fp32" and plans[1][1]["precision"] == "fp16" and good[-1] >= 0.9, (plans, good)
+
+
 def hosts(*_):
     """Three hosts have one card each, and one card lacks cuBLAS: the plan does not take it for the fastest."""
     cards = ["A100", "V100", "1080Ti:noblas"]
@@ -195,4 +217,4 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, precision, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])
+run([unlike, precision, reported, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])

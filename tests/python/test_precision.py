@@ -10,6 +10,8 @@ import pathlib
 import re
 import subprocess
 
+import pytest
+
 from started import BUILD, MINUTES, environment, job, said, script
 
 SPEEDS = 6.0, 3.4, 1.0  # of an A100, a V100 and a 1080 Ti with mixed precision, relative to the last one
@@ -65,6 +67,7 @@ def quality(plan: dict) -> float:
     return best_s() / longest_s(tuple(worker["batch"] for worker in plan["workers"]))
 
 
+@pytest.mark.slow  # test_gpus.py has a short one of C
 def test_mixed_precision(tmp_path: pathlib.Path) -> None:
     """The first plan is by the rates in fp32; soon after the first step it is by those in fp16, which the next job of
     the same program begins with."""
