@@ -100,13 +100,14 @@ class Inside(torch.nn.Module):
 
 def reported(make, *, autocast=None, compiled=False, named=False):
     \"\"\"What the first step with this model reports.\"\"\"
-    for kept in _precision._models, _precision._parameters, _precision._seen, _precision._hooks:
+    for kept in _precision._models, _precision._parameters, _precision._hooks:
         kept.clear()
+    _precision._seen.autocast = _precision._seen.own = None
     _precision._is_reported = False
     worker.report.precision, worker.step.count = None, 1
     model = make()
     _precision.report_precision(None if named else model, model.parameters())
-    if compiled:  # without a hook's end making it compile again
+    if compiled:  # once, also when the hooks have done their work
         torch._dynamo.config.error_on_recompile = True
         model = torch.compile(model, backend="eager", fullgraph=True)
     _precision._begin()
@@ -117,7 +118,7 @@ def reported(make, *, autocast=None, compiled=False, named=False):
         with torch.autocast("cpu", dtype=autocast or torch.bfloat16, enabled=bool(autocast)):
             model(torch.ones(4, 8, dtype=type))
         _precision._report()
-    assert not any(module._forward_pre_hooks for module in model.modules())
+    assert compiled or not any(module._forward_pre_hooks for module in model.modules())
     return (worker.report.precision or b"none").decode()
 
 

@@ -17,16 +17,26 @@ _NAMES = {torch.float16: b"fp16", torch.bfloat16: b"bf16"}
 _models: list[torch.nn.Module] = []
 _parameters: list[torch.Tensor] = []  # of optimizers without a model
 _hooks: list[RemovableHandle] = []
-_seen: list[torch.dtype] = []  # types in which the models compute: those of autocast first
 _is_reported = False
+
+
+class _Seen:
+    """Types in which the models compute."""
+
+    autocast: torch.dtype | None = None  # to which autocast converts
+    own: torch.dtype | None = None  # of the largest matrix
+    is_traced = False  # torch.compile has made a hook a part of the program
+
+
+_seen = _Seen()
 
 
 def report_precision(model: torch.nn.Module | None, parameters: Iterable[torch.Tensor] = ()) -> None:
     """Report the precision of this model's products, or without a model that of the parameters, with the first step in
     which the model is called.
 
-    The hooks stay in the model until then only, since the script may copy or save it.  They are functions of this
-    module, without a state of their own, which torch.compile can trace.
+    The hooks stay in the model until then only, since the script may copy or save it; but those that torch.compile has
+    traced stay, since it would compile again without them.  So the hooks read nothing that changes.
     """
     if not _models and not _parameters:
         worker.after_commit.append(_begin)
@@ -66,21 +76,23 @@ def _autocast_type(device: str) -> torch.dtype | None:
 
 def _see_autocast(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Keep the type of autocast.  A pre-hook of a model."""
+    if torch.compiler.is_compiling():
+        _seen.is_traced = True
     for parameter in module.parameters():
         if (of := _autocast_type(parameter.device.type)) is not None:
-            _seen.insert(0, of)
+            _seen.autocast = of
         return
 
 
 def _see_own(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Keep the type of autocast, or that of the module's matrix.  A pre-hook of the module with the largest matrix."""
+    if torch.compiler.is_compiling():
+        _seen.is_traced = True
     for parameter in module.parameters(recurse=False):
         if parameter.dim() > 1:
-            of = _autocast_type(parameter.device.type)
-            if of is None:
-                _seen.append(parameter.dtype)
-            else:
-                _seen.insert(0, of)
+            _seen.own = parameter.dtype
+            if (of := _autocast_type(parameter.device.type)) is not None:
+                _seen.autocast = of
             return
 
 
@@ -89,12 +101,12 @@ def _report() -> None:
     global _is_reported
     if _is_reported or not worker.step.count:
         return
-    seen = _seen[0] if _seen else None
+    seen = _seen.autocast or _seen.own
     if seen is None and not _models:
         seen = next((p.dtype for p in _parameters if p.dim() > 1 and p.dtype in _NAMES), None)
     if seen is None and _models:
         return
-    for hook in _hooks:
+    for hook in _hooks if not _seen.is_traced else ():
         hook.remove()
     _hooks.clear()
     _is_reported = True
