@@ -439,18 +439,18 @@ struct eddis_report {
     int64_t read_ns;      /* time that reading this step's samples ahead took; the part above the
                            * compute time counts as input time; 0: unknown */
     /* Sums of the elements of all parameters after this step's update, and of their squares, in
-     * double precision and added in the same order on all workers.  If the step has EDDIS_STEP_SUMS
-     * they are compared, to find a worker whose model differs; otherwise they are ignored.  Leave
-     * out parameters that differ between workers on purpose.
+     * double precision, added in the same order on all workers.  If the step has EDDIS_STEP_SUMS, a
+     * worker whose model differs is found by them.  Leave out what differs on purpose.
      */
     int has_sums; /* 1: sum and squares are set */
     double sum, squares;
+    const char *precision; /* of matrix products: "fp32", "tf32", "bf16" or "fp16"; NULL: unknown */
 };
 
 /* End the step and publish it on the progress board.  report may be NULL.  report->compute_ns and
  * input_ns are limited to the time since the end of the step before; the rest of that time counts
  * as waiting.  They are ignored if the library itself sleeps for an emulated device.  Return 0;
- * -EINVAL: a member of report is negative, or its work is not finite.
+ * -EINVAL: a member of report is negative, its work not finite, or its precision unknown.
  */
 int eddis_step_end(struct eddis *e, const struct eddis_report *report, struct eddis_error *err);
 

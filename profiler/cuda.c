@@ -183,6 +183,8 @@ void cuda_finish(struct cuda_run *r, int64_t deadline_ns, struct node_profile *p
             continue;
         }
         d->fp32_flops = f.fp32_flops;
+        d->tf32_flops = f.tf32_flops;
+        d->bf16_flops = f.bf16_flops;
         d->fp16_flops = f.fp16_flops;
         d->memory_bytes_per_s = f.memory_bytes_per_s;
         d->to_device_bytes_per_s = f.to_device_bytes_per_s;

@@ -147,7 +147,7 @@ static int check_worker(const struct plan_worker *w, const struct node_profile *
                           w->cpus, node->host);
     if (d->kind != DEVICE_EMULATED)
         return 0;
-    if (time_model_of_device(d, TIME_MODEL_ALL, &t, &relative, NULL) < 0 ||
+    if (time_model_of_device(d, TIME_MODEL_ALL, PRECISION_FP32, &t, &relative, NULL) < 0 ||
         !near(t.fixed_s, w->fixed_s) || !near(t.sample_s, w->sample_s))
         return eddis_fail(
             err, -EINVAL,

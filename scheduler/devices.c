@@ -5,6 +5,8 @@
 #include "lib/base/text.h"
 #include "time_model.h"
 
+#include <stdio.h>
+
 enum device_kind devices_kind(const struct node_profile *node)
 {
     if (profile_count(node, DEVICE_EMULATED) > 0)
@@ -16,7 +18,8 @@ enum device_kind devices_kind(const struct node_profile *node)
 static bool has_measured_gpu(const struct node_profile *node)
 {
     for (int i = 0; i < node->n_devices; i++)
-        if (node->device[i].kind == DEVICE_CUDA && time_model_figures(&node->device[i]))
+        if (node->device[i].kind == DEVICE_CUDA &&
+            time_model_figures(&node->device[i], PRECISION_FP32))
             return true;
     return false;
 }
@@ -25,7 +28,8 @@ bool devices_has_worker(const struct node_profile *node, const struct device *d)
 {
     if (d->kind != devices_kind(node))
         return false;
-    return d->kind != DEVICE_CUDA || time_model_figures(d) || !has_measured_gpu(node);
+    return d->kind != DEVICE_CUDA || time_model_figures(d, PRECISION_FP32) ||
+           !has_measured_gpu(node);
 }
 
 int devices_count(const struct node_profile *node)
@@ -37,16 +41,16 @@ int devices_count(const struct node_profile *node)
     return n;
 }
 
-unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
+unsigned devices_figures(const struct node_profile *nodes, int n_nodes, enum precision precision,
                          const struct device **ret_lacks)
 {
-    unsigned common = TIME_MODEL_ALL, some = 0;
+    unsigned common = TIME_MODEL_ALL, some = 0, all;
     const struct device *lacks = NULL;
 
     for (int i = 0; i < n_nodes; i++)
         for (int j = 0; j < nodes[i].n_devices; j++) {
             const struct device *d = &nodes[i].device[j];
-            unsigned figures = time_model_figures(d);
+            unsigned figures = time_model_figures(d, precision);
 
             if (d->kind == DEVICE_EMULATED || !figures || !devices_has_worker(&nodes[i], d))
                 continue;
@@ -55,8 +59,10 @@ unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
             if (!lacks && figures != TIME_MODEL_ALL)
                 lacks = d;
         }
+    /* A rate in the precision is missing also if no device has one. */
+    all = some | (some & TIME_MODEL_PRODUCT ? TIME_MODEL_PRECISE : 0);
     if (ret_lacks)
-        *ret_lacks = some & ~common ? lacks : NULL;
+        *ret_lacks = all & ~common ? lacks : NULL;
     return common;
 }
 
@@ -86,10 +92,52 @@ static void remark_idle(struct node_profile *node, int64_t workers_per_node)
                     (long long)workers, workers == 1 ? "" : "s");
 }
 
-void devices_remark(int64_t workers_per_node, struct node_profile *nodes, int n_nodes)
+/* Append to the node's note which of its GPUs have no products of matrices in this precision. */
+static void remark_lacking(struct node_profile *node, enum precision precision)
+{
+    const char *name = precision_name(precision);
+    int n = 0, first = 0;
+
+    for (int i = 0; i < node->n_devices; i++)
+        if (devices_has_worker(node, &node->device[i]) &&
+            time_model_lacks(&node->device[i], precision) && n++ == 0)
+            first = node->device[i].index;
+    if (n == 1)
+        text_append(node->note, sizeof node->note,
+                    "%sGPU %d has no %s, so it is planned by its fp32 rate",
+                    node->note[0] ? "; " : "", first, name);
+    else if (n > 1)
+        text_append(node->note, sizeof node->note,
+                    "%sGPU %d and %d more have no %s, so they are planned by their fp32 rates",
+                    node->note[0] ? "; " : "", first, n - 1, name);
+}
+
+/* Append to the node's note by which of the set `figures` all devices are compared, because device
+ * d of the node lacks another measurement.
+ */
+static void remark_compared(struct node_profile *node, const struct device *d, unsigned figures,
+                            enum precision precision)
+{
+    char before[64];
+
+    if (figures == TIME_MODEL_MEMORY)
+        remark(node, d, "without a matrix product of ",
+               " all devices are compared by the speed of their memory alone");
+    else if (!(figures & TIME_MODEL_MEMORY))
+        remark(node, d, "without the memory's speed of ",
+               " all devices are compared by matrix products alone");
+    else {
+        (void)snprintf(before, sizeof before, "without a matrix product in %s of ",
+                       precision_name(precision));
+        remark(node, d, before, " all devices are compared by their fp32 rates");
+    }
+}
+
+void devices_remark(int64_t workers_per_node, enum precision precision, struct node_profile *nodes,
+                    int n_nodes)
 {
     const struct device *lacks;
-    unsigned figures = devices_figures(nodes, n_nodes, &lacks);
+    unsigned figures = devices_figures(nodes, n_nodes, precision, &lacks);
 
     for (int i = 0; i < n_nodes; i++) {
         bool gpus = devices_kind(&nodes[i]) == DEVICE_CUDA;
@@ -99,13 +147,11 @@ void devices_remark(int64_t workers_per_node, struct node_profile *nodes, int n_
 
             if (gpus && d->kind == DEVICE_CUDA && !devices_has_worker(&nodes[i], d))
                 remark(&nodes[i], d, "", " gets no worker");
-            if (d == lacks && figures == TIME_MODEL_MEMORY)
-                remark(&nodes[i], d, "without a matrix product of ",
-                       " all devices are compared by the speed of their memory alone");
-            else if (d == lacks)
-                remark(&nodes[i], d, "without the memory's speed of ",
-                       " all devices are compared by matrix products alone");
+            if (d == lacks)
+                remark_compared(&nodes[i], d, figures, precision);
         }
+        if (gpus && figures & TIME_MODEL_PRECISE)
+            remark_lacking(&nodes[i], precision);
         remark_idle(&nodes[i], workers_per_node);
     }
 }

@@ -21,19 +21,21 @@ bool devices_has_worker(const struct node_profile *node, const struct device *d)
 /* Return how many devices of the node a worker can run on. */
 int devices_count(const struct node_profile *node);
 
-/* Return the measurements (TIME_MODEL_... of time_model.h) that all devices have on which workers
- * of these nodes can run; only by these can the devices be compared. Devices without any
- * measurement and emulated ones do not count. Return 0 if no measurement is common to them, all
- * measurements if no device counts. *ret_lacks, unless it is NULL: the first device that lacks a
- * measurement which others have, NULL if none does.
+/* Return the measurements (TIME_MODEL_... of time_model.h) that all devices have, for a program of
+ * this precision, on which workers of these nodes can run; only by these can they be compared.
+ * Devices without any measurement and emulated ones do not count. Return 0 if no measurement is
+ * common to them, all measurements if no device counts. *ret_lacks, unless it is NULL: the first
+ * device that lacks a measurement which others have, or the rate in this precision; NULL: none.
  */
-unsigned devices_figures(const struct node_profile *nodes, int n_nodes,
+unsigned devices_figures(const struct node_profile *nodes, int n_nodes, enum precision precision,
                          const struct device **ret_lacks);
 
-/* Append to the notes of the nodes' profiles which GPUs get no worker, and why, and that devices
- * are compared by one measurement only, on the first node that lacks the other. workers_per_node:
- * what the job asks for on nodes without a number of their own; 0: one for each device.
+/* Append to the notes of the nodes' profiles which GPUs get no worker, and why; which lack this
+ * precision; and that devices are compared without some measurement, on the first node that lacks
+ * it. workers_per_node: what the job asks for on nodes without a number of their own; 0: one for
+ * each device.
  */
-void devices_remark(int64_t workers_per_node, struct node_profile *nodes, int n_nodes);
+void devices_remark(int64_t workers_per_node, enum precision precision, struct node_profile *nodes,
+                    int n_nodes);
 
 #endif

@@ -155,7 +155,7 @@ int limits_use(const struct job *job, const struct node_profile *nodes,
 
     if (rc == 0)
         rc = memory ? key_index_add_all(&m.lines, history->line, history->n_lines) : -ENOMEM;
-    p->program = history->program;
+    program_copy(&p->program, &history->program);
     p->takes_pieces = history->n_bounds + history->n_lines > 0 && history->takes_pieces;
     if (rc == 0)
         use_memory(job, nodes, &m, p, memory);

@@ -443,7 +443,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
     p->model_bytes = history->model_bytes;
-    p->program = history->program;
+    program_copy(&p->program, &history->program);
     if ((rc = predict_all(&f, err)) < 0)
         return rc;
     predict_equal(&f, w, p);

@@ -17,6 +17,16 @@
 #include <stdio.h>
 #include <string.h>
 
+enum precision planner_precision(const struct job *job, const struct program *program)
+{
+    enum precision set =
+        job->profile.precision ? precision_find(job->profile.precision) : PRECISION_AUTO;
+
+    if (set == PRECISION_AUTO || set == PRECISIONS)
+        set = program->precision;
+    return set == PRECISION_AUTO ? PRECISION_FP32 : set;
+}
+
 /* ---- workers of a node ---- */
 
 /* Borrow the node's device of this kind and index; NULL: it has none. */
@@ -121,11 +131,12 @@ static void name_device(const struct device *d, char *ret, size_t size)
  * an emulated device has no speed; -ENODATA: it was not measured.
  */
 static int fill_worker(struct plan *p, struct plan_worker *w, const struct device *d,
-                       unsigned figures, bool only, struct eddis_error *err)
+                       unsigned figures, enum precision precision, bool only,
+                       struct eddis_error *err)
 {
     struct time_model t = { .sample_s = 1 };
     bool relative = true;
-    int rc = time_model_of_device(d, figures, &t, &relative, err);
+    int rc = time_model_of_device(d, figures, precision, &t, &relative, err);
 
     if (rc < 0 && !(rc == -ENODATA && only))
         return rc;
@@ -156,7 +167,7 @@ static int fail_node(int rc, const struct node_profile *profile, struct eddis_er
  * 0, or a negative errno of fill_worker or cpus_share, with an error that names the node.
  */
 static int fill_node(struct plan *p, int rank, int node, int n, const struct node_profile *profile,
-                     unsigned figures, struct eddis_error *err)
+                     unsigned figures, enum precision precision, struct eddis_error *err)
 {
     enum device_kind kind = devices_kind(profile);
     bool divide = kind == DEVICE_CPU && n != devices_count(profile);
@@ -177,7 +188,7 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
         if (divide)
             rc = cpus_share(profile, i, n, &share, err);
         if (rc == 0)
-            rc = fill_worker(p, w, divide ? &share : next++, figures, only, err);
+            rc = fill_worker(p, w, divide ? &share : next++, figures, precision, only, err);
         if (rc < 0)
             return fail_node(rc, profile, err);
     }
@@ -188,10 +199,10 @@ static int fill_node(struct plan *p, int rank, int node, int n, const struct nod
  * Return 0; -EINVAL: a node cannot have its workers; -ENODATA: a device was not measured; -ENOMEM.
  */
 static int make_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
-                        struct plan **ret, struct eddis_error *err)
+                        enum precision precision, struct plan **ret, struct eddis_error *err)
 {
     const struct device *lacks;
-    unsigned figures = devices_figures(nodes, n_nodes, &lacks);
+    unsigned figures = devices_figures(nodes, n_nodes, precision, &lacks);
     struct plan *p;
     int total = 0, rc = 0;
 
@@ -215,10 +226,11 @@ static int make_workers(const struct job *job, const struct node_profile *nodes,
     p = plan_new(n_nodes, total);
     if (!p)
         return eddis_fail(err, -ENOMEM, "no memory for a plan of %d workers", total);
+    p->program.precision = figures & TIME_MODEL_PRECISE ? precision : PRECISION_FP32;
     for (int i = 0, rank = 0; i < n_nodes && rc == 0; i++) {
         int n = count_workers(job, &nodes[i], err);
 
-        rc = fill_node(p, rank, i, n, &nodes[i], figures, err);
+        rc = fill_node(p, rank, i, n, &nodes[i], figures, precision, err);
         rank += n;
     }
     if (rc < 0)
@@ -517,11 +529,12 @@ int planner_plan(const struct job *job, const struct node_profile *nodes, int n_
 {
     static const struct planner_history nothing;
     struct plan *p = NULL;
-    int rc = make_workers(job, nodes, n_nodes, &p, err);
+    int rc;
 
+    history = history ? history : &nothing;
+    rc = make_workers(job, nodes, n_nodes, planner_precision(job, &history->program), &p, err);
     if (rc < 0)
         return rc;
-    history = history ? history : &nothing;
     if ((rc = use_known(p, nodes, job->batch.global, history, err)) < 0 ||
         (rc = limits_use(job, nodes, history, p, err)) < 0 ||
         (rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, history, p, err)) < 0) {

@@ -66,6 +66,11 @@ struct planner_history {
     struct program program;
 };
 
+/* Return the precision by whose rates GPUs are compared: what the job sets, else what the program
+ * has reported, else PRECISION_FP32.
+ */
+enum precision planner_precision(const struct job *job, const struct program *program);
+
 /* Format in ret the key under which a worker's measurements are stored. The key contains all on
  * which speed and memory depend: the node, the device and its driver, the worker's processors, its
  * index among the node's workers, and the node's limits.

@@ -177,6 +177,24 @@ void replan_bounds(struct replan *r, int rank, int64_t min, int64_t max)
     r->fresh = true;
 }
 
+void replan_first(struct replan *r, int rank, const struct time_model *first,
+                  enum time_source source)
+{
+    if (rank < 0 || rank >= r->n || learner_source(&r->member[rank].learner) == TIME_MEASURED)
+        return;
+    learner_init(&r->member[rank].learner, first, source);
+    r->fresh = true;
+}
+
+/* Check whether steps of every worker that has samples are measured. */
+static bool all_are_measured(const struct replan *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (r->member[i].batch > 0 && learner_source(&r->member[i].learner) != TIME_MEASURED)
+            return false;
+    return true;
+}
+
 /* Check whether a change to batch [n] undoes the moves that led to the present batches. */
 static bool moves_back(const struct replan *r, const int64_t *batch)
 {
@@ -254,6 +272,7 @@ void replan_published(struct replan *r, int64_t version, const int64_t *batch, i
     if (is_same(r, batch, period))
         return;
     r->worse = false;
+    r->timed |= all_are_measured(r);
     r->backs = moves_back(r, batch) ? r->backs + 1 : 0;
     if (r->backs >= BACKS && r->doublings < MAX_DOUBLINGS)
         r->doublings++;
@@ -281,6 +300,12 @@ void replan_agreed(struct replan *r, int64_t version, double now_s)
 
 /* ---- whether it is time ---- */
 
+/* Check whether the next plan may be the first by times, and waits for no gap. */
+static bool is_first_by_times(const struct replan *r)
+{
+    return r->set.early && !r->timed && r->agreed && all_are_measured(r);
+}
+
 /* Check whether the plan in force has lasted long enough for another one. The plan's first step is
  * in no report, but counts.
  */
@@ -289,6 +314,8 @@ static bool is_time(const struct replan *r, int doublings, double now_s)
     int64_t steps = replan_steps(r);
     double doubled = ldexp(1, doublings);
 
+    if (is_first_by_times(r))
+        return true;
     return r->agreed && steps >= 0 && (double)steps + 1 >= (double)r->set.gap_steps * doubled &&
            now_s - r->in_force_s >= r->set.gap_s * doubled;
 }

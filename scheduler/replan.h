@@ -11,6 +11,9 @@
  *       noise explains.  Noise is estimated from the quartiles of the workers' times, so the
  *       threshold falls as steps under the plan add up.
  *
+ * If the first plan was made by a probe's rates of GPUs, the first proposal by times waits for no
+ * gap, only for times of every worker that has samples: rates may be wrong by a factor.
+ *
  * If a plan gives less than a quarter of the promised gain, the speeds from which it was made did
  * not last, as on a machine that others use. Then the gap doubles, so that the next plan is made
  * from more steps. If steps are longer than under the previous plan, the plan is undone after one
@@ -65,6 +68,8 @@ struct replan_setup {
     double gap_s;               /* 0: 1 */
     int64_t gap_steps;          /* 0: 5 */
     double least_gain; /* relative gain that a change must promise without noise; 0: 0.01 */
+    bool
+        early; /* the first plan is by rates of a probe: the first plan by times waits for no gap */
 };
 
 struct replan_proposal {
@@ -130,6 +135,10 @@ bool replan_contradicted(struct replan *r, struct replan_contradiction *ret);
  * is chosen again.
  */
 void replan_network(struct replan *r, const struct modes_setup *n);
+
+/* Begin to learn worker `rank` from another first model, until steps of it are measured. */
+void replan_first(struct replan *r, int rank, const struct time_model *first,
+                  enum time_source source);
 
 /* Record that a plan version with these batches and this period was published, no matter who
  * proposed it. batch [n] is copied; period 0: unchanged.

@@ -46,6 +46,7 @@ struct replan {
                                   * one; 0: the promise was checked */
     bool worse;                  /* steps are longer than under the plan before */
     double worse_s;              /* longest own time then, if worse */
+    bool timed;                  /* a plan was published after every worker had been measured */
     bool of_moment;              /* the plan in force was made from the speeds of one moment */
     double *past;                /* [n_past][n] seconds per sample at past moments, newest last */
     int n_past;

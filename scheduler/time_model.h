@@ -22,11 +22,22 @@ struct time_model {
 enum {
     TIME_MODEL_PRODUCT = 1, /* the rate of matrix products in float32 */
     TIME_MODEL_MEMORY = 2,  /* the rate of a sweep through memory */
-    TIME_MODEL_ALL = TIME_MODEL_PRODUCT | TIME_MODEL_MEMORY,
+    /* the rate of matrix products in the program's precision; that in float32 of a device which
+     * lacks such products
+     */
+    TIME_MODEL_PRECISE = 4,
+    TIME_MODEL_ALL = TIME_MODEL_PRODUCT | TIME_MODEL_MEMORY | TIME_MODEL_PRECISE,
 };
 
-/* Return the set of measurements that a CPU or a GPU has; 0: none, or the device is emulated. */
-unsigned time_model_figures(const struct device *d);
+/* Check whether the device has no products of matrices in this precision, so that a program's run
+ * there at its speed in float32: a CPU, or a GPU of which the profile says so.
+ */
+bool time_model_lacks(const struct device *d, enum precision precision);
+
+/* Return the set of measurements that a CPU or a GPU has for a program of this precision; 0: none,
+ * or the device is emulated.
+ */
+unsigned time_model_figures(const struct device *d, enum precision precision);
 
 /* Return the seconds that a worker needs for b samples; 0 if b is 0. */
 double time_model_s(const struct time_model *m, int64_t b);
@@ -35,10 +46,11 @@ double time_model_s(const struct time_model *m, int64_t b);
  * and *ret_relative is false. For a real device the measured speeds of a matrix product and a
  * memory sweep are applied to a reference sample; then only ratios between devices have a meaning,
  * and *ret_relative is true. figures: the set of measurements to use, the same for all devices that
- * are compared: a device without one of them would seem faster than it is. Return 0; -ENODATA: the
- * device lacks one of these measurements; -EINVAL: an emulated device has no speed.
+ * are compared: a device without one of them would seem faster than it is. Of the two rates of
+ * products TIME_MODEL_PRECISE is used if the set has both. Return 0; -ENODATA: the device lacks one
+ * of these measurements; -EINVAL: an emulated device has no speed.
  */
-int time_model_of_device(const struct device *d, unsigned figures, struct time_model *ret,
-                         bool *ret_relative, struct eddis_error *err);
+int time_model_of_device(const struct device *d, unsigned figures, enum precision precision,
+                         struct time_model *ret, bool *ret_relative, struct eddis_error *err);
 
 #endif

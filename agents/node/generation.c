@@ -442,6 +442,7 @@ bool generation_reached_step(struct generation *g, int64_t most_ns, int64_t now_
     if (want == 0 || reached < g->n)
         return false;
     g->warm = true;
+    g->look_ns = now_ns; /* the first measurements are only a few steps away */
     if (last)
         g->report_at_step = 0;
     return true;

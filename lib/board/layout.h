@@ -64,8 +64,8 @@ enum {
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* bytes of a job's id with its 0 */
     BOARD_WHY = 256,     /* bytes of an error message with its 0 */
-    /* Layout 27; one more option of an algorithm makes another layout. */
-    BOARD_VERSION = 27 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 28; one more option of an algorithm makes another layout. */
+    BOARD_VERSION = 28 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Limit of a page's steps_done, so that adding recent steps does not overflow. */
@@ -126,7 +126,7 @@ struct board_page {
     int64_t phase_ns;    /* clock_now_ns when the phase began; a wait repeated after timeouts is one
                           * phase */
     int64_t model_bytes; /* bytes of the parameters; 0: not registered yet */
-    struct program program; /* sizes of the program, set together with model_bytes */
+    struct program program; /* set together with model_bytes, its precision by a later step */
     double loss;            /* loss of the newest step that reported one */
     int32_t has_loss;
     int32_t staleness;      /* staleness of the model in steps; 0 in sync mode */

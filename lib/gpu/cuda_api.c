@@ -22,6 +22,7 @@ static int load_symbols(struct cuda_api *a, struct eddis_error *err)
         { "cuDeviceGetUuid_v2", &a->device_uuid, true },
         { "cuDeviceGetUuid", &a->device_uuid_old, false },
         { "cuDeviceTotalMem_v2", &a->device_memory, false },
+        { "cuDeviceGetAttribute", &a->device_attribute, false },
         { "cuDeviceGetPCIBusId", &a->device_pci, false },
         { "cuDevicePrimaryCtxRetain", &a->context_retain, false },
         { "cuDevicePrimaryCtxRelease_v2", &a->context_release, false },

@@ -24,6 +24,7 @@ struct cuda_api {
     CUresult (*device_uuid)(CUuuid *ret, CUdevice d); /* NULL before driver 11.4 */
     CUresult (*device_uuid_old)(CUuuid *ret, CUdevice d);
     CUresult (*device_memory)(size_t *ret, CUdevice d);
+    CUresult (*device_attribute)(int *ret, CUdevice_attribute a, CUdevice d);
     CUresult (*device_pci)(char *ret, int size, CUdevice d);
     CUresult (*context_retain)(CUcontext *ret, CUdevice d);
     CUresult (*context_release)(CUdevice d);

@@ -12,13 +12,22 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Constants of cuBLAS.  They and the types of the functions below are written out here, because
  * they have been the same since cuBLAS 11.0, while its headers differ between versions.
  */
-enum { BLAS_OP_N = 0, BLAS_R_16F = 2, BLAS_COMPUTE_32F = 68, BLAS_GEMM_DEFAULT = -1 };
+enum {
+    BLAS_OP_N = 0,
+    BLAS_R_32F = 0,
+    BLAS_R_16F = 2,
+    BLAS_R_16BF = 14,
+    BLAS_COMPUTE_32F = 68,
+    BLAS_COMPUTE_32F_FAST_TF32 = 77,
+    BLAS_GEMM_DEFAULT = -1
+};
 
 /* The functions of a loaded cuBLAS library, and a handle of it. */
 struct blas {
@@ -151,11 +160,37 @@ static int load_blas(int driver_version, struct blas *b, struct eddis_error *err
     return s.rc;
 }
 
+#define ROUNDS_NS (CLOCK_S / 4) /* time for products of one size */
+
+/* A precision of products */
+struct kind {
+    int type, compute; /* of the elements, and of the computation, as cublasGemmEx has them */
+    size_t size;       /* bytes of an element */
+    int major;         /* least compute capability */
+    /* The elements' bits that are kept of a random number, and those that are set: two of 16 bits
+     * or one of 32.
+     */
+    uint32_t keep, set;
+    size_t at; /* offset of the rate in struct cuda_rates */
+};
+
+/* In the order in which they are measured. */
+static const struct kind kinds[] = {
+    { BLAS_R_32F, BLAS_COMPUTE_32F, 4, 0, 0x807fffffU, 0x3f000000U,
+      offsetof(struct cuda_rates, fp32) },
+    { BLAS_R_32F, BLAS_COMPUTE_32F_FAST_TF32, 4, 8, 0x807fffffU, 0x3f000000U,
+      offsetof(struct cuda_rates, tf32) },
+    { BLAS_R_16BF, BLAS_COMPUTE_32F, 2, 8, 0x807f807fU, 0x3f003f00U,
+      offsetof(struct cuda_rates, bf16) },
+    { BLAS_R_16F, BLAS_COMPUTE_32F, 2, 0, 0x83ff83ffU, 0x38003800U,
+      offsetof(struct cuda_rates, fp16) },
+};
+
 /* A product of square matrices in device memory. */
 struct product {
     const struct cuda_place *place;
     const struct blas *blas;
-    bool half;        /* true: float16 elements; false: float32 */
+    const struct kind *kind;
     CUdeviceptr a, c; /* factor and product, which is a * a */
 };
 
@@ -168,10 +203,11 @@ static int start_product(const struct product *p, int n)
     const void *a = (const void *)(uintptr_t)p->a; /* device memory, not accessed by the host */
     void *c = (void *)(uintptr_t)p->c;
 
-    if (p->half)
-        return p->blas->gemm(p->blas->handle, BLAS_OP_N, BLAS_OP_N, n, n, n, &one, a, BLAS_R_16F, n,
-                             a, BLAS_R_16F, n, &zero, c, BLAS_R_16F, n, BLAS_COMPUTE_32F,
-                             BLAS_GEMM_DEFAULT);
+    const struct kind *k = p->kind;
+
+    if (k->type != BLAS_R_32F || k->compute != BLAS_COMPUTE_32F)
+        return p->blas->gemm(p->blas->handle, BLAS_OP_N, BLAS_OP_N, n, n, n, &one, a, k->type, n, a,
+                             k->type, n, &zero, c, k->type, n, k->compute, BLAS_GEMM_DEFAULT);
     return p->blas->sgemm(p->blas->handle, BLAS_OP_N, BLAS_OP_N, n, n, n, &one, a, n, a, n, &zero,
                           c, n);
 }
@@ -204,14 +240,13 @@ static int time_product(const struct product *p, int n, double *ret_s, struct ed
 static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
 {
     const struct cuda_place *l = p->place;
+    uint64_t keep = p->kind->keep | (uint64_t)p->kind->keep << 32;
+    uint64_t set = p->kind->set | (uint64_t)p->kind->set << 32;
     uint64_t seed = 1;
     int rc = 0;
 
     for (size_t i = 0; i < l->host_bytes / 8; i++) {
-        uint64_t r = random_next(&seed);
-
-        ((uint64_t *)l->host)[i] = p->half ? (r & 0x83ff83ff83ff83ffU) | 0x3800380038003800U
-                                           : (r & 0x807fffff807fffffU) | 0x3f0000003f000000U;
+        ((uint64_t *)l->host)[i] = (random_next(&seed) & keep) | set;
     }
     for (size_t at = 0; rc == 0 && at < bytes; at += l->host_bytes) {
         size_t n = bytes - at < l->host_bytes ? bytes - at : l->host_bytes;
@@ -224,9 +259,10 @@ static int fill(const struct product *p, size_t bytes, struct eddis_error *err)
                : cuda_check(l->api, l->api->stream_wait(l->stream), "a copy to the GPU fails", err);
 }
 
-/* Time products for 0.4 s and store the largest rate in *ret, in operations per second.  Double the
- * matrices' size, up to most x most, while a product takes less than 10 ms.  Return 0 or a negative
- * errno, and then *ret is unchanged.
+/* Time products and store the largest rate in *ret, in operations per second.  Double the matrices'
+ * size, up to most x most, while a product takes less than 10 ms, and then go on for 0.25 s: a busy
+ * host has to delay all products of a size to end this early.  Return 0 or a negative errno, and
+ * then *ret is unchanged.
  */
 static int best_rate(const struct product *p, int most, double *ret, struct eddis_error *err)
 {
@@ -234,7 +270,7 @@ static int best_rate(const struct product *p, int most, double *ret, struct eddi
     double s, best = 0;
     int n = 1024, rc = time_product(p, n, &s, err); /* not counted: it loads the kernels */
 
-    deadline = clock_now_ns() + 400 * CLOCK_MS;
+    deadline = clock_now_ns() + ROUNDS_NS;
     while (rc == 0 && (best == 0 || clock_now_ns() < deadline)) {
         double rate;
 
@@ -243,8 +279,10 @@ static int best_rate(const struct product *p, int most, double *ret, struct eddi
             break;
         rate = 2.0 * n * n * n / s;
         best = rate > best ? rate : best;
-        if (s < 0.01 && 2 * n <= most)
+        if (s < 0.01 && 2 * n <= most) {
             n *= 2;
+            deadline = clock_now_ns() + ROUNDS_NS;
+        }
     }
     if (rc == 0)
         *ret = best;
@@ -254,11 +292,11 @@ static int best_rate(const struct product *p, int most, double *ret, struct eddi
 /* Measure products in one precision and store the operations per second in *ret.  Allocate matrices
  * that use at most half of the free device memory, and free them.  Return 0, -ENOMEM or -EIO.
  */
-static int measure(const struct cuda_place *place, const struct blas *b, bool half, double *ret,
-                   struct eddis_error *err)
+static int measure(const struct cuda_place *place, const struct blas *b, const struct kind *k,
+                   double *ret, struct eddis_error *err)
 {
-    struct product p = { .place = place, .blas = b, .half = half };
-    size_t size = half ? 2 : 4, free_bytes = 0, total, bytes;
+    struct product p = { .place = place, .blas = b, .kind = k };
+    size_t size = k->size, free_bytes = 0, total, bytes;
     int most = 8192, rc;
 
     rc = cuda_check(place->api, place->api->memory_info(&free_bytes, &total),
@@ -283,8 +321,7 @@ static int measure(const struct cuda_place *place, const struct blas *b, bool ha
     return rc;
 }
 
-int cuda_blas_rates(const struct cuda_place *p, double *ret_fp32, double *ret_fp16,
-                    struct eddis_error *err)
+int cuda_blas_rates(const struct cuda_place *p, struct cuda_rates *ret, struct eddis_error *err)
 {
     struct blas b = { 0 };
     int rc = load_blas(p->driver_version, &b, err);
@@ -293,10 +330,16 @@ int cuda_blas_rates(const struct cuda_place *p, double *ret_fp32, double *ret_fp
         return rc;
     if (b.set_stream(b.handle, p->stream))
         rc = eddis_fail(err, -EIO, "cuBLAS does not take a stream");
-    if (rc == 0)
-        rc = measure(p, &b, false, ret_fp32, err);
-    if (rc == 0)
-        rc = measure(p, &b, true, ret_fp16, err);
+    for (size_t i = 0, failed = rc < 0; !failed && i < sizeof kinds / sizeof *kinds; i++) {
+        double *rate = (double *)((char *)ret + kinds[i].at);
+        int one = 0;
+
+        if (p->major < kinds[i].major)
+            *rate = 0;
+        else
+            one = measure(p, &b, &kinds[i], rate, rc < 0 ? NULL : err);
+        rc = rc < 0 ? rc : one; /* the first error; other precisions may work */
+    }
     (void)b.destroy(b.handle);
     return rc;
 }

@@ -12,16 +12,20 @@ struct cuda_place {
     const struct cuda_api *api;
     CUstream stream;
     int driver_version;
+    int major;  /* compute capability: 8 for 8.6; from 8 on the GPU has TF32 and bfloat16 */
     void *host; /* pinned host memory of host_bytes bytes */
     size_t host_bytes;
 };
 
-/* Measure square products in single precision, and in half precision with single precision sums,
- * each as the fastest product within 0.4 s.  Write the rates in operations per second to *ret_fp32
- * and *ret_fp16; a rate that could not be measured is unchanged.  -ENOENT: no cuBLAS that this
- * driver can run.  Blocks.
+/* Rates of matrix products in operations per second; 0: the GPU has no such products */
+struct cuda_rates {
+    double fp32, tf32, bf16, fp16;
+};
+
+/* Measure square products in each precision that the GPU has, with single precision sums, each as
+ * the fastest product within about 0.25 s.  Write the rates to *ret; a rate that could not be
+ * measured is unchanged.  -ENOENT: no cuBLAS that this driver can run.  Blocks.
  */
-int cuda_blas_rates(const struct cuda_place *p, double *ret_fp32, double *ret_fp16,
-                    struct eddis_error *err);
+int cuda_blas_rates(const struct cuda_place *p, struct cuda_rates *ret, struct eddis_error *err);
 
 #endif

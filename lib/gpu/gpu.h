@@ -27,7 +27,8 @@ struct gpu_device {
 
 /* Measurements of one GPU */
 struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason */
-    double fp32_flops, fp16_flops;
+    /* products of matrices; 0: the GPU has none in that precision */
+    double fp32_flops, tf32_flops, bf16_flops, fp16_flops;
     double memory_bytes_per_s; /* copies within the device, read + write */
     double to_device_bytes_per_s, from_device_bytes_per_s; /* copies from and to pinned host
                                                             * memory */

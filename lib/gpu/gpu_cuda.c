@@ -18,6 +18,10 @@
 
 /* bytes of a copy between host and device, and of device memory; number of measurements */
 enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
+/* least time for all measurements of a direction: on a fast GPU COPY_ROUNDS take a few ms, in which
+ * other programs may delay every one
+ */
+#define COPY_NS (CLOCK_S / 5)
 /* copies in one measurement, because start and wait cost a tenth of one copy on a fast GPU */
 enum { COPIES = 4 };
 
@@ -152,16 +156,17 @@ static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x
     return p->api->inside_device(x, x + SWEEP_BYTES / 2, SWEEP_BYTES / 2, p->stream);
 }
 
-/* Measure copies in this direction and store the largest rate of COPY_ROUNDS measurements in *ret,
- * in bytes per second.  Of a copy within the device, bytes read and bytes written both count.
- * Return 0 or a negative errno, and then *ret is unchanged.
+/* Measure copies in this direction and store the largest rate of COPY_ROUNDS measurements or more
+ * in *ret, in bytes per second.  Of a copy within the device, bytes read and bytes written both
+ * count. Return 0 or a negative errno, and then *ret is unchanged.
  */
 static int copy_rate(const struct cuda_place *p, enum direction d, CUdeviceptr x, double *ret,
                      struct eddis_error *err)
 {
+    int64_t deadline = clock_now_ns() + COPY_NS;
     double best = 0;
 
-    for (int i = 0; i < COPY_ROUNDS; i++) {
+    for (int i = 0; i < COPY_ROUNDS || clock_now_ns() < deadline; i++) {
         int64_t start = clock_now_ns();
         CUresult e = CUDA_SUCCESS;
         double rate;
@@ -207,22 +212,31 @@ static int copy_rates(const struct cuda_place *p, struct gpu_metrics *f, struct 
  */
 static void measure_all(const struct cuda_place *p, struct gpu_metrics *f)
 {
+    struct cuda_rates r = { f->fp32_flops, f->tf32_flops, f->bf16_flops, f->fp16_flops };
     struct eddis_error e = { 0 };
 
-    if (copy_rates(p, f, &e) < 0 || cuda_blas_rates(p, &f->fp32_flops, &f->fp16_flops, &e) < 0)
+    if (copy_rates(p, f, &e) < 0 || cuda_blas_rates(p, &r, &e) < 0)
         (void)snprintf(f->note, sizeof f->note, "%.*s", (int)sizeof f->note - 1, e.text);
+    f->fp32_flops = r.fp32;
+    f->tf32_flops = r.tf32;
+    f->bf16_flops = r.bf16;
+    f->fp16_flops = r.fp16;
 }
 
 /* Measure the GPU whose context is current and store the rates in f, with a note if some could not
  * be measured.  Return a failure only if nothing could be measured.
  */
-static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
+static int measure_in_context(const struct cuda_api *api, CUdevice d, struct gpu_metrics *f,
                               struct eddis_error *err)
 {
     struct cuda_place p = { .api = api, .host_bytes = COPY_BYTES };
     int rc = cuda_check(api, api->driver_version(&p.driver_version),
                         "the driver's version is unknown", err);
 
+    if (rc == 0)
+        rc = cuda_check(
+            api, api->device_attribute(&p.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d),
+            "the GPU's compute capability is unknown", err);
     if (rc == 0)
         rc = cuda_check(api, api->stream_create(&p.stream, 0), "no stream on the GPU", err);
     if (rc < 0)
@@ -238,7 +252,7 @@ static int measure_in_context(const struct cuda_api *api, struct gpu_metrics *f,
 
 int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err)
 {
-    struct gpu_metrics f = { NAN, NAN, NAN, NAN, NAN, "" };
+    struct gpu_metrics f = { NAN, NAN, NAN, NAN, NAN, NAN, NAN, "" };
     struct cuda_api api;
     CUcontext context;
     CUdevice d;
@@ -256,7 +270,7 @@ int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct ed
         return rc;
     rc = cuda_check(&api, api.context_use(context), "the GPU cannot be used", err);
     if (rc == 0)
-        rc = measure_in_context(&api, &f, err);
+        rc = measure_in_context(&api, d, &f, err);
     (void)api.context_release(d);
     if (rc == 0)
         *ret = f;

@@ -11,6 +11,7 @@
 #include "lib/job/types/job_texts.h"
 #include "lib/job/types/job_types.h"
 #include "lib/model/algorithm.h"
+#include "lib/model/precision.h"
 
 #include <string.h>
 
@@ -187,6 +188,10 @@ static const struct job_key table[] = {
       "devices to emulate, one worker each, instead of the real ones", NULL,
       &(const struct job_field){ FIELD(emulate, profile.emulate), .value = "[]",
                                  .count = offsetof(struct job, profile.n_emulate) } },
+    { "profile.precision", "word", "auto",
+      "the precision of matrix products by whose rates GPUs are compared", NULL,
+      &(const struct job_field){ FIELD(word, profile.precision), .value = "auto",
+                                 .nth_word = precision_name } },
     { "checkpoint.dir", "path or auto", "auto",
       "the folder in which each job has its folder of checkpoints; auto: the job's folder", NULL,
       PATH(checkpoint.dir, "auto", false, "auto") },

@@ -122,6 +122,7 @@ struct job {
                                        * none */
         struct job_emulated *emulate; /* [n_emulate] */
         size_t n_emulate;
+        char *precision; /* one of precision_names */
     } profile;
     struct {
         char *dir; /* absolute; NULL: in the job's folder */

@@ -27,6 +27,8 @@ static const struct field device_fields[] = {
     FIELD(struct device, numa, INT, -1, MOST_COUNT),
     FIELD(struct device, memory_bytes, INT64, 0, MOST_BYTES),
     FIELD_REAL(struct device, fp32_flops, METRIC, 0, MOST_FLOPS),
+    FIELD_REAL(struct device, tf32_flops, METRIC, 0, MOST_FLOPS),
+    FIELD_REAL(struct device, bf16_flops, METRIC, 0, MOST_FLOPS),
     FIELD_REAL(struct device, fp16_flops, METRIC, 0, MOST_FLOPS),
     FIELD_REAL(struct device, memory_bytes_per_s, METRIC, 0, MOST_BYTES),
     FIELD_REAL(struct device, to_device_bytes_per_s, METRIC, 0, MOST_BYTES),
@@ -96,6 +98,15 @@ static const struct field node_fields[] = {
 };
 static const struct fields node_table =
     FIELDS(struct node_profile, node_fields, .open = true, .check = check_node);
+
+double profile_rate(const struct device *d, enum precision precision)
+{
+    const double rate[PRECISIONS] = {
+        d->fp32_flops, d->fp32_flops, d->tf32_flops, d->bf16_flops, d->fp16_flops,
+    };
+
+    return rate[precision];
+}
 
 int profile_count(const struct node_profile *p, enum device_kind kind)
 {

@@ -8,6 +8,7 @@
 #define EDDIS_MODEL_PROFILE_H
 
 #include "lib/base/error.h"
+#include "precision.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 #include <stdint.h>
 
 enum {
-    PROFILE_PROBE_VERSION = 4, /* increment it if a probe changes what it measures */
+    PROFILE_PROBE_VERSION = 5, /* increment it if a probe changes what it measures */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
 };
@@ -34,8 +35,9 @@ struct device {
     char cpus[256];       /* nearest cores as a list, "0-15,32-47" */
     int numa;             /* nearest NUMA node; -1: unknown */
     int64_t memory_bytes; /* memory of the device; 0: unknown */
-    double fp32_flops, fp16_flops; /* measured matrix product, operations per second */
-    double memory_bytes_per_s;     /* measured sweep through memory (read + write) */
+    /* measured matrix products, operations per second; 0: the GPU has no such products */
+    double fp32_flops, tf32_flops, bf16_flops, fp16_flops;
+    double memory_bytes_per_s; /* measured sweep through memory (read + write) */
     double to_device_bytes_per_s, from_device_bytes_per_s; /* GPUs: measured over the bus */
     int driver_version;             /* CUDA: version from the driver, 13000; 0 otherwise */
     double rate, fixed_s, sample_s; /* emulated: as struct job_emulated; NAN otherwise */
@@ -75,6 +77,8 @@ static inline struct device device_unmeasured(enum device_kind kind, int index, 
         .index = index,
         .numa = numa,
         .fp32_flops = NAN,
+        .tf32_flops = NAN,
+        .bf16_flops = NAN,
         .fp16_flops = NAN,
         .memory_bytes_per_s = NAN,
         .to_device_bytes_per_s = NAN,
@@ -94,6 +98,10 @@ char *profile_text(const struct node_profile *p);
  */
 int profile_parse(const char *text, size_t n, const char *what, struct node_profile *ret,
                   struct eddis_error *err);
+
+/* Return the device's measured rate in this precision, as in its member; PRECISION_AUTO: in fp32.
+ */
+double profile_rate(const struct device *d, enum precision precision);
 
 /* Return how many devices of a kind the node has. */
 int profile_count(const struct node_profile *p, enum device_kind kind);

@@ -9,6 +9,8 @@
 #ifndef EDDIS_MODEL_PROGRAM_FACTS_H
 #define EDDIS_MODEL_PROGRAM_FACTS_H
 
+#include "precision.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -30,6 +32,10 @@ struct program {
      * libeddis does.  If it is set, the sizes of gradients are 0.
      */
     char gradients[PROGRAM_GRADIENTS];
+    /* in which it multiplies matrices, known from its first step on; in a plan: by whose rates its
+     * GPUs are compared
+     */
+    enum precision precision;
 };
 
 /* Check whether the program combines its gradients itself, so that libeddis sends none. */
@@ -38,14 +44,23 @@ static inline bool program_is_external(const struct program *p)
     return p->gradients[0] != '\0';
 }
 
-/* Check whether both programs give the same predictions.  min_count is not compared: it only limits
- * batches.
+/* Check whether both programs give the same predictions of communication.  min_count is not
+ * compared: it only limits batches.
  */
 static inline bool program_is_same_size(const struct program *a, const struct program *b)
 {
     return a->gradient_bytes == b->gradient_bytes && a->float32_bytes == b->float32_bytes &&
            a->centre_bytes == b->centre_bytes && a->largest_bytes == b->largest_bytes &&
            a->largest_behind == b->largest_behind && strcmp(a->gradients, b->gradients) == 0;
+}
+
+/* Copy what a program reported into a plan's `to`, whose precision stays: the times are by it. */
+static inline void program_copy(struct program *to, const struct program *from)
+{
+    enum precision precision = to->precision;
+
+    *to = *from;
+    to->precision = precision;
 }
 
 /* Return the sizes to use for a model of model_bytes: those reported, or, if unknown, those of
@@ -58,7 +73,8 @@ static inline struct program program_sizes(const struct program *p, int64_t mode
     return (struct program){ .gradient_bytes = model_bytes,
                              .float32_bytes = model_bytes,
                              .centre_bytes = model_bytes,
-                             .min_count = p->min_count };
+                             .min_count = p->min_count,
+                             .precision = p->precision };
 }
 
 #endif

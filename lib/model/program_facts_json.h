@@ -14,6 +14,7 @@ static const struct field program_fields[] = {
     FIELD(struct program, centre_bytes, INT64, 0, INT64_MAX),
     FIELD(struct program, min_count, INT64, 0, INT64_MAX),
     FIELD(struct program, gradients, NAME, 0, 0),
+    FIELD_WORD(struct program, precision, precision_names),
 };
 
 static const struct fields program_table = FIELDS(struct program, program_fields);

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
+#include "lib/model/precision.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,6 +145,8 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     page->exchange_ns += more->exchange_ns;
     if (__builtin_add_overflow(page->overrun_ns, report->overrun_ns, &page->overrun_ns))
         page->overrun_ns = INT64_MAX;
+    if (report->precision)
+        page->program.precision = precision_find(report->precision);
     if (report->memory_bytes > page->memory_bytes)
         page->memory_bytes = report->memory_bytes;
     if (report->has_loss) {

@@ -3,6 +3,7 @@
 #include "rounds.h"
 
 #include "lib/base/clock.h"
+#include "lib/model/precision.h"
 
 #include <errno.h>
 #include <math.h>
@@ -338,11 +339,17 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
     return rc;
 }
 
-/* Check that no member of the report is negative and its work is finite.  Return 0, or -EINVAL if
- * not.
+/* Check that no member of the report is negative, its work is finite and its precision exists.
+ * Return 0, or -EINVAL if not.
  */
 static int check_report(const struct eddis_report *r, struct eddis_error *err)
 {
+    enum precision precision = r->precision ? precision_find(r->precision) : PRECISION_FP32;
+
+    if (precision == PRECISION_AUTO || precision == PRECISIONS)
+        return eddis_fail(err, -EINVAL,
+                          "precision of a report is '%s', but must be fp32, tf32, bf16 or fp16",
+                          r->precision);
     if (r->overrun_ns >= 0 && r->compute_ns >= 0 && r->input_ns >= 0 && r->read_ns >= 0 &&
         r->memory_bytes >= 0 && r->work >= 0 && isfinite(r->work))
         return 0;

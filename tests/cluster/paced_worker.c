@@ -8,7 +8,7 @@
  *
  * It does not read ahead.  Without samples rank 0 reports what it measured: 7 ms of compute and 1
  * ms of waiting for input, three units of work a sample, 4 MiB of memory.  The others report
- * nothing.  Ends when the job is told to.
+ * nothing, but each the precision that PACED_PRECISION names.  Ends when the job is told to.
  */
 #include <eddis.h>
 
@@ -94,6 +94,7 @@ static int step(struct eddis *e, int rank, const char *folder, int samples_fd,
         r.work = 3 * (double)s.count;
         r.memory_bytes = 4 << 20;
     }
+    r.precision = getenv("PACED_PRECISION");
     rc = eddis_step_end(e, &r, err);
     return rc < 0 ? rc : 1;
 }

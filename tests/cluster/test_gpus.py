@@ -22,7 +22,8 @@ ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +([\d.]+) +\d+  +[\d.]+  probe$", re.M)
 def environ(cards, driver="", **more):
     """A machine with these cards, whatever it has; also where CUDA_VISIBLE_DEVICES hides those of the tests' machine."""
     visible = ",".join(str(i) for i in range(cards.count(",") + 1))
-    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "CUDA_VISIBLE_DEVICES": visible, **more}
+    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "FAKE_SALT": str(os.getpid()),
+            "CUDA_VISIBLE_DEVICES": visible, **more}
 
 
 def plan(cards, *args, code=0, command=("true",), batch=256, driver="", **more):
@@ -56,13 +57,73 @@ def unlike(*_):
             assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
 
 
+def quality(workers, speeds):
+    """How near the step of these batches is to the best split for cards of these speeds; 1: it is."""
+    def longest(batches):
+        return max(n / speed for n, speed in zip(batches, speeds))
+
+    best = min(longest((a, b, 256 - a - b)) for a in range(1, 255) for b in range(1, 256 - a))
+    return best / longest([samples for _, samples in workers])
+
+
+def precision(*_):
+    """Cards are compared by their rates in the job's precision, and a card without it by that of fp32."""
+    speeds = 6, 3.4, 1  # of the three with mixed precision, by public benchmarks
+    workers, output = plan(MIXED, "--set", "profile.precision=fp16")
+    # test_planner.c asks for 0.9, by exact rates
+    assert quality(workers, speeds) >= 0.8 and "GPUs are compared by their rates in fp16" in output, output
+    workers, output = plan(MIXED)
+    assert quality(workers, speeds) < 0.6 and "rates in" not in output, output
+    workers, output = plan(MIXED, "--set", "profile.precision=bf16")
+    assert workers[0][1] > 4 * workers[1][1], output
+    assert "GPU 1 and 1 more have no bf16, so they are planned by their fp32 rates" in output, output
+    workers, output = plan("A100,A100:nobf16", "--set", "profile.precision=bf16")
+    assert "without a matrix product in bf16 of GPU 1 all devices are compared by their fp32 rates" in output, output
+    assert 0.6 < workers[0][1] / workers[1][1] < 1.7, output
+    _, output = plan(MIXED, "--set", "profile.precision=fp8", code=2)
+    assert '"profile.precision" is "fp8"' in output, output
+
+
+def paced(**more):
+    """[(plan, how near it is to the best)] of the first ten steps of a job whose cards are 6 : 3 : 1."""
+    folders = Folders()
+    for rank, ms in enumerate((1, 2, 6)):  # of a sample
+        with open(folders.path("work", str(rank)), "w") as f:
+            f.write(str(ms))
+        os.makedirs(folders.path("work", "samples", str(rank)))
+        with open(folders.path("work", "samples", str(rank), "images"), "wb") as f:
+            f.write(bytes(64 * 256))
+    with Job(BUILD, folders, ["--set", "batch.global=256", "--set", "sync.mode=sync", "--", os.path.join(BUILD, "tests/cluster/paced-worker"),
+                              ".", "samples"], ranks=0, **environ(MIXED, **more)) as j:
+        j.wait_steps(above=12)
+        j.interrupt()
+        since = {1: 0}
+        for text in (e.get("text", "") for e in j.events()):
+            if agreed := re.search(r"version (\d+) from step (\d+)", text):
+                since[int(agreed.group(1))] = int(agreed.group(2))
+        plans = [j.plan(version) for version, first in sorted(since.items()) if first <= 10]
+    return [(p, quality([(w["device"], w["batch"]) for w in p["workers"]], (6, 3, 1))) for p in plans]
+
+
+def reported(*_):
+    """The plan is by the rates in fp32 until the program reports its precision, and good by the tenth step."""
+    plans = paced(PACED_PRECISION="fp16")
+    assert [p["precision"] for p, _ in plans[:2]] == ["fp32", "fp16"] and plans[-1][1] >= 0.9, plans
+
+
+def measured(*_):
+    """A program that reports no precision has a good plan by the tenth step, too, from times of its first ones."""
+    plans = paced()
+    assert plans[0][1] < 0.6 and plans[-1][1] >= 0.9, plans
+
+
 def hosts(*_):
     """Three hosts have one card each, and one card lacks cuBLAS: the plan does not take it for the fastest."""
     cards = ["A100", "V100", "1080Ti:noblas"]
     with Cluster(3, BUILD, knows=False) as c:
         for host, card in zip(c.nodes, cards):
             with open(c.path(host, HOME + "/.bashrc"), "w") as f:  # a shell of sshd reads it
-                f.write("".join(f"export {name}={value}\n" for name, value in environ(card).items()))
+                f.write("".join(f"export {name}={value}\n" for name, value in environ(card, FAKE_SALT=host).items()))
         done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
                              ",".join(c.nodes), "--", "true"], stderr=subprocess.STDOUT)
         assert done.returncode == 0, done
@@ -195,4 +256,5 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, lacking, idle, trainer], sys.argv[3:])
+run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
+     second_job, dead_driver, lacking, idle, trainer], sys.argv[3:])

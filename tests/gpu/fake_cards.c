@@ -14,6 +14,7 @@ static struct fake_card card_of(const char *key)
     const struct fake_card rows[] = {
         { .key = "plain",
           .name = "Fake GPU\033[2J",
+          .major = 5,
           .bytes = 16 * GB,
           .free_bytes = 20 * MB,
           .fp32 = 0.2 * T,
@@ -22,6 +23,7 @@ static struct fake_card card_of(const char *key)
           .bus = 100 * G },
         { .key = "A100",
           .name = "NVIDIA A100-SXM4-80GB",
+          .major = 8,
           .bytes = 80 * GB,
           .free_bytes = 79 * GB,
           .fp32 = 19 * T,
@@ -32,6 +34,7 @@ static struct fake_card card_of(const char *key)
           .bus = 25 * G },
         { .key = "V100",
           .name = "Tesla V100-SXM2-16GB",
+          .major = 7,
           .bytes = 16 * GB,
           .free_bytes = 15 * GB,
           .fp32 = 14.5 * T,
@@ -40,6 +43,7 @@ static struct fake_card card_of(const char *key)
           .bus = 12 * G },
         { .key = "1080Ti",
           .name = "NVIDIA GeForce GTX 1080 Ti",
+          .major = 6,
           .bytes = 11 * GB,
           .free_bytes = 10 * GB,
           .fp32 = 11 * T,
@@ -65,6 +69,8 @@ static void behave(struct fake_card *c, const char *word)
     c->lost |= strcmp(word, "lost") == 0;
     c->noblas |= strcmp(word, "noblas") == 0;
     c->used |= strcmp(word, "used") == 0;
+    if (strcmp(word, "nobf16") == 0)
+        c->bf16 = 0;
     if (strncmp(word, "mig=", 4) == 0)
         c->instances = atoi(word + 4);
 }
@@ -103,8 +109,12 @@ int fake_cards(struct fake_card *ret)
 
 void fake_uuid(int card, int instance, unsigned char *ret)
 {
+    const char *salt = getenv("FAKE_SALT");
+
     for (int i = 0; i < 16; i++)
         ret[i] = (unsigned char)(i * 16 + card);
+    for (int i = 0; salt && i < 4 * (int)strlen(salt); i++) /* the last four bytes */
+        ret[12 + i % 4] = (unsigned char)(ret[12 + i % 4] * 31 + salt[i / 4] + i % 4);
     if (instance >= 0)
         ret[0] = (unsigned char)(128 + instance * 16 + card);
 }

@@ -10,8 +10,11 @@
  *   hang     its context never comes
  *   lost     it does not answer, as after a fault of the bus
  *   mig=N    it is divided into N instances of MIG
+ *   nobf16   its products in bfloat16 fail, although it has them
  *   noblas   cuBLAS does not start on it
  *   used     another process has a context on it, without work
+ *
+ * FAKE_SALT: a text by which the ends of UUIDs differ, since jobs of one machine lock GPUs by UUID.
  *
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
  * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
@@ -27,6 +30,7 @@ enum { FAKE_MAX = 16, FAKE_UUID = 48 };
 struct fake_card {
     const char *key; /* in FAKE_GPUS */
     const char *name;
+    int major;                     /* compute capability */
     double bytes, free_bytes;      /* memory; that which is free */
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */

@@ -21,6 +21,8 @@ enum {
     UNKNOWN = 999
 };
 
+enum { CAPABILITY_MAJOR = 75 }; /* attribute of a device */
+
 /* A device that this process sees: a card, or an instance of MIG (-1: the whole card). */
 struct device {
     int card, instance;
@@ -178,6 +180,15 @@ EXPORT int cuDeviceTotalMem_v2(size_t *ret, int d);
 int cuDeviceTotalMem_v2(size_t *ret, int d)
 {
     *ret = (size_t)cards[devices[d].card].bytes;
+    return OK;
+}
+
+EXPORT int cuDeviceGetAttribute(int *ret, int attribute, int d);
+int cuDeviceGetAttribute(int *ret, int attribute, int d)
+{
+    if (attribute != CAPABILITY_MAJOR)
+        return INVALID;
+    *ret = cards[devices[d].card].major;
     return OK;
 }
 

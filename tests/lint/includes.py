@@ -33,8 +33,8 @@ MAY_INCLUDE = {
                         "lib/gpu"],
     "lib/checkpoint": BASE,
     # libeddis itself, what is behind eddis.h
-    "lib/worker": BASE + ["lib/eddis.h", "lib/eddis_smb.h", "lib/model/algorithm.h", "lib/board",
-                          "lib/comm", "lib/smb", "lib/sync", "lib/checkpoint",
+    "lib/worker": BASE + ["lib/eddis.h", "lib/eddis_smb.h", "lib/model/algorithm.h",
+                          "lib/model/precision.h", "lib/board", "lib/comm", "lib/smb", "lib/sync", "lib/checkpoint",
                           "lib/gpu", "lib/data/ranges.h", "lib/data/sampler.h"],
     "lib": [],
     # eddis-train is an ordinary client of the library

@@ -203,6 +203,10 @@ static void null_steps(struct eddis *e)
     INVALID("-1 ns", eddis_step_end(e, &report, err));
     report = (struct eddis_report){ .size = sizeof report, .work = INFINITY };
     INVALID("inf", eddis_step_end(e, &report, err));
+    report = (struct eddis_report){ .size = sizeof report, .precision = "fp8" };
+    INVALID("'fp8'", eddis_step_end(e, &report, err));
+    report.precision = "auto";
+    INVALID("'auto'", eddis_step_end(e, &report, err));
     report = (struct eddis_report){ .size = offsetof(struct eddis_report, compute_ns) };
     report.compute_ns = -1; /* which a program built before it cannot mean */
     CHECK(eddis_step_end(e, &report, NULL) == 0);

@@ -86,13 +86,24 @@ static bool is_same(const struct program *a, const struct program *b)
 
 bool history_model(struct history *k, int64_t bytes, const struct program *p)
 {
-    if (bytes == 0 || (bytes == k->model.bytes && is_same(p, &k->model.program)))
+    enum precision known = k->model.program.precision;
+    bool news = p->precision != PRECISION_AUTO && !k->precision_reported;
+
+    if (bytes == 0)
+        return false;
+    k->precision_reported |= news;
+    if (news && bytes == k->model.bytes)
+        known = p->precision;
+    if (bytes == k->model.bytes && is_same(p, &k->model.program) &&
+        known == k->model.program.precision)
         return false;
     if (bytes != k->model.bytes) {
         drop(k, bytes);
         k->model = (struct past_model){ .bytes = bytes };
+        known = p->precision;
     }
     k->model.program = *p;
+    k->model.program.precision = known;
     keep_model(k);
     return true;
 }

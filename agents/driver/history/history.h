@@ -18,8 +18,9 @@ struct history {
     struct past_model model;   /* the program's model, as last reported */
     struct past_times times;   /* the workers' times per batch, in seconds */
     struct past_memory memory; /* the workers' limits by memory */
-    bool memory_kept; /* the cache has an entry with these memory limits for the next job */
-    bool loaded;      /* the cache has been read */
+    bool memory_kept;        /* the cache has an entry with these memory limits for the next job */
+    bool loaded;             /* the cache has been read */
+    bool precision_reported; /* this job's program has reported its precision; the first counts */
 };
 
 /* Fill *ret with the history of the program and its network, for the planner; *ret borrows from *k.
@@ -28,8 +29,9 @@ struct history {
 void history_fill(struct history *k, struct planner_history *ret);
 
 /* Record the size of the model and the traits of the program, also in the cache for the next job.
- * If the size differs from the recorded size, discard the workers' times and memory limits. Return
- * whether size or traits have changed.
+ * The first precision that a worker of this job reports counts.  If the size differs from the
+ * recorded size, discard the workers' times and memory limits. Return whether size or traits have
+ * changed.
  */
 bool history_model(struct history *k, int64_t bytes, const struct program *p);
 

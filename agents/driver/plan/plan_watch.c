@@ -295,6 +295,18 @@ static void tell_alone(struct plan_watch *w)
     job_run_say(w->run, JOB_EVENT_SAY, -1, rank, text);
 }
 
+void plan_watch_publish(struct plan_watch *w, struct plan *p)
+{
+    struct eddis_error err = { 0 };
+
+    if (plan_versions_replace(w->published, p, &err) < 0) {
+        job_run_say(w->run, JOB_EVENT_NOTE, -1, -1, err.text);
+        return;
+    }
+    replanner_published(&w->replan, w->published->plans.newest, p);
+    job_run_say(w->run, JOB_EVENT_REPLANNED, -1, -1, p->change);
+}
+
 /* Correct the plan's predictions and limits by the measurements, and publish a new plan if that
  * pays.  The history is read again only for a new plan, because that may read files and a large
  * network's measurements.
@@ -303,7 +315,6 @@ static void replan(struct plan_watch *w, int64_t now_ns)
 {
     struct run_plans *all = &w->published->plans;
     struct replan_proposal proposal;
-    struct eddis_error err = { 0 };
     struct planner_history history;
     struct plan *p;
 
@@ -320,14 +331,8 @@ static void replan(struct plan_watch *w, int64_t now_ns)
     }
     history_fill(w->history, &history);
     p = replanner_plan(&w->replan, all->plan, &history, &proposal);
-    if (!p)
-        return;
-    if (plan_versions_replace(w->published, p, &err) < 0) {
-        job_run_say(w->run, JOB_EVENT_NOTE, -1, -1, err.text);
-        return;
-    }
-    replanner_published(&w->replan, all->newest, p);
-    job_run_say(w->run, JOB_EVENT_REPLANNED, -1, -1, p->change);
+    if (p)
+        plan_watch_publish(w, p);
 }
 
 void plan_watch_stepped(struct plan_watch *w, int64_t now_ns)

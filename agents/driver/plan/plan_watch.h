@@ -42,6 +42,10 @@ void plan_watch_progress(struct plan_watch *w, const struct progress *p, int64_t
  */
 void plan_watch_stepped(struct plan_watch *w, int64_t now_ns);
 
+/* Publish p, which is taken, in place of the plan in force, and report why; on failure report that.
+ */
+void plan_watch_publish(struct plan_watch *w, struct plan *p);
+
 /* Record the size of the model and the traits of the program, for re-planning. */
 void plan_watch_model(struct plan_watch *w, int64_t bytes, const struct program *p);
 

@@ -81,6 +81,7 @@ static void take_mode(struct planning *g, const struct plan *p)
     (void)snprintf(g->history.algorithm, sizeof g->history.algorithm, "%s",
                    plan_versions_is_open(&g->published) ? "" : p->algorithm);
     g->history.wire = p->options.wire;
+    g->precision = planner_precision(g->run->o->job, &g->history.model.program);
     plan_versions_show(&g->published, p);
 }
 
@@ -160,6 +161,7 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
  */
 static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
 {
+    struct planner_history history;
     int n = 0, rc;
 
     for (int i = 0; i < g->run->n_agents; i++)
@@ -168,7 +170,9 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
     rc = profiles(g, n, nodes, err);
     if (rc < 0)
         return rc;
-    devices_remark(g->run->o->job->workers_per_node, nodes, n);
+    history_fill(&g->history, &history);
+    devices_remark(g->run->o->job->workers_per_node,
+                   planner_precision(g->run->o->job, &history.program), nodes, n);
     return n;
 }
 
@@ -361,6 +365,103 @@ static void take_model(struct planning *g, const struct event *e)
     settle(g);
 }
 
+/* ---- the program's precision, once it is known ---- */
+
+/* Return plan `now` with the batches and time models of `fresh`, which has the same workers, for
+ * the caller to free; NULL: it cannot be made, and err says why.
+ */
+static struct plan *with_batches(struct planning *g, const struct plan *now,
+                                 const struct plan *fresh, const struct planner_history *history,
+                                 struct eddis_error *err)
+{
+    cleanup_free struct planner_worker *w = calloc((size_t)now->n_workers, sizeof *w);
+    struct plan *p = NULL;
+
+    for (int i = 0; w && i < now->n_workers; i++)
+        w[i] = (struct planner_worker){ .batch = fresh->worker[i].batch,
+                                        .fixed_s = fresh->worker[i].fixed_s,
+                                        .sample_s = fresh->worker[i].sample_s,
+                                        .time = fresh->worker[i].time,
+                                        .largest = fresh->worker[i].largest,
+                                        .piece = fresh->worker[i].piece };
+    if (!w)
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
+    else
+        (void)planner_again(g->run->o->job, now, w, 0, history, &p, err);
+    if (p)
+        p->program.precision = fresh->program.precision;
+    return p;
+}
+
+/* Return a plan in the place of `now`, by the devices' rates in the program's precision, for the
+ * caller to free; NULL: it cannot be made, and err says why.
+ */
+static struct plan *plan_precise(struct planning *g, const struct plan *now,
+                                 struct eddis_error *err)
+{
+    cleanup_free struct node_profile *nodes = calloc((size_t)now->n_nodes, sizeof *nodes);
+    struct planner_history history;
+    struct plan *fresh = NULL, *p = NULL;
+    int rc = nodes ? profiles(g, now->n_nodes, nodes, err)
+                   : eddis_fail(err, -ENOMEM, "no memory for the nodes' profiles");
+
+    history_fill(&g->history, &history);
+    history.algorithm = now->algorithm;
+    if (rc == 0)
+        rc = planner_plan(g->run->o->job, nodes, now->n_nodes, &history, &fresh, err);
+    if (rc == 0 && fresh->n_workers == now->n_workers)
+        p = with_batches(g, now, fresh, &history, err);
+    plan_free(fresh);
+    return p;
+}
+
+/* Return how many times as fast p is predicted to be as with the batches of `before`; 1: no memory.
+ */
+static double gain_over(const struct plan *p, const struct plan *before)
+{
+    cleanup_free int64_t *batch = calloc((size_t)p->n_workers, sizeof *batch);
+    bool same = true;
+
+    for (int i = 0; batch && i < p->n_workers; i++) {
+        batch[i] = before->worker[i].batch;
+        same = same && batch[i] == p->worker[i].batch;
+    }
+    return batch && !same ? p->predicted_samples_per_s / planner_throughput(p, batch) : 1;
+}
+
+/* If the program has reported a precision by which the plan was not made, and no worker's time is
+ * measured yet, publish a plan by the devices' rates in that precision.  Measured times know of the
+ * precision by themselves.
+ */
+static void take_precision(struct planning *g)
+{
+    struct plan *now = g->published.plans.plan, *p;
+    enum precision is = planner_precision(g->run->o->job, &g->history.model.program);
+    struct eddis_error err = { 0 };
+
+    if (!now || g->precision == is || plan_versions_is_open(&g->published) ||
+        plan_versions_measures_equal(&g->published) || g->run->state.phase != STATE_PHASE_RUN ||
+        g->run->state.outcome != STATE_OUTCOME_OPEN)
+        return;
+    g->precision = is;
+    if (!replanner_is_by_rates(now) || !replanner_is_unmeasured(&g->watch.replan))
+        return;
+    p = plan_precise(g, now, &err);
+    if (!p) {
+        job_run_say(g->run, JOB_EVENT_NOTE, -1, -1, err.text);
+        return;
+    }
+    replanner_first(&g->watch.replan, p);
+    p->gain = gain_over(p, now);
+    (void)snprintf(p->change, sizeof p->change,
+                   "the program computes in %s, in which the GPUs' speeds have other ratios",
+                   precision_name(is));
+    if (p->gain > 1)
+        plan_watch_publish(&g->watch, p);
+    else
+        plan_free(p);
+}
+
 /* ---- a network check by the ranks ---- */
 
 /* Update the plan's predictions and description after the ranks have checked the network, and write
@@ -482,6 +583,7 @@ static void on_report(void *self, int64_t now_ns)
 {
     struct planning *g = self;
 
+    take_precision(g);
     plan_watch_stepped(&g->watch, now_ns);
 }
 

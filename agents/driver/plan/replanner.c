@@ -42,6 +42,14 @@ static void fill_workers(const struct run_plans *plans, const struct split_worke
     }
 }
 
+bool replanner_is_by_rates(const struct plan *p)
+{
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].kind == DEVICE_CUDA && p->worker[i].time == TIME_PROBE)
+            return true;
+    return false;
+}
+
 /* Make the re-planning policy r->policy for a generation's plans, and reset the counts of r.
  * Return 0, -EINVAL or -ENOMEM; r->contradicted may be set also on failure, and r owns it.
  */
@@ -62,6 +70,7 @@ static int open_policy(struct replanner *r, const struct run_plans *plans,
         .keep_period = job->sync.options.period > 0,
         .network = planner_network(p, history),
         .gap_steps = job->batch.rebalance,
+        .early = job->batch.rebalance == 0 && replanner_is_by_rates(p),
     };
 
     r->n_workers = p->n_workers;
@@ -279,6 +288,24 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
     if (!again)
         job_run_say(r->run, JOB_EVENT_NOTE, -1, -1, err.text);
     return again;
+}
+
+bool replanner_is_unmeasured(const struct replanner *r)
+{
+    for (int i = 0; r->policy && i < r->n_workers; i++)
+        if (learner_source(replan_learner(r->policy, i)) == TIME_MEASURED)
+            return false;
+    return r->policy && r->run->o->job->batch.rebalance >= 0 && !r->run->o->plan_path;
+}
+
+void replanner_first(struct replanner *r, const struct plan *p)
+{
+    for (int i = 0; r->policy && i < p->n_workers; i++) {
+        const struct plan_worker *w = &p->worker[i];
+        const struct time_model t = { .fixed_s = w->fixed_s, .sample_s = w->sample_s };
+
+        replan_first(r->policy, i, &t, w->time);
+    }
 }
 
 /* Check whether every worker's time is measured in seconds.  A worker without samples has no time

@@ -75,6 +75,15 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
                             const struct planner_history *history,
                             const struct replan_proposal *proposal);
 
+/* Check whether the plan compares GPUs by rates of the probe. */
+bool replanner_is_by_rates(const struct plan *p);
+
+/* Check whether new plans may be made, and no worker's time is measured yet. */
+bool replanner_is_unmeasured(const struct replanner *r);
+
+/* Begin to learn the workers' times from those of p, where no step is measured yet. */
+void replanner_first(struct replanner *r, const struct plan *p);
+
 /* Check whether p has relative times and all its workers have done more than METRICS_WINDOW steps,
  * so that times in seconds are known.
  */

@@ -81,6 +81,8 @@ void page_check_repair(struct board_page *page)
     repair_models(&page->models);
     if (!text_is_name(page->program.gradients, PROGRAM_GRADIENTS - 1))
         page->program.gradients[0] = '\0';
+    if ((unsigned)page->program.precision >= PRECISIONS)
+        page->program.precision = PRECISION_AUTO;
     for (int i = 0; i < BOARD_METRICS; i++)
         page->metric[i].name[BOARD_METRIC_NAME - 1] = '\0';
 }

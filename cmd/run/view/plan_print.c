@@ -238,10 +238,10 @@ void plan_print_profiles(const struct plan_print *o, const struct node_profile *
 
 /* Columns of --profile. */
 static const struct table_column device_columns[] = {
-    { "node", false },        { "device", false },     { "name", false },
-    { "cores", false },       { "memory", true },      { "fp32 TFLOP/s", true },
-    { "fp16 TFLOP/s", true }, { "memory GB/s", true }, { "to GB/s", true },
-    { "from GB/s", true },
+    { "node", false },        { "device", false },      { "name", false },
+    { "cores", false },       { "memory", true },       { "fp32 TFLOP/s", true },
+    { "tf32 TFLOP/s", true }, { "bf16 TFLOP/s", true }, { "fp16 TFLOP/s", true },
+    { "memory GB/s", true },  { "to GB/s", true },      { "from GB/s", true },
 };
 
 /* Append a cell with x / unit to t; "-" if x was not measured. */
@@ -267,6 +267,8 @@ static void add_device(struct table *t, const char *host, const struct device *d
     table_add(t, "%s", d->cpus);
     table_add(t, "%s", d->memory_bytes > 0 ? number_bytes((double)d->memory_bytes, n) : "-");
     add_scaled(t, d->fp32_flops, 1e12);
+    add_scaled(t, d->tf32_flops, 1e12);
+    add_scaled(t, d->bf16_flops, 1e12);
     add_scaled(t, d->fp16_flops, 1e12);
     add_scaled(t, d->memory_bytes_per_s, 1e9);
     add_scaled(t, d->to_device_bytes_per_s, 1e9);
@@ -375,6 +377,18 @@ static void print_modes(const struct plan_print *o, const struct plan *p)
     strbuf_add(o->out, "\n");
 }
 
+/* Print by which rates the plan compares GPUs, if those are not the rates of fp32. */
+static void print_precision(const struct plan_print *o, const struct plan *p)
+{
+    bool probed = false;
+
+    for (int i = 0; i < p->n_workers; i++)
+        probed |= p->worker[i].kind == DEVICE_CUDA && p->worker[i].time == TIME_PROBE;
+    if (probed && p->program.precision > PRECISION_FP32)
+        strbuf_addf(o->out, "  GPUs are compared by their rates in %s\n",
+                    precision_name(p->program.precision));
+}
+
 /* Print the predictions below the plan's table: speed, modes, communication, and whether devices
  * are emulated.
  */
@@ -383,6 +397,7 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
     strbuf_add(o->out, "\n");
     print_speed(o, p);
     print_memory(o, p);
+    print_precision(o, p);
     print_modes(o, p);
     if (p->choice && p->choice->reason[0]) {
         text_add_clean(o->out, "  communication: %s", p->choice->reason);

@@ -18,6 +18,7 @@ from ._deepspeed import elements_of
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._outputs import weigh_outputs
 from ._own_gpu import refuse_others_gpu
+from ._precision import report_precision
 from ._replicated import without_sync_of
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
@@ -90,6 +91,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
         weigh_outputs(model, _models)
     _models.append(model)
     set_min_count(model)
+    report_precision(model)
     if without_sync := without_sync_of(inner(model)):
         also_without_sync.append(without_sync)
     return model

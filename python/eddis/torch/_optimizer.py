@@ -19,6 +19,7 @@ from ._batchnorm import set_min_count
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
 from ._others import refuse_others
+from ._precision import report_precision
 from ._schedules import keep_last_rates
 from ._sums import look_for_partial, tell_sums
 
@@ -195,6 +196,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
         worker.before_end.append(lambda: tell_sums(worker, (p for _, p in _trained())))
     if model is not None:
         set_min_count(model)
+    report_precision(model, (p for _, p in named))
     worker.is_sum = loss == "sum"
     _distributed.append(_Distributed(optimizer, named, backward_passes_per_step, model, worker.is_sum))
     return optimizer

@@ -528,15 +528,19 @@ START_TEST(devices)
     add_device(node, DEVICE_CUDA, 100);
     node->device[2].memory_bytes = INT64_C(80000000000);
     node->device[2].fp16_flops = 4e14;
+    node->device[2].tf32_flops = 2e14;
+    node->device[2].bf16_flops = 0;
     plan_print_devices(&out, node, 1);
-    check_output("  node    device      name                                cores  memory  "
-                 "fp32 TFLOP/s  fp16 TFLOP/s  memory GB/s  to GB/s  from GB/s\n"
-                 "  login1  cpu:0                                           0-1         -    "
-                 "      1.00             -          100        -          -\n"
-                 "  login1  emulated:1  emulated 1: 2 ms + 0.1 ms a sample              -    "
-                 "         -             -            -        -          -\n"
-                 "  login1  cuda:2      NVIDIA H100                                 80 GB    "
-                 "       100           400       10 000        -          -\n");
+    check_output(
+        "  node    device      name                                cores  memory  "
+        "fp32 TFLOP/s  tf32 TFLOP/s  bf16 TFLOP/s  fp16 TFLOP/s  memory GB/s  to GB/s  "
+        "from GB/s\n"
+        "  login1  cpu:0                                           0-1         -    "
+        "      1.00             -             -             -          100        -          -\n"
+        "  login1  emulated:1  emulated 1: 2 ms + 0.1 ms a sample              -    "
+        "         -             -             -             -            -        -          -\n"
+        "  login1  cuda:2      NVIDIA H100                                 80 GB    "
+        "       100           200             -           400       10 000        -          -\n");
 }
 END_TEST
 

@@ -32,10 +32,11 @@ START_TEST(as_it_is)
         return;
     }
     ck_assert_msg(gpu_measure(&gpu[0], &f, &err) == 0, "%s", err.text);
-    printf("%s %s %s %.1f GB driver %d: fp32 %.3g fp16 %.3g memory %.3g to %.3g from %.3g %s\n",
+    printf("%s %s %s %.1f GB driver %d: fp32 %.3g tf32 %.3g bf16 %.3g fp16 %.3g memory %.3g "
+           "to %.3g from %.3g %s\n",
            gpu[0].name, gpu[0].uuid, gpu[0].pci, (double)gpu[0].memory_bytes / 1e9,
-           gpu[0].driver_version, f.fp32_flops, f.fp16_flops, f.memory_bytes_per_s,
-           f.to_device_bytes_per_s, f.from_device_bytes_per_s, f.note);
+           gpu[0].driver_version, f.fp32_flops, f.tf32_flops, f.bf16_flops, f.fp16_flops,
+           f.memory_bytes_per_s, f.to_device_bytes_per_s, f.from_device_bytes_per_s, f.note);
     ck_assert(f.to_device_bytes_per_s > 1e8);
 }
 END_TEST
@@ -71,6 +72,44 @@ START_TEST(measure)
     ck_assert(f.to_device_bytes_per_s > 0 && f.from_device_bytes_per_s > 0);
     ck_assert(f.memory_bytes_per_s > 0);
     ck_assert_int_eq(gpu_measure(&(struct gpu_device){ .ordinal = 7 }, &f, &err), -EIO);
+}
+END_TEST
+
+/* A card, and its rates in 1e12 operations per second: 0: it has none; NAN: not measured. */
+static const struct {
+    const char *card;
+    double fp32, tf32, bf16, fp16;
+} rates[] = {
+    { "A100", 19, 130, 270, 270 },
+    { "V100", 14.5, 0, 0, 100 },
+    { "1080Ti", 11, 0, 0, 11 },
+    { "A100:nobf16", 19, 130, NAN, 270 },
+};
+
+/* Check a measured rate: the fake's products are not faster, and a busy machine makes them slower.
+ */
+static void check_rate(double measured, double wanted)
+{
+    if (!(wanted > 0))
+        ck_assert(isnan(wanted) ? isnan(measured) : measured == 0);
+    else
+        ck_assert_msg(measured > 0 && measured <= 1.001 * wanted * 1e12, "%g", measured);
+}
+
+/* Each precision that the card has is measured, by products in it. */
+START_TEST(precisions)
+{
+    struct eddis_error err = { 0 };
+    struct gpu_metrics f;
+
+    setenv("FAKE_GPUS", rates[_i].card, 1);
+    ck_assert_msg(gpu_measure(&first, &f, &err) == 0, "%s", err.text);
+    check_rate(f.fp32_flops, rates[_i].fp32);
+    check_rate(f.tf32_flops, rates[_i].tf32);
+    check_rate(f.bf16_flops, rates[_i].bf16);
+    check_rate(f.fp16_flops, rates[_i].fp16);
+    ck_assert_str_eq(f.note,
+                     isnan(rates[_i].bf16) ? "the matrix product fails (cuBLAS status 15)" : "");
 }
 END_TEST
 
@@ -215,6 +254,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, measure);
     tcase_add_loop_test(tc, instances, 0, sizeof lists / sizeof *lists);
     tcase_add_test(tc, users);
+    tcase_add_loop_test(tc, precisions, 0, sizeof rates / sizeof *rates);
     tcase_add_loop_test(tc, blas_of_python, 0, sizeof pythons / sizeof *pythons);
     tcase_add_loop_test(tc, failing, 0, sizeof rows / sizeof *rows);
 }

@@ -217,7 +217,7 @@ START_TEST(missing_figures)
     ck_assert_int_eq(p->n_workers, figures[_i].batch[2] ? 3 : 2);
     for (int i = 0; i < p->n_workers; i++)
         ck_assert_int_eq(p->worker[i].batch, figures[_i].batch[i]);
-    devices_remark(0, node, 2);
+    devices_remark(0, PRECISION_FP32, node, 2);
     ck_assert_str_eq(node[0].note, figures[_i].note);
     ck_assert_str_eq(node[1].note, "");
 }

@@ -76,6 +76,35 @@ START_TEST(waits)
 }
 END_TEST
 
+/* Where the first plan is by a probe's rates, the first one by times waits for nothing but times of
+ * all, and the next one for its gap.
+ */
+START_TEST(early)
+{
+    int64_t batch[N];
+    double other[] = { 1e-3, 1e-3, 1e-3, 9e-3 };
+
+    s.early = true;
+    begin();
+    for (int i = 0; i < N - 1; i++)
+        report(i, 1, 3, 64, 0.064);
+    ck_assert(!decides(0.5));
+    replan_published(r, 2, (int64_t[]){ 70, 70, 70, 46 }, 0); /* by better rates */
+    report(3, 1, 3, 64, 0.192);
+    ck_assert(!decides(0.6)); /* not agreed */
+    replan_agreed(r, 2, 0.7);
+    ck_assert(decides(0.7));
+    ck_assert_int_eq(p.batch[3], 25);
+    memcpy(batch, p.batch, sizeof batch);
+    replan_published(r, 3, batch, 0);
+    report_all(3, 3, batch, other);
+    replan_agreed(r, 3, 0.8);
+    ck_assert(!decides(0.9));
+    report_all(3, 10, batch, other);
+    ck_assert(decides(9));
+}
+END_TEST
+
 /* Versions of the same batches, as those that ask for checkpoints, must be agreed on and are no new
  * plans: however often they come, the gap goes on.
  */
@@ -533,6 +562,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, proposes);
     tcase_add_test(tc, says_seconds);
     tcase_add_test(tc, waits);
+    tcase_add_test(tc, early);
     tcase_add_test(tc, saves);
     tcase_add_test(tc, trusts);
     tcase_add_test(tc, noise);

@@ -181,6 +181,23 @@ START_TEST(most_memory_of_a_plan)
 }
 END_TEST
 
+/* A precision stays until another one is reported. */
+START_TEST(precision)
+{
+    static const char *const told[] = { NULL, "bf16", NULL, "fp16" };
+    static const enum precision shown[] = { PRECISION_AUTO, PRECISION_BF16, PRECISION_BF16,
+                                            PRECISION_FP16 };
+
+    for (int i = 0; i < 4; i++) {
+        const struct phase_step s = { .step = i, .plan = 1 };
+        const struct eddis_report report = { .precision = told[i] };
+
+        phase_step_end(&p, &s, clock_now_ns(), &report);
+        ck_assert_int_eq(board_own(p.board)->program.precision, shown[i]);
+    }
+}
+END_TEST
+
 /* KiB */
 static long peak(void)
 {
@@ -218,6 +235,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, most_memory_of_a_plan);
+    tcase_add_test(tc, precision);
     tcase_add_test(tc, own_memory_of_a_plan);
     tcase_add_loop_test(tc, parts_add_up, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tc, blocked_without_the_device);
