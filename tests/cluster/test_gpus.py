@@ -3,6 +3,7 @@
 
 import contextlib
 import getpass
+import json
 import os
 import re
 import signal
@@ -250,6 +251,31 @@ def throttled(*_):
         j.interrupted()
 
 
+def links(*_):
+    """--profile tells how the cards are built in, with the ways between them, and keeps that with the profile."""
+    folders = Folders()
+    cards = "A100:nv=4:switch=1,A100:nv=4:switch=1,V100:switch=1:pcie=3x8,1080Ti:numa=1"
+    command = [os.path.join(BUILD, "cmd/eddis-run"), "--profile"]
+    env = {**folders.environ(), **environ(cards)}
+
+    def profile(*args):
+        done = subprocess.run([*command, *args], text=True, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+        assert done.returncode == 0, done
+        return done.stdout
+    for output in (profile(), profile()):  # measured, then from the cache
+        assert re.search("node +GPU  PCIe +NUMA  NIC +power cap W  compute mode  persistence  ECC$", output, re.M), output
+        assert re.search("^  .* 0  4x16 .* 400  default +on +on$", output, re.M), output
+        assert re.search("^  .* 2  3x8 of 4x16 .* 300  default +on +on$", output, re.M), output
+        assert re.search("^  .* 3  4x16 .* 250  default +on +-$", output, re.M), output
+        ways = re.findall(r"^  GPU\d  +(.*)$", output, re.M)
+        assert [row.split() for row in ways] == [["X", "NV4", "PIX", "SYS"], ["NV4", "X", "PIX", "SYS"],
+                                                     ["PIX", "PIX", "X", "SYS"], ["SYS", "SYS", "SYS", "X"]], output
+    assert "cached" in output or "beside another job" in output, output
+    devices = [d for d in json.loads(profile("--json"))["nodes"][0]["devices"] if d["kind"] == "cuda"]
+    assert [d["gpu"]["links"] for d in devices][:2] == ["X NV4 PIX SYS", "NV4 X PIX SYS"], devices
+    assert "compute mode" not in plan(cards)[1] and "compute mode" not in plan("A100", "--profile", FAKE_NVML="none")[1]
+
+
 def unwatched(*_):
     """Without NVML, or with one that hangs or crashes, a job runs and ends as usual."""
     for state, more in (("", {"FAKE_NVML": "none"}), ("0 hang\n", {}), ("0 crash\n", {})):
@@ -260,4 +286,4 @@ def unwatched(*_):
 
 
 run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer, watched, throttled,
-     unwatched], sys.argv[3:])
+     links, unwatched], sys.argv[3:])
