@@ -16,11 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { LOOK_EVERY = 5 }; /* readings for one look at processes: it reads all of /proc */
+
 /* A GPU; card: the GPU itself, or the card of an instance of MIG */
 struct read_gpu {
     nvml_handle d, card;
     char id[64];
     int64_t xid, xids;
+    int others; /* as in struct gpu_state, from the last look */
+    char other[64];
 };
 
 struct gpu_reader {
@@ -166,30 +170,37 @@ static bool is_ours(pid_t job, const struct proctree_process *below, int n, unsi
     return false;
 }
 
-/* Set s->others and s->other. below [n]: the processes of the job. */
-static void find_others(const struct gpu_reader *r, nvml_handle d,
-                        const struct proctree_process *below, int n, struct gpu_state *s)
+/* Look which processes outside the job use each GPU. */
+static void look_at_processes(struct gpu_reader *r)
 {
-    unsigned pid[NVML_MAX_PROCESSES];
-    int all = nvml_processes(&r->api, d, pid);
+    cleanup_free struct proctree_process *below = NULL;
+    int n = proctree_list(r->job, &below, NULL);
 
-    s->others = all < 0 || n < 0 ? -1 : 0;
-    for (int i = 0; n >= 0 && i < all; i++)
-        if (!is_ours(r->job, below, n, pid[i]) && s->others++ == 0)
-            nvml_describe_process(pid[i], s->other, sizeof s->other);
+    for (struct read_gpu *g = r->gpu; g < r->gpu + r->n; g++) {
+        unsigned pid[NVML_MAX_PROCESSES];
+        int all = nvml_processes(&r->api, g->d, pid);
+
+        g->others = all < 0 || n < 0 ? -1 : 0;
+        g->other[0] = '\0';
+        for (int i = 0; n >= 0 && i < all; i++)
+            if (!is_ours(r->job, below, n, pid[i]) && g->others++ == 0)
+                nvml_describe_process(pid[i], g->other, sizeof g->other);
+    }
 }
 
-/* Read one GPU. below [n]: the processes of the job; n < 0: unknown. */
-static void read_one(const struct gpu_reader *r, const struct read_gpu *g,
-                     const struct proctree_process *below, int n, struct gpu_state *ret)
+/* Read one GPU. */
+static void read_one(const struct gpu_reader *r, const struct read_gpu *g, struct gpu_state *ret)
 {
     const struct nvml_api *a = &r->api;
     struct nvml_utilization used;
     struct nvml_memory memory;
     unsigned celsius = 0;
 
-    *ret = (struct gpu_state){ .reading = r->reading, .xid = g->xid, .xids = g->xids };
+    *ret = (struct gpu_state){
+        .reading = r->reading, .xid = g->xid, .xids = g->xids, .others = g->others
+    };
     memcpy(ret->id, g->id, sizeof ret->id);
+    memcpy(ret->other, g->other, sizeof ret->other);
     /* of instances of MIG it is unknown */
     ret->busy = a->utilization(g->d, &used) == 0 ? fmin(used.gpu / 100.0, 1) : NAN;
     if (a->memory(g->d, &memory) == 0 && memory.used <= INT64_MAX && memory.total <= INT64_MAX) {
@@ -208,17 +219,14 @@ static void read_one(const struct gpu_reader *r, const struct read_gpu *g,
     ret->pcie_gen_most = count(a->pcie_gen_most, g->card);
     ret->pcie_width = count(a->pcie_width, g->card);
     ret->pcie_width_most = count(a->pcie_width_most, g->card);
-    find_others(r, g->d, below, n, ret);
 }
 
 int gpu_reader_read(struct gpu_reader *r, struct gpu_state *ret)
 {
-    cleanup_free struct proctree_process *below = NULL;
-    int n = proctree_list(r->job, &below, NULL);
-
-    r->reading++;
+    if (r->reading++ % LOOK_EVERY == 0)
+        look_at_processes(r);
     for (int i = 0; i < r->n; i++)
-        read_one(r, &r->gpu[i], below, n, &ret[i]);
+        read_one(r, &r->gpu[i], &ret[i]);
     return r->n;
 }
 
