@@ -76,8 +76,8 @@ static bool is_card(const struct nvml_pci *pci, int n, const struct nvml_pci *al
     return false;
 }
 
-/* Count the links of NVLink from a card to each of n cards, in to[n], and to switches. Return the
- * latter.
+/* Count the links of NVLink from a card (NULL: none) to each of n cards, in to[n], and to switches.
+ * Return the latter.
  */
 static int count_links(const struct nvml_api *a, nvml_handle card, int n,
                        const struct nvml_pci *all, int *to)
@@ -85,7 +85,8 @@ static int count_links(const struct nvml_api *a, nvml_handle card, int n,
     int switched = 0;
 
     memset(to, 0, (size_t)n * sizeof *to);
-    for (unsigned link = 0; a->link_state && a->link_remote && link < NVML_MAX_LINKS; link++) {
+    for (unsigned link = 0; card && a->link_state && a->link_remote && link < NVML_MAX_LINKS;
+         link++) {
         struct nvml_pci remote = { .bus = 0 };
         int active = 0, i;
 
@@ -119,14 +120,14 @@ static void name_way(const struct nvml_api *a, nvml_handle from, nvml_handle to,
 static void read_ways(const struct nvml_api *a, const nvml_handle *card, int n,
                       struct gpu_facts *ret)
 {
-    static int to[MAX_GPUS][MAX_GPUS], switched[MAX_GPUS];
-    static struct nvml_pci pci[MAX_GPUS];
+    int to[MAX_GPUS][MAX_GPUS], switched[MAX_GPUS];
+    struct nvml_pci pci[MAX_GPUS];
 
     for (int i = 0; i < n; i++)
         if (!card[i] || a->pci(card[i], &pci[i]) != 0)
             pci[i] = (struct nvml_pci){ .domain = ~0U };
     for (int i = 0; i < n; i++)
-        switched[i] = card[i] ? count_links(a, card[i], n, pci, to[i]) : 0;
+        switched[i] = count_links(a, card[i], n, pci, to[i]);
     for (int i = 0; i < n; i++) {
         char *at = ret[i].links, *end = at + sizeof ret[i].links;
 
@@ -156,7 +157,7 @@ static bool are_awake(const struct gpu_facts *f, int n)
 
 int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret)
 {
-    static nvml_handle card[MAX_GPUS];
+    nvml_handle card[MAX_GPUS];
     struct nvml_api a;
 
     n = n < MAX_GPUS ? n : MAX_GPUS;

@@ -26,12 +26,14 @@
 #define STUCK_NS (2 * CLOCK_S)  /* time for the end of a killed process */
 
 enum { LINE = 4096 }; /* longest line */
+enum { NEWS = 20 };   /* most news of one GPU: a card that is broken repeats them */
 
 /* A rank's GPU */
 struct watched {
     char id[64];                /* "": the rank has none */
     struct gpu_state now, told; /* last reading; what gpu_watch_news has told of */
     int64_t at_ns;              /* arrival of `now` */
+    int n_news;                 /* times that gpu_watch_news returned true */
 };
 
 struct gpu_watch {
@@ -61,7 +63,7 @@ struct gpu_watch *gpu_watch_open(const struct order_rank *rank, int n)
         return NULL;
     w->fd = -1;
     w->n = n;
-    w->rank = calloc((size_t)n, sizeof *w->rank);
+    w->rank = calloc((size_t)n + 1, sizeof *w->rank);
     for (int i = 0; w->rank && i < n; i++)
         if (is_gpu(rank[i].device_id)) {
             memcpy(w->rank[i].id, rank[i].device_id, sizeof w->rank[i].id);
@@ -249,10 +251,13 @@ bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
     const struct gpu_state *now = &w->rank[i].now;
     struct gpu_state *told = &w->rank[i].told;
 
+    if (w->rank[i].n_news == NEWS)
+        return false;
     if (now->xids > told->xids) {
         (void)snprintf(ret, size, "GPU %s reports the critical error Xid %" PRId64 "%s", now->id,
                        now->xid, xid_words(now->xid));
         told->xids = now->xids;
+        w->rank[i].n_news++;
         return true;
     }
     if (now->ecc_uncorrected > told->ecc_uncorrected && told->ecc_uncorrected >= 0) {
@@ -262,6 +267,7 @@ bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
                        now->id, now->ecc_uncorrected - told->ecc_uncorrected,
                        now->ecc_uncorrected - told->ecc_uncorrected == 1 ? "" : "s");
         told->ecc_uncorrected = now->ecc_uncorrected;
+        w->rank[i].n_news++;
         return true;
     }
     return false;
