@@ -6,6 +6,7 @@
 #include "cpu.h"
 #include "cuda.h"
 #include "emulated.h"
+#include "gpu_probe.h"
 #include "isolate.h"
 #include "machine.h"
 #include "neighbours.h"
@@ -253,6 +254,7 @@ static int measure(struct probe *b, struct eddis_error *ret_err)
 {
     int64_t begun_ns = clock_now_ns(), search_ns;
     struct cuda_run *gpus;
+    struct gpu_probe facts;
     struct eddis_error err = { 0 };
     int rc;
 
@@ -269,9 +271,11 @@ static int measure(struct probe *b, struct eddis_error *ret_err)
         note_add(b->p, "%s", err.text);
     }
     gpus = cuda_start(&b->gpus, b->p);
+    gpu_probe_start(&facts, &b->gpus);
     if (b->topo)
         place_gpus(b);
     cuda_finish(gpus, within(b, 12 * CLOCK_S + search_ns), b->p);
+    gpu_probe_finish(&facts, within(b, CLOCK_S), b->p);
     look_around(b);
     topo_close(b->topo);
     return 0;

@@ -55,7 +55,9 @@ struct worker {
     int64_t stalls;
     int64_t since;                       /* first step of the present state, slow or not slow */
     struct core_loss lost, usually_lost; /* newest reading of lost core time, and usual values */
-    int readings;   /* different readings of lost core time since the worker is slow */
+    struct gpu_state gpu;                /* newest reading of its GPU; reading 0: there is none */
+    double usually_mhz;                  /* usual clock of its GPU; NAN: unknown */
+    int readings;   /* different readings of lost core time, or its GPU, since the worker is slow */
     double waits_s; /* mean wait in a recent step, beyond own time; NAN: unknown */
     /* Time at which stragglers_next noticed a state not yet reported; NAN: none. */
     double noticed_s;
@@ -95,6 +97,7 @@ int stragglers_new(const struct time_model *learnt, int n, struct stragglers **r
                                         .stalls = -1,
                                         .lost = unknown,
                                         .usually_lost = unknown,
+                                        .usually_mhz = NAN,
                                         .waits_s = NAN,
                                         .noticed_s = NAN };
     s->all = (struct worker){ .times = 1, .lost = unknown, .noticed_s = NAN };
@@ -295,6 +298,35 @@ void stragglers_take_loss(struct stragglers *s, int rank, enum device_kind on,
     }
 }
 
+/* Check whether a reading shows a clock that a working GPU has usually. Heat and protections are no
+ * usual state, while many GPUs always work at their power cap.
+ */
+static bool is_usual(const struct gpu_state *g)
+{
+    return g->reading && isfinite(g->clock_mhz) &&
+           (g->slowed == GPU_SLOWED_NOT || g->slowed == GPU_SLOWED_POWER ||
+            g->slowed == GPU_SLOWED_SET);
+}
+
+/* Add a reading of a worker's GPU. It changes the usual clock only while the worker is not slow. */
+void stragglers_take_gpu(struct stragglers *s, int rank, const struct gpu_state *g)
+{
+    struct worker *w;
+
+    if (rank < 0 || rank >= s->n)
+        return;
+    w = &s->worker[rank];
+    if (!w->slow)
+        w->readings = 0;
+    else if (g->reading != w->gpu.reading)
+        w->readings++;
+    if (!w->slow && g->reading != w->gpu.reading && is_usual(g))
+        w->usually_mhz = isfinite(w->usually_mhz)
+                             ? w->usually_mhz + FOLLOWS * (g->clock_mhz - w->usually_mhz)
+                             : g->clock_mhz;
+    w->gpu = *g;
+}
+
 int stragglers_watch_links(struct stragglers *s, const int *node, int n_nodes,
                            struct eddis_error *err)
 {
@@ -388,6 +420,19 @@ static void find_loss(const struct worker *w, struct straggler *ret)
     ret->lost.celsius = w->lost.celsius;
 }
 
+/* Fill ret->gpu if the clock of worker w's GPU is lower than usual, for a reason that is known. A
+ * worker that is compared with earlier jobs is compared with the highest clock.
+ */
+static void find_gpu(const struct worker *w, struct straggler *ret)
+{
+    const struct gpu_state *g = &w->gpu;
+    double usual = isfinite(w->usually_mhz) && !w->by_learnt ? w->usually_mhz : g->clock_most_mhz;
+
+    if (w->slow && ret->cause != STRAGGLER_INPUT && g->reading && g->slowed != GPU_SLOWED_NOT &&
+        g->slowed != GPU_SLOWED_IDLE && 1 - g->clock_mhz / usual >= TELLS)
+        ret->gpu = *g;
+}
+
 /* Order doubles, for qsort. */
 static int by_size(const void *a, const void *b)
 {
@@ -438,6 +483,7 @@ static void tell(struct stragglers *s, int rank, struct straggler *ret)
         ret->data_per_s = (double)w->now.count / w->now.own_s;
     find_cause(w, ret);
     find_loss(w, ret);
+    find_gpu(w, ret);
 }
 
 /* ---- which worker ---- */
@@ -465,7 +511,7 @@ static double common_times(struct stragglers *s)
  */
 static bool is_to_be_read(const struct worker *w, double now_s)
 {
-    bool known = false;
+    bool known = w->gpu.reading > 0;
 
     for (int i = 0; i < CORE_LOSSES; i++)
         known = known || isfinite(w->lost.part[i]);

@@ -25,6 +25,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/core_loss.h"
+#include "lib/model/gpu_state.h"
 #include "lib/model/profile.h"
 #include "lib/model/step_window.h"
 
@@ -75,6 +76,10 @@ struct straggler {
      * before; 0: too little to explain the slowdown, or the cause is waiting for data
      */
     struct core_loss lost;
+    /* a worker on a GPU whose clock is lower than before: its state, if it says why; otherwise
+     * `reading` is 0
+     */
+    struct gpu_state gpu;
 };
 
 struct stragglers;
@@ -98,6 +103,11 @@ void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *
  */
 void stragglers_take_loss(struct stragglers *s, int rank, enum device_kind on,
                           const struct core_loss *l);
+
+/* Add a reading of a worker's GPU; `reading` 0: there is none. As stragglers_take_loss, it
+ * explains, and does not make a worker count as slow.
+ */
+void stragglers_take_gpu(struct stragglers *s, int rank, const struct gpu_state *g);
 
 /* Means over recent steps, and the load of the worker's busiest connection. */
 struct straggler_step {

@@ -5,6 +5,7 @@
 #include "lib/base/strbuf.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Append the label name="value"; quotes and backslashes in the value are escaped, a newline becomes
@@ -102,8 +103,65 @@ static const struct worker_row worker_rows[] = {
       MEMBER(last_step_age_s, 1) },
 };
 
-/* Append a metric with one line for each worker whose value is finite. */
-static void add_workers(struct strbuf *b, const struct job_status *s, const struct worker_row *r)
+/* Return the memory in use on the worker's GPU; NAN: unknown. */
+static double gpu_memory(const struct worker_status *w)
+{
+    return w->gpu.memory_bytes ? (double)w->gpu.memory_used_bytes : NAN;
+}
+
+/* Return whether something other than idleness or a setting keeps the GPU's clock low. */
+static double gpu_throttled(const struct worker_status *w)
+{
+    return w->gpu.slowed != GPU_SLOWED_NOT && w->gpu.slowed != GPU_SLOWED_SET &&
+           w->gpu.slowed != GPU_SLOWED_IDLE;
+}
+
+/* Return the number of errors of the GPU's memory that were not corrected; NAN: unknown. */
+static double gpu_ecc(const struct worker_status *w)
+{
+    return w->gpu.ecc_uncorrected < 0 ? NAN : (double)w->gpu.ecc_uncorrected;
+}
+
+/* Return the number of critical errors that the GPU has reported. */
+static double gpu_xids(const struct worker_status *w)
+{
+    return (double)w->gpu.xids;
+}
+
+/* Return the number of processes outside the job that use the GPU; NAN: unknown. */
+static double gpu_others(const struct worker_status *w)
+{
+    return w->gpu.others < 0 ? NAN : w->gpu.others;
+}
+
+/* Metrics of the workers' GPUs, for those with a reading */
+static const struct worker_row gpu_rows[] = {
+    { "eddis_gpu_utilization_ratio", "gauge", "Part of the last second in which the GPU computed.",
+      MEMBER(gpu.busy, 1) },
+    { "eddis_gpu_memory_used_bytes", "gauge", "Memory in use on the GPU, by all processes.",
+      gpu_memory },
+    { "eddis_gpu_clock_hertz", "gauge", "Clock of the GPU's multiprocessors.",
+      MEMBER(gpu.clock_mhz, 1e-6) },
+    { "eddis_gpu_max_clock_hertz", "gauge", "Highest clock of the GPU's multiprocessors.",
+      MEMBER(gpu.clock_most_mhz, 1e-6) },
+    { "eddis_gpu_throttled", "gauge", "1: heat, power or a protection keeps the GPU's clock low.",
+      gpu_throttled },
+    { "eddis_gpu_power_watts", "gauge", "Power that the GPU takes.", MEMBER(gpu.watts, 1) },
+    { "eddis_gpu_power_cap_watts", "gauge", "Power cap of the GPU.", MEMBER(gpu.watts_most, 1) },
+    { "eddis_gpu_temperature_celsius", "gauge", "Temperature of the GPU.", MEMBER(gpu.celsius, 1) },
+    { "eddis_gpu_ecc_uncorrected_total", "counter",
+      "Errors of the GPU's memory since the driver's start that were not corrected.", gpu_ecc },
+    { "eddis_gpu_xid_total", "counter", "Critical errors (Xid) of the GPU since the attempt began.",
+      gpu_xids },
+    { "eddis_gpu_other_processes", "gauge", "Processes outside the job that use the GPU.",
+      gpu_others },
+};
+
+/* Append a metric with one line for each worker whose value is finite and, with of_gpus, whose GPU
+ * was read.
+ */
+static void add_workers(struct strbuf *b, const struct job_status *s, const struct worker_row *r,
+                        bool of_gpus)
 {
     add_head(b, r->name, r->type, r->help);
     for (int i = 0; i < s->n_workers; i++) {
@@ -111,7 +169,7 @@ static void add_workers(struct strbuf *b, const struct job_status *s, const stru
         double value =
             r->value ? r->value(w) : *(const double *)((const char *)w + r->offset) / r->divisor;
 
-        if (!isfinite(value))
+        if (!isfinite(value) || (of_gpus && !w->gpu.reading))
             continue;
         strbuf_addf(b, "%s{", r->name);
         add_label(b, "job", s->job);
@@ -119,6 +177,15 @@ static void add_workers(struct strbuf *b, const struct job_status *s, const stru
         add_label(b, "node", w->node);
         strbuf_addf(b, "} %.15g\n", value);
     }
+}
+
+/* Check whether the GPU of a worker was read. */
+static bool any_gpu(const struct job_status *s)
+{
+    for (int i = 0; i < s->n_workers; i++)
+        if (s->worker[i].gpu.reading)
+            return true;
+    return false;
 }
 
 char *prometheus_text(const struct job_status *s, int64_t refused)
@@ -144,6 +211,8 @@ char *prometheus_text(const struct job_status *s, int64_t refused)
     add_job(&b, s, "eddis_refused_requests_total", "counter", "Requests with a wrong token.",
             (double)refused);
     for (size_t i = 0; i < sizeof worker_rows / sizeof *worker_rows; i++)
-        add_workers(&b, s, &worker_rows[i]);
+        add_workers(&b, s, &worker_rows[i], false);
+    for (size_t i = 0; any_gpu(s) && i < sizeof gpu_rows / sizeof *gpu_rows; i++)
+        add_workers(&b, s, &gpu_rows[i], true);
     return strbuf_steal(&b);
 }

@@ -4,6 +4,7 @@
 
 #include "agents/protocol/protocol_metrics.h"
 #include "lib/base/fields.h"
+#include "lib/model/gpu_state_json.h"
 
 #include "lib/base/cleanup.h"
 
@@ -92,6 +93,7 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, piece, INT64, 0, INT64_MAX),
     FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
     FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
+    FIELD_STRUCT_IF("gpu", struct worker_status, gpu, gpu.reading, gpu_state_table),
     FIELD_STRUCT_IF("figures", struct worker_status, metrics, metrics.plan, step_metrics_table),
 };
 static const struct fields worker_table = FIELDS(struct worker_status, worker_fields, .open = true);

@@ -19,6 +19,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/choice.h"
+#include "lib/model/gpu_state.h"
 #include "lib/model/step_window.h"
 
 #include <stdbool.h>
@@ -45,9 +46,10 @@ struct worker_status {
     int rank, pid; /* pid 0: not started */
     char node[256];
     char device[96];
-    char state[24];       /* "waiting", "start", "input", "compute", "wait", "evaluate",
-                           * "checkpoint", "done", "exited", "killed", "lost",
-                           * "stopped by eddis" */
+    /* "waiting", "start", "input", "compute", "wait", "evaluate", "checkpoint", "done", "exited",
+     * "killed", "lost", "stopped by eddis"
+     */
+    char state[24];
     int64_t steps_done;   /* number of the worker's last step + 1 */
     int64_t batch;        /* samples a step under the plan in force */
     int group;            /* group in hybrid mode; 0 in sync mode, the rank in async mode */
@@ -56,8 +58,7 @@ struct worker_status {
     /* median of a step from `metrics`; without them the mean of recent steps, or, when the job has
      * ended, of all steps under the plan in force
      */
-    double step_ms;
-    double compute_ms, input_ms, exposed_ms, wait_ms; /* parts of step_ms; wait_ms is the rest */
+    double step_ms, compute_ms, input_ms, exposed_ms, wait_ms; /* the last four add up to step_ms */
     double expected_ms;     /* step time that the plan predicts; NAN: the plan knows only ratios */
     double relative_speed;  /* expected_ms / (compute_ms + input_ms), 1: as expected; NAN unknown */
     double overrun_ms;      /* emulated device: real work beyond the emulated time, per step */
@@ -71,6 +72,7 @@ struct worker_status {
     int64_t straggler_since;     /* number of the first slow step */
     double straggler_confidence; /* fraction of additional time that the cause explains */
     char straggler_says[384];    /* message: "takes 3.0 times as long as before since ..." */
+    struct gpu_state gpu;        /* of its GPU; reading 0: there is none, or it is unknown */
     int64_t piece;    /* most samples held at one time in the present step; 0: none yet */
     bool memory_told; /* memory_bytes is device memory, from the program; false: process memory */
 };
@@ -94,14 +96,12 @@ struct checkpoint_status {
 
 /* The first failure of the job. */
 struct first_failure {
-    bool set; /* false: nothing failed */
-    int rank; /* -1: not a rank */
-    int pid;
+    bool set;      /* false: nothing failed */
+    int rank, pid; /* rank -1: not a rank */
     char node[256];
-    char what[256]; /* one sentence */
-    int code;       /* exit code; -1: ended by a signal */
-    int signal;     /* 0: none */
-    int64_t step;   /* step at which the failure happened; -1: unknown */
+    char what[256];   /* one sentence */
+    int code, signal; /* exit code, -1: ended by a signal; signal, 0: none */
+    int64_t step;     /* step at which the failure happened; -1: unknown */
 };
 
 /* Status of a job. */

@@ -414,8 +414,11 @@ static int turn(struct agent *a, struct eddis_error *err)
  */
 static int finish(struct agent *a, struct eddis_error *err)
 {
-    int rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
+    int rc;
 
+    if (a->generation) /* later its pid may be that of another process */
+        gpu_watch_stop(a->generation->gpus, clock_now_ns());
+    rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
     gpu_lock_release(&a->gpus);
     order_free(a->gpu_order);
     generation_close(a->generation);

@@ -479,7 +479,8 @@ void agent_reap(struct agent *a)
             probe_ended(a, status);
         else if (pid == a->program.pid)
             program_ended(a, status);
-        else
+        else if (!a->generation ||
+                 !gpu_watch_ended(a->generation->gpus, pid, status, clock_now_ns()))
             stack_seen(a, pid, status);
         /* or an orphan of a rank: this process is its reaper */
     }
@@ -565,6 +566,25 @@ static void tell_network(struct agent *a, int64_t now_ns)
     send_text(a, EVENT_NETWORK, text, now_ns);
 }
 
+/* Report what is newly wrong with the GPUs of this node's ranks. */
+static void tell_gpus(struct agent *a, int64_t now_ns)
+{
+    struct generation *g = a->generation;
+    char news[300], text[340];
+
+    for (int i = 0; i < g->n && !g->probe; i++) {
+        struct event e = {
+            .type = EVENT_NOTE, .generation = g->number, .rank = g->worker[i].rank, .text = text
+        };
+
+        while (gpu_watch_news(g->gpus, i, news, sizeof news)) {
+            (void)snprintf(text, sizeof text, "rank %d: %s", e.rank, news);
+            node_log_say(a->event_sender.log, "%s", text);
+            event_sender_send(&a->event_sender, &e, now_ns);
+        }
+    }
+}
+
 /* Report the size of rank 0's model and its program's needs, when rank 0 first asks for the mode.
  */
 static void tell_model(struct agent *a, int64_t now_ns)
@@ -624,6 +644,7 @@ void agent_report(struct agent *a, int64_t now_ns)
             n = generation_progress(g, now_ns, a->progress);
             tell_choice(a, now_ns);
             tell_network(a, now_ns);
+            tell_gpus(a, now_ns);
             tell_refused(a, now_ns);
             tell_model(a, now_ns); /* last, since the driver compares it with the other events */
             if (!a->life.paused) {

@@ -630,11 +630,24 @@ static bool is_empty(const struct generation *g)
     return !g || !g->mpirun || !begun || g->n_ended == g->n;
 }
 
-void agent_step_stop(struct agent *a, int64_t now_ns)
+/* Check whether a process of the generation is left, apart from one that only read the GPUs and
+ * that a driver blocks in the kernel.
+ */
+static bool is_any_left(const struct agent *a, int64_t now_ns)
 {
     cleanup_free struct proctree_process *left = NULL;
+    pid_t stuck = a->generation ? gpu_watch_stuck(a->generation->gpus, now_ns) : 0;
+    int n = proctree_list(getpid(), &left, NULL);
+
+    return n != 0 && !(n == 1 && left[0].pid == stuck);
+}
+
+void agent_step_stop(struct agent *a, int64_t now_ns)
+{
     const struct stop_row *row;
 
+    if (a->stop.active && a->generation)
+        gpu_watch_stop(a->generation->gpus, now_ns);
     if (is_empty(a->generation))
         stop_hasten(&a->stop, now_ns);
     while ((row = stop_due(&a->stop, now_ns))) {
@@ -646,6 +659,6 @@ void agent_step_stop(struct agent *a, int64_t now_ns)
     if (!a->stop.active)
         return;
     agent_reap(a);
-    if (proctree_list(getpid(), &left, NULL) == 0)
+    if (!is_any_left(a, now_ns))
         look_and_say(a, now_ns);
 }

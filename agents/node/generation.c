@@ -333,6 +333,8 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
     int n = 0;
 
     core_watch_take(g->cores, now_ns);
+    if (!g->probe)
+        gpu_watch_take(g->gpus, now_ns);
     link_watch_take(g->links, now_ns);
     for (int i = 0; i < g->n; i++) {
         struct worker *w = &g->worker[i];
@@ -350,6 +352,8 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
             held[n] = (struct memory_limits_worker){ w->steps.load.pid, &w->steps.memory, &ret[n] };
         link_watch_set(g->links, i, w->steps.load.pid);
         ret[n].core_loss = core_watch_loss(g->cores, i);
+        if (!g->probe)
+            ret[n].gpu = gpu_watch_state(g->gpus, i, now_ns);
         ret[n++].link = link_watch_load(g->links, i);
         w->before = page;
         w->seen = true;
@@ -555,6 +559,7 @@ void generation_close(struct generation *g)
     free(g->share_dir);
     free(g->node);
     core_watch_close(g->cores);
+    gpu_watch_close(g->gpus);
     link_watch_close(g->links);
     free(g->worker);
     free(g);

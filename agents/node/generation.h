@@ -8,6 +8,7 @@
 #define EDDIS_AGENTS_NODE_GENERATION_H
 
 #include "agents/node/watch/core_watch.h"
+#include "agents/node/watch/gpu_watch.h"
 #include "agents/node/watch/link_watch.h"
 #include "agents/node/watch/poll_backoff.h"
 #include "agents/node/watch/quiet_watch.h"
@@ -72,6 +73,7 @@ struct generation {
     int n, n_ended;
     struct worker *worker;    /* [n], by local rank */
     struct core_watch *cores; /* processor time that the workers lose */
+    struct gpu_watch *gpus;   /* what the workers' GPUs do */
     struct link_watch *links; /* load of the workers' network connections */
     struct folders folders;
     char run[FOLDERS_PATH + 24], shm[FOLDERS_PATH + 24]; /* folders of this generation */

@@ -309,8 +309,9 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->folders = *where->folders;
     g->in_step = where->sender >= 0;
     g->cores = core_watch_open("", g->n);
+    g->gpus = gpu_watch_open(o->rank, o->probe ? 0 : g->n);
     g->links = link_watch_open(g->n);
-    if (g->worker && g->node && g->argv && g->env && g->cores && g->links)
+    if (g->worker && g->node && g->argv && g->env && g->cores && g->gpus && g->links)
         return g;
     generation_close(g);
     return NULL;

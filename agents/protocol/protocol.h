@@ -58,6 +58,7 @@
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
 #include "lib/model/core_loss.h"
+#include "lib/model/gpu_state.h"
 #include "lib/model/job.h"
 #include "lib/model/link_load.h"
 #include "lib/model/step_window.h"
@@ -152,6 +153,7 @@ struct progress {
     /* mean time per step that the thread waited for a core; NAN: unknown */
     double queued_s;
     struct core_loss core_loss; /* last reading, at most about two seconds old */
+    struct gpu_state gpu;       /* last reading of its GPU, at most some seconds old */
     struct link_load link;      /* last reading, as old as core_loss */
     int64_t memory_bytes;       /* peak of memory under step_plan, approximate; 0: unknown */
     bool memory_told;           /* true: device memory, from the program; false: process memory */

@@ -3,6 +3,7 @@
 #include "protocol.h"
 
 #include "lib/base/fields.h"
+#include "lib/model/gpu_state_json.h"
 #include "lib/model/program_facts_json.h"
 #include "protocol_metrics.h"
 #include "protocol_relay.h"
@@ -180,6 +181,7 @@ static const struct field progress_fields[] = {
     FIELD_INLINE("recent_", struct progress, recent, times_table),
     FIELD_REAL(struct progress, queued_s, MEASURE, 0, STEP_FIGURES_MAX_S),
     FIELD_INLINE("", struct progress, core_loss, core_loss_table),
+    FIELD_STRUCT_IF("gpu", struct progress, gpu, gpu.reading, gpu_state_table),
     FIELD_INLINE("link_", struct progress, link, link_table),
     FIELD(struct progress, memory_bytes, INT64, 0, INT64_MAX),
     FIELD(struct progress, memory_told, BOOL, 0, 0),

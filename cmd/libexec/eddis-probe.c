@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eddis-probe.c - measures this node's devices and prints its profile as JSON; started by the agent
+/* eddis-probe.c - measures this node's devices and prints its profile as JSON, or follows what its
+ * GPUs do; started by the agent
  */
+#include "agents/node/watch/gpu_watch.h"
 #include "cmd/shared/options.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
@@ -8,10 +10,17 @@
 #include "lib/base/exit_code.h"
 #include "lib/base/file.h"
 #include "lib/base/program.h"
+#include "lib/gpu/gpu_reader.h"
+#include "lib/model/gpu_state_json.h"
 #include "profiler/profiler.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READ_MS = 2000 }; /* pause between two readings of the GPUs */
 
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
@@ -19,6 +28,8 @@ static const struct option_row rows[] = {
       "use a cached profile up to N seconds old (604800; 0: measure again)" },
     { "cpus-only", 0, NULL, "the job uses no GPU: only note a failure of their driver" },
     { "kept-only", 0, NULL, "measure nothing; exit with 3 if the cached profile is not complete" },
+    { GPU_WATCH_OPTION, 0, "ID,...",
+      "print what these GPUs do, a line of JSON each, every 2 s; exit with 4 without NVML" },
     { "help", 'h', NULL, "print this help" },
     { "version", 0, NULL, "print the version" },
 };
@@ -39,6 +50,7 @@ static const struct option_table table = {
 struct probe_options {
     struct profiler_options profiler;
     struct job_emulated emulate[JOB_MAX_EMULATED];
+    char *gpus; /* ids to follow, with commas; NULL: measure the node */
 };
 
 /* Parse "RATE:A_S:C_S", the value of --emulate, into *ret. Return 0 or -EINVAL. */
@@ -86,6 +98,10 @@ static int take_option(const struct options_item *item, struct probe_options *w,
         w->profiler.kept_only = true;
         return 0;
     }
+    if (options_is(item, GPU_WATCH_OPTION)) {
+        w->gpus = (char *)(uintptr_t)item->value;
+        return 0;
+    }
     if (w->profiler.n_emulate == JOB_MAX_EMULATED)
         return eddis_fail(err, -EINVAL, "more than %d emulated devices", JOB_MAX_EMULATED);
     return parse_emulated(item->value, &w->emulate[w->profiler.n_emulate++], err);
@@ -124,6 +140,38 @@ static int print(const struct node_profile *p, struct eddis_error *err)
     return 0;
 }
 
+/* Print n readings, each as a line of JSON. Return false if nobody reads them. */
+static bool print_states(const struct gpu_state *s, int n)
+{
+    for (int i = 0; i < n; i++) {
+        cleanup_free char *text = fields_text(&gpu_state_table, &s[i]);
+
+        if (text)
+            printf("%s\n", text);
+    }
+    return fflush(stdout) == 0;
+}
+
+/* Follow the GPUs with these ids until the agent, the parent, ends this process or reads no longer.
+ * Return the exit code.
+ */
+static int watch_gpus(char *ids)
+{
+    static const char *id[PROFILE_MAX_DEVICES];
+    static struct gpu_state state[PROFILE_MAX_DEVICES];
+    struct gpu_reader *r;
+    int n = 0;
+
+    for (char *one; n < PROFILE_MAX_DEVICES && (one = strsep(&ids, ","));)
+        id[n++] = one;
+    if (gpu_reader_open(id, n, getppid(), &r, NULL) < 0)
+        return GPU_WATCH_EXIT_NONE;
+    while (print_states(state, gpu_reader_read(r, state)))
+        gpu_reader_wait(r, READ_MS);
+    gpu_reader_close(r);
+    return 0;
+}
+
 /* Print the profile of this node's cores, memory and GPUs, from the cache or measured, as a line of
  * JSON.  Return 0, EXIT_USAGE, 1 after another error, or PROFILER_EXIT_UNMEASURED: --kept-only was
  * given, and the cached profile is not complete.
@@ -151,6 +199,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "eddis-probe: %s\n", err.text);
         return EXIT_USAGE;
     }
+    if (o.gpus)
+        return watch_gpus(o.gpus);
     /* Exit codes of measuring children are needed, even if our parent ignored SIGCHLD. */
     (void)signal(SIGCHLD, SIG_DFL);
     rc = profiler_run(&o.profiler, &p, &err);

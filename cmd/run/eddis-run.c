@@ -200,6 +200,7 @@ static void print_profile(const struct run *r, const struct plan_print *o,
         plan_print_profiles(o, nodes, n);
         strbuf_add(o->out, "\n");
         plan_print_devices(o, nodes, n);
+        plan_print_gpus(o, nodes, n);
         fputs(strbuf_text(o->out), stdout);
         return;
     }

@@ -37,6 +37,7 @@ static const struct option_row rows[] = {
     { "watch", 'w', NULL, "show the status until the job ends, also when not on a terminal" },
     { "json", 'j', NULL, "print JSON for programs; with --watch one line for each update" },
     { "list", 'l', NULL, "list the jobs" },
+    { "gpus", 'g', NULL, "show what the workers' GPUs do, and why their clocks are low" },
     { "report", 'r', NULL, "print the summary of a job that has ended" },
     { "logs", 0, "RANK", "print the end of the output of this worker" },
     { "lines", 'n', "N", "with --logs: print this many lines (default 20)" },
@@ -61,7 +62,7 @@ static const struct option_table table = {
 /* Parsed command line, and what standard output is. */
 struct request {
     const char *job; /* NULL: the newest job */
-    bool once, watch, json, list, report, ascii, version, help;
+    bool once, watch, json, list, report, gpus, ascii, version, help;
     bool dead;            /* the driver is known to be gone: read the job's files only */
     bool color, terminal; /* standard output takes colors, is a terminal */
     int64_t interval_ns;
@@ -102,6 +103,7 @@ static int take_option(struct request *q, const struct options_item *i, struct e
         { "once", &q->once },       { "watch", &q->watch },   { "json", &q->json },
         { "list", &q->list },       { "report", &q->report }, { "ascii", &q->ascii },
         { "version", &q->version }, { "help", &q->help },     { "follow", &q->follow },
+        { "gpus", &q->gpus },
     };
 
     if (i->row && options_switch(i->row->name, flags, sizeof flags / sizeof *flags))
@@ -145,9 +147,10 @@ static int parse(int argc, char **argv, struct request *q, struct eddis_error *e
         rc = eddis_fail(err, -EINVAL, "--once and --watch exclude each other");
     if (rc == 0 && q->log_rank < 0 && (q->follow || q->log_lines))
         rc = eddis_fail(err, -EINVAL, "--lines and --follow work only with --logs");
-    if (rc == 0 && q->log_rank >= 0 && (q->watch || q->json || q->list || q->report || q->once))
+    if (rc == 0 && q->log_rank >= 0 &&
+        (q->watch || q->json || q->list || q->report || q->once || q->gpus))
         rc = eddis_fail(err, -EINVAL, "--logs can be combined only with --lines and --follow");
-    if (rc == 0 && q->list && (q->watch || q->report || q->job))
+    if (rc == 0 && q->list && (q->watch || q->report || q->gpus || q->job))
         rc = eddis_fail(err, -EINVAL, "--list can be combined only with --json");
     if (rc == 0 && q->report && (q->watch || q->json))
         rc = eddis_fail(err, -EINVAL, "--report cannot be combined with --watch or --json");
@@ -225,12 +228,13 @@ static void print_advice(const struct request *q, const struct job_status *s)
 static int print_page(const struct request *q, const struct job_status *s, struct eddis_error *err)
 {
     const struct status_print o = { .out = stdout, .color = q->color };
+    struct status_page_form form = { .ascii = q->ascii, .gpus = q->gpus };
     struct status_page page;
-    int lines, columns = 0, rc;
+    int lines, rc;
 
     if (q->terminal)
-        screen_size(&lines, &columns);
-    rc = status_page_make(s, q->ascii, columns, &page, err);
+        screen_size(&lines, &form.columns);
+    rc = status_page_make(s, &form, &page, err);
     if (rc < 0)
         return rc;
     status_page_print(&page, s, &o);
@@ -348,7 +352,7 @@ static int show_log(const struct request *q, const struct job_folder *f, struct 
  */
 static int show(const struct request *q, const struct job_folder *f, struct eddis_error *err)
 {
-    const struct status_live live = { q->interval_ns, q->color, q->ascii };
+    const struct status_live live = { q->interval_ns, q->color, q->ascii, q->gpus };
     int rc;
 
     if (q->watch && (!q->terminal || q->json) && !q->dead)
@@ -396,7 +400,7 @@ static bool is_end(const struct job_status *s)
 static int show_far_page(const struct request *q, const struct job_location *p,
                          struct eddis_error *err)
 {
-    const struct status_live live = { q->interval_ns, q->color, q->ascii };
+    const struct status_live live = { q->interval_ns, q->color, q->ascii, q->gpus };
     struct job_folder f = p->folder;
     struct job_status s;
     int rc = q->once ? status_far_fetch(&p->proxy, p->far, &s, err)

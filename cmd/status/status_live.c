@@ -110,11 +110,13 @@ static int ask(struct live *v, struct eddis_error *err)
 static void paint(struct live *v)
 {
     struct status_print o = { .out = stdout, .color = v->o->color, .window = true };
+    struct status_page_form form = { .ascii = v->o->ascii, .gpus = v->o->gpus };
     struct status_page page;
 
     v->fresh = false;
     screen_size(&o.rows, &o.columns);
-    if (status_page_make(&v->status, v->o->ascii, o.columns, &page, &v->trouble) < 0)
+    form.columns = o.columns;
+    if (status_page_make(&v->status, &form, &page, &v->trouble) < 0)
         return;
     o.rows -= 1; /* the last row is for the keys */
     fputs("\033[H", stdout);

@@ -15,7 +15,7 @@
 /* How the view is drawn. */
 struct status_live {
     int64_t interval_ns;
-    bool color, ascii;
+    bool color, ascii, gpus; /* gpus: as in struct status_page_form */
 };
 
 /* Result of a live view if 'q' was pressed; larger than any exit code */

@@ -2,6 +2,8 @@
 /* status_page.c - writes a job's status as a page of text */
 #include "status_page.h"
 
+#include "status_gpus.h"
+
 #include "cmd/shared/table.h"
 
 #include "lib/base/strbuf.h"
@@ -343,10 +345,9 @@ static void add_stalled(struct strbuf *b, const struct job_status *s, double age
                     age_s);
 }
 
-/* Append the table of workers, then the lines about stalled or slow ones. */
-static void add_workers(struct strbuf *b, const struct job_status *s, int columns)
+/* Append the table of workers. */
+static void add_table(struct strbuf *b, const struct job_status *s, int columns)
 {
-    double age_s = job_status_stalled_s(s);
     cleanup_table struct table t = { .column = worker_columns,
                                      .n_columns = sizeof worker_columns / sizeof *worker_columns,
                                      .hidden = algorithm_has(s->algorithm, ALGORITHM_SEVERAL)
@@ -357,8 +358,20 @@ static void add_workers(struct strbuf *b, const struct job_status *s, int column
         add_worker(&t, &s->worker[i]);
     if (columns)
         table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
-    strbuf_add(b, "\n");
     table_print(&t, 2, b);
+}
+
+/* Append the table of workers or of their GPUs, then the lines about stalled or slow workers. */
+static void add_workers(struct strbuf *b, const struct job_status *s,
+                        const struct status_page_form *form)
+{
+    double age_s = job_status_stalled_s(s);
+
+    strbuf_add(b, "\n");
+    if (form->gpus)
+        status_gpus_add(b, s, form->columns);
+    else
+        add_table(b, s, form->columns);
     strbuf_add(b, "\n");
     if (age_s > 0)
         add_stalled(b, s, age_s);
@@ -385,21 +398,21 @@ static void add_note(struct strbuf *b, const char *text)
     strbuf_add(b, "\n");
 }
 
-int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
-                     struct eddis_error *err)
+int status_page_make(const struct job_status *s, const struct status_page_form *form,
+                     struct status_page *ret, struct eddis_error *err)
 {
     struct strbuf page = { 0 }, job = { 0 }, speed = { 0 };
     struct status_page p = { .n_workers = s->n_workers };
 
     job_parts(&job, s);
-    add_parts(&page, "job", &job, columns);
-    add_progress(&page, s, ascii, columns);
+    add_parts(&page, "job", &job, form->columns);
+    add_progress(&page, s, form->ascii, form->columns);
     if (isfinite(s->samples_per_s))
         speed_parts(&speed, s);
     else if (isfinite(job_status_step_ms(s)))
         strbuf_addf(&speed, "%.3g ms a step", job_status_step_ms(s));
     if (speed.len > 0)
-        add_parts(&page, "speed", &speed, columns);
+        add_parts(&page, "speed", &speed, form->columns);
     add_plan(&page, s);
     add_result(&page, s);
     job_status_print_checkpoints(s, "saves   ", &page);
@@ -408,7 +421,7 @@ int status_page_make(const struct job_status *s, bool ascii, int columns, struct
     add_note(&page, s->message);
     p.first = count_lines(strbuf_text(&page)) + 2;
     if (s->n_workers)
-        add_workers(&page, s, columns);
+        add_workers(&page, s, form);
     p.text = strbuf_steal(&page);
     if (!p.text)
         return eddis_fail(err, -ENOMEM, "no memory for the status");

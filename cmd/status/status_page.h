@@ -21,12 +21,20 @@ struct status_page {
     int n_workers;
 };
 
-/* Make the page for a status in *ret, which the caller frees with status_page_fini. ascii: eddis's
- * own text uses only ASCII characters. columns: width of the window, to which the bar is shortened
- * and for which table columns are left out; 0: no limit. Return 0 or -ENOMEM.
+/* What a page has */
+struct status_page_form {
+    bool ascii;  /* eddis's own text uses only ASCII characters */
+    bool gpus;   /* the table of workers is that of their GPUs */
+    int columns; /* width of the window, to which the bar is shortened and for which table columns
+                  * are left out; 0: no limit
+                  */
+};
+
+/* Make the page for a status in *ret, which the caller frees with status_page_fini. Return 0 or
+ * -ENOMEM.
  */
-int status_page_make(const struct job_status *s, bool ascii, int columns, struct status_page *ret,
-                     struct eddis_error *err);
+int status_page_make(const struct job_status *s, const struct status_page_form *form,
+                     struct status_page *ret, struct eddis_error *err);
 
 /* Free the page's text. */
 void status_page_fini(struct status_page *p);

@@ -8,6 +8,7 @@
 #define EDDIS_GPU_GPU_H
 
 #include "lib/base/error.h"
+#include "lib/model/gpu_facts.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -56,5 +57,11 @@ int gpu_complete(struct gpu_device *gpu, int max, int n);
  * are as for gpu_list.
  */
 int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err);
+
+/* Store how the n GPUs are built in and set up in ret [n], from NVML. A link of PCIe is slow while
+ * its GPU does nothing: look until until_ns for all to be fast. Blocks. Return their number, or 0
+ * without NVML.
+ */
+int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret);
 
 #endif

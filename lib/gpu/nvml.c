@@ -2,7 +2,8 @@
 /* nvml.c - list MIG instances, and find processes that use GPUs */
 #include "nvml.h"
 
-#include "lib/base/dlopen.h"
+#include "nvml_api.h"
+
 #include "lib/base/text.h"
 
 #include <stdio.h>
@@ -10,74 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MIG_ENABLED = 1, MAX_PROCESSES = 1024, MAX_INSTANCES = 16, HIDDEN = -1 };
-
-typedef struct nvml_device *nvml_handle;
-
-struct nvml_pci {
-    char legacy[16];
-    unsigned domain, bus, device, id, subsystem;
-    char text[32];
-};
-struct nvml_memory {
-    unsigned long long total, free, used;
-};
-/* The drivers 535.43 to 535.86 write 8 bytes more for each process, so that only the first can be
- * read.
- */
-struct nvml_process {
-    unsigned pid;
-    unsigned long long bytes;
-    unsigned gpu_instance, compute_instance;
-    unsigned long long more;
-};
-struct nvml_utilization {
-    unsigned gpu, memory; /* percent of the last second */
-};
-
-/* Functions of NVML; each returns 0 on success */
-struct nvml_api {
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*count)(unsigned *ret);
-    int (*by_index)(unsigned index, nvml_handle *ret);
-    int (*by_uuid)(const char *uuid, nvml_handle *ret);
-    int (*uuid)(nvml_handle d, char *ret, unsigned size);
-    int (*name)(nvml_handle d, char *ret, unsigned size);
-    int (*pci)(nvml_handle d, struct nvml_pci *ret);
-    int (*memory)(nvml_handle d, struct nvml_memory *ret);
-    int (*mig_mode)(nvml_handle d, unsigned *ret, unsigned *ret_pending);
-    int (*instance)(nvml_handle d, unsigned index, nvml_handle *ret);
-    int (*utilization)(nvml_handle d, struct nvml_utilization *ret);
-    /* two versions of one function; NULL: the driver lacks it */
-    int (*processes)(nvml_handle d, unsigned *n, struct nvml_process *ret);
-    int (*processes_v3)(nvml_handle d, unsigned *n, struct nvml_process *ret);
-};
-
-/* Load and start NVML. Return false without it. */
-static bool load(struct nvml_api *a)
-{
-    static const char *const names[] = { "libnvidia-ml.so.1", NULL };
-    const struct dlopen_symbol symbols[] = {
-        { "nvmlInit_v2", &a->init, false },
-        { "nvmlShutdown", &a->shutdown, false },
-        { "nvmlDeviceGetCount_v2", &a->count, false },
-        { "nvmlDeviceGetHandleByIndex_v2", &a->by_index, false },
-        { "nvmlDeviceGetHandleByUUID", &a->by_uuid, false },
-        { "nvmlDeviceGetUUID", &a->uuid, false },
-        { "nvmlDeviceGetName", &a->name, false },
-        { "nvmlDeviceGetPciInfo_v3", &a->pci, false },
-        { "nvmlDeviceGetMemoryInfo", &a->memory, false },
-        { "nvmlDeviceGetMigMode", &a->mig_mode, false },
-        { "nvmlDeviceGetMigDeviceHandleByIndex", &a->instance, false },
-        { "nvmlDeviceGetUtilizationRates", &a->utilization, false },
-        { "nvmlDeviceGetComputeRunningProcesses_v2", &a->processes, true },
-        { "nvmlDeviceGetComputeRunningProcesses_v3", &a->processes_v3, true },
-    };
-
-    return dlopen_library(names, symbols, sizeof symbols / sizeof *symbols, NULL) == 0 &&
-           a->init() == 0;
-}
+enum { MIG_ENABLED = 1, MAX_INSTANCES = 16, HIDDEN = -1 };
 
 /* ---- MIG ---- */
 
@@ -153,7 +87,7 @@ int nvml_list_divided(struct gpu_device *ret, int max)
     int n = 0, before;
 
     if ((visible && strncmp(visible, "GPU-", 4) != 0 && strncmp(visible, "MIG-", 4) != 0) ||
-        !load(&a))
+        !nvml_load(&a))
         return 0;
     (void)a.count(&cards);
     for (unsigned i = 0; i < cards && n < max; i++) {
@@ -178,44 +112,23 @@ int nvml_list_divided(struct gpu_device *ret, int max)
 
 /* ---- other processes ---- */
 
-/* Write "process 4711 (python3)" to ret, without the name if it cannot be read. */
-static void describe_process(unsigned pid, char *ret, size_t size)
-{
-    char path[64], name[32] = "";
-    FILE *f;
-
-    (void)snprintf(path, sizeof path, "/proc/%u/comm", pid);
-    f = fopen(path, "re");
-    if (f) {
-        if (!fgets(name, sizeof name, f))
-            name[0] = '\0';
-        (void)fclose(f);
-    }
-    name[strcspn(name, "\n")] = '\0';
-    text_strip_control(name);
-    (void)snprintf(ret, size, name[0] ? "process %u (%s)" : "process %u", pid, name);
-}
-
 /* Store in *ret the first process that uses a GPU. Return false if there is none, or if it is
  * unknown, or this process.
  */
 static bool find_process(const struct nvml_api *a, nvml_handle d, unsigned *ret)
 {
-    struct nvml_process process[MAX_PROCESSES] = { 0 };
-    unsigned n = MAX_PROCESSES;
-    int rc = a->processes      ? a->processes(d, &n, process)
-             : a->processes_v3 ? a->processes_v3(d, &n, process)
-                               : -1;
+    unsigned pid[NVML_MAX_PROCESSES];
+    int n = nvml_processes(a, d, pid);
 
-    *ret = process[0].pid;
-    return rc == 0 && n > 0 && process[0].pid != (unsigned)getpid();
+    *ret = n > 0 ? pid[0] : 0;
+    return n > 0 && pid[0] != (unsigned)getpid();
 }
 
 void nvml_find_users(struct gpu_device *gpu, int n)
 {
     struct nvml_api a;
 
-    if (!load(&a))
+    if (!nvml_load(&a))
         return;
     for (int i = 0; i < n; i++) {
         struct nvml_utilization used = { 0 };
@@ -224,7 +137,7 @@ void nvml_find_users(struct gpu_device *gpu, int n)
 
         if (a.by_uuid(gpu[i].uuid, &d) != 0 || !find_process(&a, d, &pid))
             continue;
-        describe_process(pid, gpu[i].user, sizeof gpu[i].user);
+        nvml_describe_process(pid, gpu[i].user, sizeof gpu[i].user);
         if (a.utilization(d, &used) == 0) /* not of MIG instances */
             gpu[i].busy_percent = (int)(used.gpu > 100 ? 100 : used.gpu);
     }

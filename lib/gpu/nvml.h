@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.h - facts about the machine's GPUs that CUDA lacks, from NVML, which is loaded at run time
  *
- * CUDA shows a process one MIG instance only, and never who else uses a GPU. The types are written
- * out in nvml.c, so that no header of NVML is needed. Without the library nothing is known.
+ * CUDA shows a process one MIG instance only, and never who else uses a GPU. Without the library
+ * nothing is known.
  */
 #ifndef EDDIS_GPU_NVML_H
 #define EDDIS_GPU_NVML_H

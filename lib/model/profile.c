@@ -16,6 +16,22 @@
 
 const char *const device_kind_names[DEVICE_KINDS] = { "cpu", "cuda", "emulated" };
 
+static const struct field gpu_fields[] = {
+    FIELD(struct gpu_facts, known, INT64, 1, 1),
+    FIELD(struct gpu_facts, pcie_gen, INT, 0, 99),
+    FIELD(struct gpu_facts, pcie_gen_most, INT, 0, 99),
+    FIELD(struct gpu_facts, pcie_width, INT, 0, 99),
+    FIELD(struct gpu_facts, pcie_width_most, INT, 0, 99),
+    FIELD_REAL(struct gpu_facts, watts_most, METRIC, 0, 1e6),
+    FIELD_REAL(struct gpu_facts, watts_usual, METRIC, 0, 1e6),
+    FIELD(struct gpu_facts, compute_mode, LINE, 0, 0),
+    FIELD(struct gpu_facts, persistence, LINE, 0, 0),
+    FIELD(struct gpu_facts, ecc, LINE, 0, 0),
+    FIELD(struct gpu_facts, nic, LINE, 0, 0),
+    FIELD(struct gpu_facts, links, LINE, 0, 0),
+};
+static const struct fields gpu_table = FIELDS(struct gpu_facts, gpu_fields, .open = true);
+
 static const struct field device_fields[] = {
     FIELD_ROW(struct device, kind, ENUM, .max = DEVICE_KINDS, .names = device_kind_names,
               .wrong = "no kind of device is called '#'"),
@@ -34,6 +50,7 @@ static const struct field device_fields[] = {
     FIELD_REAL(struct device, to_device_bytes_per_s, METRIC, 0, MOST_BYTES),
     FIELD_REAL(struct device, from_device_bytes_per_s, METRIC, 0, MOST_BYTES),
     FIELD(struct device, driver_version, INT, 0, INT_MAX),
+    FIELD_STRUCT_IF("gpu", struct device, gpu, gpu.known, gpu_table),
     FIELD_REAL(struct device, rate, METRIC, 0, 1e12),
     FIELD_REAL(struct device, fixed_s, METRIC, 0, MOST_SECONDS),
     FIELD_REAL(struct device, sample_s, METRIC, 0, MOST_SECONDS),

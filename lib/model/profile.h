@@ -8,6 +8,7 @@
 #define EDDIS_MODEL_PROFILE_H
 
 #include "lib/base/error.h"
+#include "lib/model/gpu_facts.h"
 #include "precision.h"
 
 #include <math.h>
@@ -40,6 +41,7 @@ struct device {
     double memory_bytes_per_s; /* measured sweep through memory (read + write) */
     double to_device_bytes_per_s, from_device_bytes_per_s; /* GPUs: measured over the bus */
     int driver_version;             /* CUDA: version from the driver, 13000; 0 otherwise */
+    struct gpu_facts gpu;           /* CUDA: how it is built in; unknown otherwise */
     double rate, fixed_s, sample_s; /* emulated: as struct job_emulated; NAN otherwise */
 };
 

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake CUDA driver of tests/gpu/fake_cards.h."""
 
+import contextlib
 import getpass
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
 
+import jsonschema
+import yaml
+
 from cases import run
-from job import Folders, Job
+from files import read, write
+from job import Folders, Job, request, tool
 from lab import HOME, LOGIN, Cluster
 from node import wait_for
 
-BUILD = os.path.abspath(sys.argv[1])
+BUILD, SOURCE = (os.path.abspath(path) for path in sys.argv[1:3])
 FAKE = os.path.join(BUILD, "tests/gpu")
 MIXED = "A100,V100,1080Ti"
 ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +([\d.]+) +\d+  +[\d.]+  probe$", re.M)
@@ -256,5 +262,117 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
+@contextlib.contextmanager
+def paced(cards, state="", *args, **more):
+    """(job, tell, pace): tell() changes what NVML says of the cards while the job runs, pace() how long a rank's step lasts."""
+    folders = Folders()
+    path = folders.path("work", "nvml")
+    os.mkdir(folders.path("work", "paces"))
+
+    def tell(text):
+        os.rename(write(path + ".new", text), path)
+
+    def pace(rank, ms):
+        name = folders.path("work", "paces", str(rank))
+        os.rename(write(name + ".new", str(ms)), name)
+    tell(state)
+    for rank in range(cards.count(",") + 1):
+        pace(rank, 20)
+    with Job(BUILD, folders, ["--set", "sync.mode=sync", "--set", "batch.rebalance=off", "--restarts", "0", *args, "--",
+                              os.path.join(BUILD, "tests/cluster/paced-worker"), folders.path("work", "paces")], ranks=0,
+             **environ(cards, FAKE_NVML_STATE=path, **more)) as j:
+        yield j, tell, pace
+
+
+def gpus(j):
+    """What the driver tells of each worker's GPU; {} where it knows nothing."""
+    return [w.get("gpu", {}) for w in j.workers()]
+
+
+def watched(*_):
+    """What NVML says of the workers' GPUs is in JSON, in Prometheus' metrics and in eddis-status --gpus; errors are events."""
+    api = yaml.safe_load(read(os.path.join(SOURCE, "agents/driver/openapi.yaml")))["components"]
+    with paced("A100,V100:used:pcie=3x8", "1 ecc=5\n") as (j, tell, _):
+        wait_for("a first reading", lambda: len(gpus(j)) == 2 and all(gpus(j)))
+        tell("0 util=97 power=250 temp=86 clock=1005 heat\n1 util=42 ecc=5\n")
+        wait_for("readings of both", lambda: [g.get("busy") for g in gpus(j)] == [0.97, 0.42])
+        first, second = gpus(j)
+        for g in (first, second):
+            jsonschema.Draft202012Validator({"$ref": "#/components/schemas/Gpu", "components": api}).validate(g)
+            assert set(g) == set(api["schemas"]["Gpu"]["properties"]), g
+        assert first["slowed"] == "heat" and second["slowed"] == "" and first["others"] == 0 and second["others"] == 1, (first, second)
+        assert (first["clock_mhz"], first["clock_most_mhz"], first["watts"], first["watts_most"]) == (1005, 1410, 250, 400), first
+        assert (second["pcie_gen"], second["pcie_gen_most"], second["pcie_width"], second["pcie_width_most"]) == (3, 4, 8, 16), second
+        url, token = j.driver()
+        metrics = request(url + "/metrics", token)[1]
+        for name, value in (("clock_hertz", "1005000000"), ("throttled", "1"), ("power_cap_watts", "400"), ("utilization_ratio", "0.97")):
+            assert re.search(f'^eddis_gpu_{name}{{.*rank="0".*}} {value}$', metrics, re.M), (name, metrics)
+        assert re.search('^eddis_gpu_ecc_uncorrected_total{.*rank="1".*} 5$', metrics, re.M), metrics
+        page = tool(BUILD, "eddis-status", "--gpus", "--once", j.dir).stdout
+        heads = "rank  node  +GPU  +util  +memory  +SM MHz  +power W  +temp  PCIe  +others  errors  speed  state  +why low"
+        assert re.search(heads, page), page
+        assert re.search("0  .* A100-SXM4-80GB +97 %  1.1 of 86 GB  1005 of 1410 +250 of 400  86 C  4x16 +0  +0 .* heat$", page, re.M), page
+        assert re.search("1  .* V100-SXM2-16GB +42 %  .* of 17 GB  1530 of 1530 +60 of 300  40 C  3x8 of 4x16  +1  +5 ", page), page
+        assert "util" not in tool(BUILD, "eddis-status", "--once", j.dir).stdout
+        tell("0 xid=79\n1 ecc=7\n")
+        found = wait_for("both errors", lambda: [e for e in j.events("note") if "rank" in e] if len(
+            [e for e in j.events("note") if "rank" in e]) == 2 else None)
+        told = {e["rank"]: e["text"] for e in j.events("note") if "rank" in e}
+        assert re.search("rank 0: GPU GPU-00102030-.* reports the critical error Xid 79: the GPU has fallen off the bus", told[0]), found
+        assert re.search("rank 1: GPU GPU-01112131-.* reports 2 new errors of its memory", told[1]), found
+        j.interrupted()
+
+
+def throttled(*_):
+    """A worker that becomes slow while its card is throttled is named with that cause."""
+    with paced("A100,A100") as (j, tell, pace):
+        wait_for("readings and steps", lambda: j.steps_done() > 30 and all(g.get("clock_mhz") == 1410 for g in gpus(j)))
+        tell("1 heat clock=1005 temp=86\n")
+        wait_for("the heat", lambda: gpus(j)[1].get("slowed") == "heat")
+        assert not j.events("straggler"), j.events("straggler")  # its steps show nothing of it
+        pace(1, 80)
+        wait_for("a straggler", lambda: j.events("straggler"))
+        text = j.events("straggler")[0]["text"]
+        assert "rank 1 on " in text and "its GPU is throttled by heat, 1 005 of 1 410 MHz, at 86 degrees Celsius" in text, text
+        tell("")
+        pace(1, 20)
+        wait_for("its end", lambda: j.events("straggler_over"))
+        j.interrupted()
+
+
+def links(*_):
+    """--profile tells how the cards are built in, with the ways between them, and keeps that with the profile."""
+    folders = Folders()
+    cards = "A100:nv=4:switch=1,A100:nv=4:switch=1,V100:switch=1:pcie=3x8,1080Ti:numa=1"
+    command = [os.path.join(BUILD, "cmd/eddis-run"), "--profile"]
+    env = {**folders.environ(), **environ(cards)}
+
+    def profile(*args):
+        done = subprocess.run([*command, *args], text=True, timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env)
+        assert done.returncode == 0, done
+        return done.stdout
+    for output in (profile(), profile()):  # measured, then from the cache
+        assert re.search("node +GPU  PCIe +NUMA  NIC +power cap W  compute mode  persistence  ECC$", output, re.M), output
+        assert re.search("^  .* 0  4x16 .* 400  default +on +on$", output, re.M), output
+        assert re.search("^  .* 2  3x8 of 4x16 .* 300  default +on +on$", output, re.M), output
+        assert re.search("^  .* 3  4x16 .* 250  default +on +-$", output, re.M), output
+        ways = re.findall(r"^  GPU\d  +(.*)$", output, re.M)
+        assert [row.split() for row in ways] == [["X", "NV4", "PIX", "SYS"], ["NV4", "X", "PIX", "SYS"],
+                                                     ["PIX", "PIX", "X", "SYS"], ["SYS", "SYS", "SYS", "X"]], output
+    assert "cached" in output or "beside another job" in output, output
+    devices = [d for d in json.loads(profile("--json"))["nodes"][0]["devices"] if d["kind"] == "cuda"]
+    assert [d["gpu"]["links"] for d in devices][:2] == ["X NV4 PIX SYS", "NV4 X PIX SYS"], devices
+    assert "compute mode" not in plan(cards)[1] and "compute mode" not in plan("A100", "--profile", FAKE_NVML="none")[1]
+
+
+def unwatched(*_):
+    """Without NVML, or with one that hangs or crashes, a job runs and ends as usual."""
+    for state, more in (("", {"FAKE_NVML": "none"}), ("0 hang\n", {}), ("0 crash\n", {})):
+        with paced("A100,V100", state, **more) as (j, _, _):
+            wait_for("steps", lambda: j.steps_done() > 100)
+            assert gpus(j) == [{}, {}], gpus(j)
+            j.interrupted()
+
+
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, dead_driver, lacking, idle, trainer], sys.argv[3:])
+     second_job, dead_driver, lacking, idle, trainer, watched, throttled, links, unwatched], sys.argv[3:])

@@ -170,7 +170,7 @@ def answers():
     for path, found in has.items():
         content = API["paths"][path]["get"]["responses"]["200"]["content"]
         if "application/json" in content:
-            wanted = set(members(content["application/json"]["schema"]))
+            wanted = {m for m in members(content["application/json"]["schema"]) if ".gpu" not in m}  # test_gpus.py
             assert found == wanted, (path, found ^ wanted)
 
 

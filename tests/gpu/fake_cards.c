@@ -13,6 +13,8 @@ static struct fake_card card_of(const char *key)
 {
     const struct fake_card rows[] = {
         { .key = "plain",
+          .clock = 1000,
+          .cap = 100,
           .name = "Fake GPU\033[2J",
           .major = 5,
           .bytes = 16 * GB,
@@ -22,6 +24,9 @@ static struct fake_card card_of(const char *key)
           .memory = 1000 * G,
           .bus = 100 * G },
         { .key = "A100",
+          .clock = 1410,
+          .cap = 400,
+          .ecc = true,
           .name = "NVIDIA A100-SXM4-80GB",
           .major = 8,
           .bytes = 80 * GB,
@@ -33,6 +38,9 @@ static struct fake_card card_of(const char *key)
           .memory = 1500 * G,
           .bus = 25 * G },
         { .key = "V100",
+          .clock = 1530,
+          .cap = 300,
+          .ecc = true,
           .name = "Tesla V100-SXM2-16GB",
           .major = 7,
           .bytes = 16 * GB,
@@ -42,6 +50,8 @@ static struct fake_card card_of(const char *key)
           .memory = 780 * G,
           .bus = 12 * G },
         { .key = "1080Ti",
+          .clock = 1911,
+          .cap = 250,
           .name = "NVIDIA GeForce GTX 1080 Ti",
           .major = 6,
           .bytes = 11 * GB,
@@ -71,8 +81,9 @@ static void behave(struct fake_card *c, const char *word)
     c->used |= strcmp(word, "used") == 0;
     if (strcmp(word, "nobf16") == 0)
         c->bf16 = 0;
-    if (strncmp(word, "mig=", 4) == 0)
-        c->instances = atoi(word + 4);
+    (void)(sscanf(word, "mig=%d", &c->instances) || sscanf(word, "numa=%d", &c->numa) ||
+           sscanf(word, "nv=%d", &c->links) || sscanf(word, "switch=%d", &c->on_switch) ||
+           sscanf(word, "pcie=%dx%d", &c->pcie_gen, &c->pcie_width));
 }
 
 /* Apply a third of the work to a busy card, and 1/N to each of N instances. */
@@ -100,6 +111,8 @@ int fake_cards(struct fake_card *ret)
         const char *word = strsep(&at, ":");
 
         ret[n] = card_of(word);
+        ret[n].pcie_gen = 4;
+        ret[n].pcie_width = 16;
         while ((word = strsep(&at, ":")))
             behave(&ret[n], word);
         divide(&ret[n++]);

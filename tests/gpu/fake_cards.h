@@ -12,12 +12,22 @@
  *   mig=N    it is divided into N instances of MIG
  *   nobf16   its products in bfloat16 fail, although it has them
  *   noblas   cuBLAS does not start on it
+ *   numa=N   it is near NUMA node N, 0 where this word is missing
+ *   nv=N     N links of NVLink join it with each other card that has this word
+ *   pcie=GxW its bus is of generation G, with W lanes, of 4 and 16
+ *   switch=N it shares PCIe switch N with the cards that have the same word
  *   used     another process has a context on it, without work
  *
  * FAKE_SALT: a text by which the ends of UUIDs differ, since jobs of one machine lock GPUs by UUID.
  *
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
  * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
+ *
+ * FAKE_NVML: "none": NVML does not start. FAKE_NVML_STATE is a file that a test may replace at any
+ * time. A line is a card's number and words for what NVML says of it: "brake", "cap", "hardware",
+ * "heat", "idle" (why its clock is low), "clock=MHZ", "util=PERCENT", "power=W", "temp=C",
+ * "ecc=N" (errors that were not corrected), "xid=N" (an event, when it appears), "hang" and "crash"
+ * (what the next call does).
  */
 #ifndef EDDIS_TESTS_FAKE_CARDS_H
 #define EDDIS_TESTS_FAKE_CARDS_H
@@ -37,6 +47,11 @@ struct fake_card {
     double bus;                    /* bytes to or from the host, each way */
     bool bad, busy, crash, hang, lost, noblas, used;
     int instances; /* of MIG; 0: not divided */
+    /* as NVML says: highest clock in MHz, power cap in W; whether its memory has ECC */
+    int clock, cap;
+    bool ecc;
+    int numa, links, on_switch; /* words numa, nv, switch; 0: missing */
+    int pcie_gen, pcie_width;
 };
 
 /* Store the cards of FAKE_GPUS in ret [FAKE_MAX] and return their number. */

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -137,6 +138,8 @@ void straggling_progress(struct straggling *s, const struct plan *in_force,
         stragglers_take(s->found, p->rank, p->own_times ? &p->reported : &reported,
                         p->own_times ? p->queued_s : NAN, model);
     stragglers_take_loss(s->found, p->rank, in_force->worker[p->rank].kind, &p->core_loss);
+    if (in_force->worker[p->rank].kind == DEVICE_CUDA)
+        stragglers_take_gpu(s->found, p->rank, &p->gpu);
     take_step(s, p, peer);
 }
 
@@ -179,6 +182,33 @@ static bool loss_text(const struct straggler *w, char *ret, size_t size)
     return ret[0] != '\0';
 }
 
+/* Describe why a GPU is slow, "; its GPU is throttled by heat, 1 005 of 1 410 MHz, at 86 degrees
+ * Celsius", or "" if it is not.
+ */
+static void gpu_text(const struct gpu_state *g, char *ret, size_t size)
+{
+    static const char *const why[GPU_SLOWED_KINDS] = {
+        [GPU_SLOWED_HEAT] = "throttled by heat",
+        [GPU_SLOWED_BRAKE] = "throttled because the power supply asks for it",
+        [GPU_SLOWED_HARDWARE] = "throttled by a protection of its hardware",
+        [GPU_SLOWED_POWER] = "throttled by its power cap",
+        [GPU_SLOWED_SYNC] = "throttled because other GPUs of its group are",
+        [GPU_SLOWED_SET] = "set to lower clocks",
+    };
+    char now[32], most[32], more[64] = "";
+
+    ret[0] = '\0';
+    if (!g->reading || !why[g->slowed])
+        return;
+    if (g->slowed == GPU_SLOWED_HEAT && isfinite(g->celsius))
+        (void)snprintf(more, sizeof more, ", at %.0f degrees Celsius", g->celsius);
+    else if (g->slowed == GPU_SLOWED_POWER && isfinite(g->watts_most))
+        (void)snprintf(more, sizeof more, ", at a cap of %.0f W", g->watts_most);
+    (void)snprintf(ret, size, "; its GPU is %s, %s of %s MHz%s", why[g->slowed],
+                   text_grouped(g->clock_mhz, now, sizeof now),
+                   text_grouped(g->clock_most_mhz, most, sizeof most), more);
+}
+
 /* Describe a slow connection; node: names of the plan's nodes.  Return the length as snprintf does.
  */
 static int link_text(const struct slow_link *l, char (*node)[256], char *ret, size_t size)
@@ -205,7 +235,7 @@ static int input_text(const struct straggler *w, char *ret, size_t size)
 /* Describe how a worker's computing has slowed down.  Return the length as snprintf does. */
 static int compute_text(const struct straggler *w, char *ret, size_t size)
 {
-    char lost[LOSS], queued[SHARE] = "";
+    char lost[LOSS], gpu[SHARE + 64], queued[SHARE] = "";
     bool has_loss = loss_text(w, lost, sizeof lost);
 
     if (isfinite(w->queued_part))
@@ -214,8 +244,9 @@ static int compute_text(const struct straggler *w, char *ret, size_t size)
                        100 * w->queued_part,
                        w->cause == STRAGGLER_PROCESSOR && !has_loss ? ", which other programs use"
                                                                     : "");
-    return snprintf(ret, size, "it takes %.3g ms a step instead of %.3g%s%s", 1e3 * w->own_s,
-                    1e3 * w->usual_s, queued, lost);
+    gpu_text(&w->gpu, gpu, sizeof gpu);
+    return snprintf(ret, size, "it takes %.3g ms a step instead of %.3g%s%s%s", 1e3 * w->own_s,
+                    1e3 * w->usual_s, queued, lost, gpu);
 }
 
 /* Describe the cause of a worker's slowness; node: names of the plan's nodes; ret has CAUSE bytes.

@@ -76,4 +76,9 @@ char *plan_print_settled(const struct plan *p, bool colour);
 /* Print a table of all devices of the nodes with their measurements (--profile). */
 void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n);
 
+/* Print, after a blank line, how the nodes' GPUs are built in and set up, and for each node with
+ * several the ways between them, as nvidia-smi topo -m does; nothing if none is known.
+ */
+void plan_print_gpus(const struct plan_print *o, const struct node_profile *nodes, int n);
+
 #endif

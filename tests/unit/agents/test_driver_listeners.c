@@ -315,6 +315,16 @@ START_TEST(events)
 }
 END_TEST
 
+/* Check that the metrics of GPUs have this value of rank 1's, and none of rank 0's. */
+static void check_gpu(const char *text, const char *name, const char *value)
+{
+    char line[128];
+
+    (void)snprintf(line, sizeof line,
+                   "\neddis_gpu_%s{job=\"a\\\"b\\\\c d\",rank=\"1\",node=\"\"} %s\n", name, value);
+    ck_assert_msg(strstr(text, line), "%s in %s", line, text);
+}
+
 START_TEST(prometheus)
 {
     struct job_status s;
@@ -341,6 +351,30 @@ START_TEST(prometheus)
     ck_assert_ptr_nonnull(strstr(text, "rank=\"1\",node=\"\"} 0.0125\n"));
     ck_assert_ptr_nonnull(strstr(text, "eddis_refused_requests_total{job=\"a\\\"b\\\\c d\"} 3\n"));
     ck_assert_ptr_null(strstr(text, "nan"));
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_")); /* no worker has one */
+    free(text);
+    s.worker[1].gpu = (struct gpu_state){ .reading = 1,
+                                          .busy = NAN,
+                                          .clock_mhz = 1005,
+                                          .clock_most_mhz = 1410,
+                                          .slowed = GPU_SLOWED_POWER,
+                                          .watts = NAN,
+                                          .watts_most = 400,
+                                          .celsius = 86,
+                                          .ecc_uncorrected = -1,
+                                          .xids = 2,
+                                          .others = -1 };
+    text = prometheus_text(&s, 3);
+    check_gpu(text, "clock_hertz", "1005000000");
+    check_gpu(text, "max_clock_hertz", "1410000000");
+    check_gpu(text, "throttled", "1");
+    check_gpu(text, "power_cap_watts", "400");
+    check_gpu(text, "temperature_celsius", "86");
+    check_gpu(text, "xid_total", "2");
+    ck_assert_ptr_null(strstr(text, "nan"));
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_clock_hertz{job=\"a\\\"b\\\\c d\",rank=\"0\""));
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_ecc_uncorrected_total{"));
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_other_processes{"));
     free(text);
     job_status_fini(&s);
 }

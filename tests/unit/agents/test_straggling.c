@@ -60,6 +60,7 @@ static void end(void)
 struct steps {
     double own_s, input_s, queued_s;
     struct core_loss lost;
+    struct gpu_state gpu;
 };
 
 static struct step_spread spread(double s)
@@ -74,6 +75,7 @@ static void report(int rank, int64_t since, const struct steps *s)
                                 .steps_done = since + STEPS,
                                 .queued_s = s->queued_s,
                                 .core_loss = s->lost,
+                                .gpu = s->gpu,
                                 .metrics = { .plan = 1,
                                              .since = since,
                                              .steps = STEPS,
@@ -269,6 +271,47 @@ START_TEST(generations)
 }
 END_TEST
 
+/* Why a GPU's clock is low, and the words for it. */
+static const struct {
+    struct gpu_state gpu;
+    const char *words;
+} clocks[] = {
+    { { .slowed = GPU_SLOWED_HEAT, .celsius = 86 },
+      "; its GPU is throttled by heat, 1 005 of 1 410 MHz, at 86 degrees Celsius)" },
+    { { .slowed = GPU_SLOWED_HEAT, .celsius = NAN },
+      "; its GPU is throttled by heat, 1 005 of 1 410 MHz)" },
+    { { .slowed = GPU_SLOWED_POWER, .watts_most = 250 },
+      "; its GPU is throttled by its power cap, 1 005 of 1 410 MHz, at a cap of 250 W)" },
+    { { .slowed = GPU_SLOWED_SET }, "; its GPU is set to lower clocks, 1 005 of 1 410 MHz)" },
+    { { .slowed = GPU_SLOWED_IDLE }, NULL },
+};
+
+/* A GPU whose clock is low is named as the cause; of a worker on another device none is looked at.
+ */
+START_TEST(slow_clock)
+{
+    const struct gpu_state *gpu = &clocks[_i / 2].gpu;
+    const char *words = _i % 2 ? clocks[_i / 2].words : NULL;
+    struct steps before = usual, now = slow;
+
+    begin(TIME_PROBE);
+    for (int i = 0; i < N; i++)
+        plan->worker[i].kind = _i % 2 ? DEVICE_CUDA : DEVICE_CPU;
+    before.gpu = (struct gpu_state){ .reading = 1, .clock_mhz = 1410, .clock_most_mhz = 1410 };
+    now.gpu = *gpu;
+    now.gpu.reading = 2;
+    now.gpu.clock_mhz = 1005;
+    now.gpu.clock_most_mhz = 1410;
+    report_all(1, &before);
+    report_all(100, &before);
+    report(1, 200, &now);
+    tell();
+    ck_assert_int_eq(n_said, 1);
+    ck_assert_msg(words ? strstr(said, words) != NULL : !strstr(said, "its GPU is"), "%s", said);
+    ck_assert_ptr_nonnull(strstr(said, run.status.worker[1].straggler_says));
+}
+END_TEST
+
 /* A report of ten steps more of a program that only tells their numbers. */
 static void report_steps(int rank, int64_t steps, double step_s)
 {
@@ -372,6 +415,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, named_and_over);
     tcase_add_test(tc, another_share);
     tcase_add_loop_test(tc, causes, 0, 7);
+    tcase_add_loop_test(tc, slow_clock, 0, 2 * sizeof clocks / sizeof *clocks);
     tcase_add_test(tc, learnt);
     tcase_add_test(tc, probed);
     tcase_add_test(tc, all_at_once);

@@ -544,6 +544,33 @@ START_TEST(devices)
 }
 END_TEST
 
+/* Of GPUs that NVML knows, what their slots and switches allow is told. */
+START_TEST(gpus)
+{
+    plan_example();
+    plan_print_gpus(&out, node, 1);
+    check_output("");
+    add_device(node, DEVICE_CUDA, 100);
+    add_device(node, DEVICE_CUDA, 100);
+    node->device[node->n_devices - 2].gpu = (struct gpu_facts){ .known = 1,
+                                                                .pcie_gen = 3,
+                                                                .pcie_gen_most = 4,
+                                                                .pcie_width = 8,
+                                                                .pcie_width_most = 16,
+                                                                .watts_most = 300,
+                                                                .watts_usual = 400,
+                                                                .nic = "mlx5_0 PIX",
+                                                                .ecc = "on",
+                                                                .links = "X NV12" };
+    node->device[node->n_devices - 1].gpu =
+        (struct gpu_facts){ .known = 1, .watts_most = NAN, .watts_usual = NAN, .links = "NV12 X" };
+    plan_print_gpus(&out, node, 1);
+    check_contains("3x8 of 4x16");
+    check_contains("mlx5_0 PIX   300 of 400  -             -            on\n");
+    check_contains("NV12   X\n");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -567,6 +594,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, many_groups);
     tcase_add_test(tc, colour);
     tcase_add_test(tc, devices);
+    tcase_add_test(tc, gpus);
 }
 
 SUITE_MAIN("plan_print", add_tests)

@@ -65,7 +65,8 @@ static void make(bool ascii)
     struct status_page p;
 
     free(text);
-    ck_assert_int_eq(status_page_make(&s, ascii, 0, &p, NULL), 0);
+    ck_assert_int_eq(status_page_make(&s, &(struct status_page_form){ .ascii = ascii }, &p, NULL),
+                     0);
     text = p.text;
 }
 
@@ -186,10 +187,44 @@ static void check_where(int columns, const char *line)
 {
     struct status_page p;
 
-    ck_assert_int_eq(status_page_make(&s, true, columns, &p, NULL), 0);
+    ck_assert_int_eq(
+        status_page_make(&s, &(struct status_page_form){ true, false, columns }, &p, NULL), 0);
     ck_assert_msg(strstr(p.text, line), "%d columns: %s", columns, p.text);
     status_page_fini(&p);
 }
+
+/* What a GPU does takes the place of times; of one that was not read nothing is known, and a narrow
+ * window leaves out most, but not why its clock is low.
+ */
+START_TEST(gpus)
+{
+    struct status_page p;
+
+    s.worker[0].gpu = (struct gpu_state){ .reading = 1,
+                                          .busy = NAN,
+                                          .clock_mhz = 1005,
+                                          .clock_most_mhz = 1410,
+                                          .slowed = GPU_SLOWED_HEAT,
+                                          .watts = 250,
+                                          .watts_most = NAN,
+                                          .celsius = 86,
+                                          .ecc_uncorrected = -1,
+                                          .xids = 2,
+                                          .others = -1 };
+    ck_assert_int_eq(status_page_make(&s, &(struct status_page_form){ .gpus = true }, &p, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(p.text, "SM MHz  power W  temp  PCIe  others  errors"));
+    ck_assert_ptr_nonnull(
+        strstr(p.text, "     -       -  1005 of 1410      250  86 C  -          -       2"));
+    ck_assert_ptr_nonnull(strstr(p.text, "  heat\n"));
+    ck_assert_ptr_null(strstr(p.text, "step ms"));
+    status_page_fini(&p);
+    ck_assert_int_eq(
+        status_page_make(&s, &(struct status_page_form){ .gpus = true, .columns = 50 }, &p, NULL),
+        0);
+    ck_assert(strstr(p.text, "SM MHz") && strstr(p.text, "why low") && !strstr(p.text, "PCIe"));
+    status_page_fini(&p);
+}
+END_TEST
 
 /* In a narrow window the bar is shorter, so that the times stay. */
 START_TEST(narrow_bar)
@@ -325,7 +360,8 @@ static int print(bool color, int rows, int columns)
     int lines;
 
     free(text);
-    ck_assert_int_eq(status_page_make(&s, false, columns, &p, NULL), 0);
+    ck_assert_int_eq(
+        status_page_make(&s, &(struct status_page_form){ false, false, columns }, &p, NULL), 0);
     o.out = open_memstream(&text, &n);
     lines = status_page_print(&p, &s, &o);
     fclose(o.out);
@@ -425,6 +461,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, narrow_bar);
     tcase_add_test(tc, narrow_parts);
     tcase_add_test(tc, real_devices);
+    tcase_add_test(tc, gpus);
     tcase_add_test(tc, plan_in_force);
     tcase_add_test(tc, own_paces);
     tcase_add_test(tc, little_is_known);

@@ -516,6 +516,55 @@ START_TEST(cores_beside_a_gpu)
 }
 END_TEST
 
+/* Clocks of a GPU before and now, why they are low, and whether that explains a slow worker. */
+static const struct {
+    double was_mhz, is_mhz;
+    enum gpu_slowed was, is;
+    bool explains;
+} clocks[] = {
+    { 1410, 1005, GPU_SLOWED_NOT, GPU_SLOWED_HEAT, true },
+    { 1410, 1005, GPU_SLOWED_NOT, GPU_SLOWED_POWER, true },
+    { 1410, 1400, GPU_SLOWED_NOT, GPU_SLOWED_HEAT, false },    /* as fast as before */
+    { 1005, 1005, GPU_SLOWED_POWER, GPU_SLOWED_POWER, false }, /* as before */
+    { 1005, 1005, GPU_SLOWED_HEAT, GPU_SLOWED_HEAT, true },    /* it was hot from the beginning */
+    { 1410, 210, GPU_SLOWED_NOT, GPU_SLOWED_IDLE, false },     /* it has nothing to do */
+    { 1410, 1005, GPU_SLOWED_NOT, GPU_SLOWED_NOT, false },     /* nobody says why */
+};
+
+/* A GPU that is throttled more than before explains, and only after readings that are of that time.
+ */
+START_TEST(clock_explains)
+{
+    struct gpu_state g = { .clock_mhz = clocks[_i].was_mhz,
+                           .clock_most_mhz = 1410,
+                           .slowed = clocks[_i].was };
+    struct step_metrics before = metrics(1, 1, 40, 50, 0.1, 0), now = metrics(1, 41, 6, 50, 0.3, 0);
+
+    begin(2, NULL);
+    for (int i = 0; i < 2; i++)
+        take(i, &before, 0);
+    for (g.reading = 1; g.reading < 100; g.reading++)
+        stragglers_take_gpu(s, 1, &g);
+    g.clock_mhz = clocks[_i].is_mhz;
+    g.slowed = clocks[_i].is;
+    stragglers_take_gpu(s, 1, &g);
+    ck_assert(!is_named(9)); /* it names nobody */
+    take(1, &now, 0);
+    ck_assert(!is_named(10));
+    for (int i = 0; i < 2; i++) {
+        ck_assert(!is_named(12)); /* readings are waited for */
+        g.reading++;
+        stragglers_take_gpu(s, 1, &g);
+        stragglers_take_gpu(s, 1, &g); /* the same once more */
+    }
+    ck_assert(is_named(12.1));
+    ck_assert_int_eq(one.cause, STRAGGLER_COMPUTE);
+    ck_assert_int_eq(one.gpu.reading > 0, clocks[_i].explains);
+    if (clocks[_i].explains)
+        ck_assert_double_eq(one.gpu.clock_mhz, clocks[_i].is_mhz);
+}
+END_TEST
+
 /* What takes them all longer is what most of them lose. */
 START_TEST(machine_explains_all)
 {
@@ -624,6 +673,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, links_of_a_busy_machine);
     tcase_add_test(tc, reading_is_waited_for);
     tcase_add_test(tc, cores_beside_a_gpu);
+    tcase_add_loop_test(tc, clock_explains, 0, sizeof clocks / sizeof *clocks);
     tcase_add_test(tc, machine_explains_all);
     tcase_add_test(tc, batches_explain);
     tcase_add_test(tc, earlier_jobs_tell);

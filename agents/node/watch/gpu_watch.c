@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_watch.c - starts eddis-probe --watch-gpus, and takes its lines from a pipe */
+#include "gpu_watch.h"
+
+#include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
+#include "lib/base/program.h"
+#include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
+#include "lib/model/gpu_state_json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define STALE_NS (15 * CLOCK_S) /* age of a reading at which it counts no longer */
+#define LATE_NS  (60 * CLOCK_S) /* silence of the process before it is killed */
+#define AGAIN_NS (60 * CLOCK_S) /* pause after a process that has ended */
+#define STUCK_NS (2 * CLOCK_S)  /* time for the end of a killed process */
+
+enum { LINE = 4096 }; /* longest line */
+enum { NEWS = 20 };   /* most news of one GPU: a card that is broken repeats them */
+
+/* A rank's GPU */
+struct watched {
+    char id[64];                /* "": the rank has none */
+    struct gpu_state now, told; /* last reading; what gpu_watch_news has told of */
+    int64_t at_ns;              /* arrival of `now` */
+    int n_news;                 /* times that gpu_watch_news returned true */
+};
+
+struct gpu_watch {
+    struct watched *rank; /* [n] */
+    int n;
+    char *ids;                             /* of the GPUs, with commas; NULL: there is none */
+    pid_t pid;                             /* 0: it does not run */
+    int fd;                                /* end of its pipe, -1: none */
+    int64_t start_ns, heard_ns, killed_ns; /* next start; last line; 0: not killed */
+    char line[LINE];
+    size_t used;
+    bool over; /* never start again */
+};
+
+/* Check whether this is the id of a GPU. */
+static bool is_gpu(const char *id)
+{
+    return strncmp(id, "GPU-", 4) == 0 || strncmp(id, "MIG-", 4) == 0;
+}
+
+struct gpu_watch *gpu_watch_open(const struct order_rank *rank, int n)
+{
+    struct gpu_watch *w = calloc(1, sizeof *w);
+    struct strbuf ids = { 0 };
+
+    if (!w)
+        return NULL;
+    w->fd = -1;
+    w->n = n;
+    w->rank = calloc((size_t)n + 1, sizeof *w->rank);
+    for (int i = 0; w->rank && i < n; i++)
+        if (is_gpu(rank[i].device_id)) {
+            memcpy(w->rank[i].id, rank[i].device_id, sizeof w->rank[i].id);
+            strbuf_addf(&ids, "%s%s", ids.len ? "," : "", rank[i].device_id);
+        }
+    w->over = ids.len == 0;
+    w->ids = strbuf_steal(&ids);
+    if (w->rank && (w->ids || w->over))
+        return w;
+    gpu_watch_close(w);
+    return NULL;
+}
+
+/* Kill the process, if it runs; the agent reaps it. */
+static void kill_process(struct gpu_watch *w, int64_t now_ns)
+{
+    if (w->pid <= 0 || w->killed_ns)
+        return;
+    (void)kill(w->pid, SIGKILL);
+    w->killed_ns = now_ns;
+}
+
+/* Close the pipe. */
+static void close_pipe(struct gpu_watch *w)
+{
+    if (w->fd >= 0)
+        (void)close(w->fd);
+    w->fd = -1;
+    w->used = 0;
+}
+
+void gpu_watch_close(struct gpu_watch *w)
+{
+    if (!w)
+        return;
+    kill_process(w, 1);
+    close_pipe(w);
+    free(w->rank);
+    free(w->ids);
+    free(w);
+}
+
+/* ---- the process ---- */
+
+/* Start the process; if that fails, do not try again. */
+static void start(struct gpu_watch *w, int64_t now_ns)
+{
+    char path[PATH_MAX];
+    const char *argv[] = { path, "--" GPU_WATCH_OPTION, w->ids, NULL };
+    struct spawn s = {
+        .argv = argv, .in = -1, .err = -1, .own_group = true, .parent_death_signal = SIGKILL
+    };
+    int end[2] = { -1, -1 };
+
+    w->over = true;
+    if (program_path("eddis-probe", path, sizeof path, NULL) < 0 || pipe2(end, O_CLOEXEC) < 0)
+        return;
+    s.out = end[1];
+    w->fd = end[0];
+    if (fcntl(w->fd, F_SETFL, O_NONBLOCK) == 0 && spawn_start(&s, &w->pid, NULL) == 0)
+        w->over = false;
+    else
+        close_pipe(w);
+    (void)close(end[1]);
+    w->heard_ns = now_ns;
+    w->killed_ns = 0;
+}
+
+/* Store a reading with the ranks that have this GPU. */
+static void store(struct gpu_watch *w, const struct gpu_state *s, int64_t now_ns)
+{
+    for (int i = 0; i < w->n; i++)
+        if (w->rank[i].id[0] && strcmp(w->rank[i].id, s->id) == 0) {
+            if (s->reading == 1) /* errors before the job's start are no news */
+                w->rank[i].told = *s;
+            w->rank[i].now = *s;
+            w->rank[i].at_ns = now_ns;
+        }
+    w->heard_ns = now_ns;
+}
+
+/* Take the complete lines of w->line out of it. */
+static void take_lines(struct gpu_watch *w, int64_t now_ns)
+{
+    char *end;
+
+    while ((end = memchr(w->line, '\n', w->used))) {
+        size_t n = (size_t)(end - w->line);
+        struct gpu_state s;
+
+        if (fields_parse(&gpu_state_table, w->line, n, "GPU", &s, NULL) == 0)
+            store(w, &s, now_ns);
+        w->used -= n + 1;
+        memmove(w->line, end + 1, w->used);
+    }
+    if (w->used == sizeof w->line)
+        w->used = 0; /* it cannot be one of ours */
+}
+
+/* Take what has arrived in the pipe. */
+static void take(struct gpu_watch *w, int64_t now_ns)
+{
+    ssize_t n = 0;
+
+    while (w->fd >= 0 && (n = read(w->fd, w->line + w->used, sizeof w->line - w->used)) > 0) {
+        w->used += (size_t)n;
+        take_lines(w, now_ns);
+    }
+    if (n == 0)
+        close_pipe(w);
+}
+
+void gpu_watch_take(struct gpu_watch *w, int64_t now_ns)
+{
+    take(w, now_ns);
+    if (w->pid > 0 && now_ns - w->heard_ns > LATE_NS)
+        kill_process(w, now_ns);
+    if (w->pid == 0 && !w->over && now_ns >= w->start_ns)
+        start(w, now_ns);
+}
+
+void gpu_watch_stop(struct gpu_watch *w, int64_t now_ns)
+{
+    take(w, now_ns);
+    w->over = true;
+    kill_process(w, now_ns);
+}
+
+bool gpu_watch_ended(struct gpu_watch *w, pid_t pid, int status, int64_t now_ns)
+{
+    if (pid != w->pid)
+        return false;
+    take(w, now_ns);
+    close_pipe(w);
+    w->pid = 0;
+    w->killed_ns = 0;
+    w->start_ns = now_ns + AGAIN_NS;
+    w->over = w->over || (WIFEXITED(status) && WEXITSTATUS(status) == GPU_WATCH_EXIT_NONE);
+    return true;
+}
+
+pid_t gpu_watch_stuck(const struct gpu_watch *w, int64_t now_ns)
+{
+    return w->pid > 0 && w->killed_ns && now_ns - w->killed_ns > STUCK_NS ? w->pid : 0;
+}
+
+/* ---- what is known ---- */
+
+struct gpu_state gpu_watch_state(const struct gpu_watch *w, int i, int64_t now_ns)
+{
+    const struct watched *g = &w->rank[i];
+
+    return g->now.reading && now_ns - g->at_ns <= STALE_NS ? g->now : (struct gpu_state){ 0 };
+}
+
+/* Return what a critical error means, in words; "": NVIDIA's list says more than fits here. */
+static const char *xid_words(int64_t xid)
+{
+    static const struct {
+        int xid;
+        const char *words;
+    } row[] = {
+        { 13, ": a program has used memory or an instruction wrongly" },
+        { 31, ": a program has used an address without memory" },
+        { 43, ": a program was stopped after an error of its own" },
+        { 45, ": a program was ended, mostly after another error" },
+        { 48, ": an error of its memory that could not be corrected" },
+        { 63, ": a row of its memory was replaced; reset it when no program uses it" },
+        { 64, ": a row of its memory could not be replaced" },
+        { 74, ": an error of NVLink" },
+        { 79, ": the GPU has fallen off the bus; restart the machine" },
+        { 94, ": an error of its memory that ended one program" },
+        { 95, ": an error of its memory that may have reached any program" },
+        { 119, ": its system processor does not answer; reset it" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (row[i].xid == xid)
+            return row[i].words;
+    return "";
+}
+
+bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
+{
+    const struct gpu_state *now = &w->rank[i].now;
+    struct gpu_state *told = &w->rank[i].told;
+
+    if (w->rank[i].n_news == NEWS)
+        return false;
+    if (now->xids > told->xids) {
+        (void)snprintf(ret, size, "GPU %s reports the critical error Xid %" PRId64 "%s", now->id,
+                       now->xid, xid_words(now->xid));
+        told->xids = now->xids;
+        w->rank[i].n_news++;
+        return true;
+    }
+    if (now->ecc_uncorrected > told->ecc_uncorrected && told->ecc_uncorrected >= 0) {
+        (void)snprintf(ret, size,
+                       "GPU %s reports %" PRId64 " new error%s of its memory that could not be "
+                       "corrected (ECC)",
+                       now->id, now->ecc_uncorrected - told->ecc_uncorrected,
+                       now->ecc_uncorrected - told->ecc_uncorrected == 1 ? "" : "s");
+        told->ecc_uncorrected = now->ecc_uncorrected;
+        w->rank[i].n_news++;
+        return true;
+    }
+    return false;
+}
