@@ -20,8 +20,8 @@ struct gpu_probe {
 void gpu_probe_start(struct gpu_probe *g, const struct cuda_list *list);
 
 /* Store what was read in the GPUs of p, which are those listed, in this order, with the network
- * card near each. Wait at most until the deadline; what is missing then stays unknown, and nobody
- * is told, because no plan needs it.
+ * card near each. Wait at most until the deadline; what is missing then stays unknown, without a
+ * note, because no plan needs it.
  */
 void gpu_probe_finish(struct gpu_probe *g, int64_t deadline_ns, struct node_profile *p);
 

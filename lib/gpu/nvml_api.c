@@ -60,7 +60,7 @@ bool nvml_load(struct nvml_api *a)
 int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret)
 {
     /* A process is 24 bytes, but the drivers 535.43 to 535.86 write 32: what lies behind n of them
-     * tells which.
+     * shows which.
      */
     enum { USUAL = 24, LONG = 32, UNTOUCHED = 0xa5 };
     static const char mark[LONG - USUAL] = { [0 ... LONG - USUAL - 1] = (char)UNTOUCHED };

@@ -265,37 +265,37 @@ def trainer(*_):
 
 @contextlib.contextmanager
 def read_by_nvml(cards, state="", *args, **more):
-    """(job, tell, pace): tell() changes what NVML says of the cards while the job runs, pace() how long a rank's step lasts."""
+    """(job, say, pace): say() changes what NVML says of the cards while the job runs, pace() how long a rank's step lasts."""
     folders = Folders()
     path = folders.path("work", "nvml")
     os.mkdir(folders.path("work", "paces"))
 
-    def tell(text):
+    def say(text):
         os.rename(write(path + ".new", text), path)
 
     def pace(rank, ms):
         name = folders.path("work", "paces", str(rank))
         os.rename(write(name + ".new", str(ms)), name)
-    tell(state)
+    say(state)
     for rank in range(cards.count(",") + 1):
         pace(rank, 20)
     with Job(BUILD, folders, ["--set", "sync.mode=sync", "--set", "batch.rebalance=off", "--restarts", "0", *args, "--",
                               os.path.join(BUILD, "tests/cluster/paced-worker"), folders.path("work", "paces")], ranks=0,
              **environ(cards, FAKE_NVML_STATE=path, **more)) as j:
-        yield j, tell, pace
+        yield j, say, pace
 
 
 def gpus(j):
-    """What the driver tells of each worker's GPU; {} where it knows nothing."""
+    """What the driver says of each worker's GPU; {} where it knows nothing."""
     return [w.get("gpu", {}) for w in j.workers()]
 
 
 def watched(*_):
     """What NVML says of the workers' GPUs is in JSON, in Prometheus' metrics and in eddis-status --gpus; errors are events."""
     api = yaml.safe_load(read(os.path.join(SOURCE, "agents/driver/openapi.yaml")))["components"]
-    with read_by_nvml("A100,V100:used:pcie=3x8", "1 ecc=5\n") as (j, tell, _):
+    with read_by_nvml("A100,V100:used:pcie=3x8", "1 ecc=5\n") as (j, say, _):
         wait_for("a first reading", lambda: len(gpus(j)) == 2 and all(gpus(j)))
-        tell("0 util=97 power=250 temp=86 clock=1005 heat\n1 util=42 ecc=5\n")
+        say("0 util=97 power=250 temp=86 clock=1005 heat\n1 util=42 ecc=5\n")
         wait_for("readings of both", lambda: [g.get("busy") for g in gpus(j)] == [0.97, 0.42])
         first, second = gpus(j)
         for g in (first, second):
@@ -315,34 +315,34 @@ def watched(*_):
         assert re.search("0  .* A100-SXM4-80GB +97 %  1.1 of 86 GB  1005 of 1410 +250 of 400  86 C  4x16 +0  +0 .* heat$", page, re.M), page
         assert re.search("1  .* V100-SXM2-16GB +42 %  .* of 17 GB  1530 of 1530 +60 of 300  40 C  3x8 of 4x16  +1  +5 ", page), page
         assert "util" not in tool(BUILD, "eddis-status", "--once", j.dir).stdout
-        tell("0 xid=79\n1 ecc=7\n")
+        say("0 xid=79\n1 ecc=7\n")
         found = wait_for("both errors", lambda: [e for e in j.events("note") if "rank" in e] if len(
             [e for e in j.events("note") if "rank" in e]) == 2 else None)
-        told = {e["rank"]: e["text"] for e in j.events("note") if "rank" in e}
-        assert re.search("rank 0: GPU GPU-00102030-.* reports the critical error Xid 79: the GPU has fallen off the bus", told[0]), found
-        assert re.search("rank 1: GPU GPU-01112131-.* reports 2 new errors of its memory", told[1]), found
+        text = {e["rank"]: e["text"] for e in j.events("note") if "rank" in e}
+        assert re.search("rank 0: GPU GPU-00102030-.* reports the critical error Xid 79: the GPU has fallen off the bus", text[0]), found
+        assert re.search("rank 1: GPU GPU-01112131-.* reports 2 new errors of its memory", text[1]), found
         j.interrupted()
 
 
 def throttled(*_):
     """A worker that becomes slow while its card is throttled is named with that cause."""
-    with read_by_nvml("A100,A100") as (j, tell, pace):
+    with read_by_nvml("A100,A100") as (j, say, pace):
         wait_for("readings and steps", lambda: j.steps_done() > 30 and all(g.get("clock_mhz") == 1410 for g in gpus(j)))
-        tell("1 heat clock=1005 temp=86\n")
+        say("1 heat clock=1005 temp=86\n")
         wait_for("the heat", lambda: gpus(j)[1].get("slowed") == "heat")
         assert not j.events("straggler"), j.events("straggler")  # its steps show nothing of it
         pace(1, 80)
         wait_for("a straggler", lambda: j.events("straggler"))
         text = j.events("straggler")[0]["text"]
         assert "rank 1 on " in text and "its GPU is throttled by heat, 1 005 of 1 410 MHz, at 86 degrees Celsius" in text, text
-        tell("")
+        say("")
         pace(1, 20)
         wait_for("its end", lambda: j.events("straggler_over"))
         j.interrupted()
 
 
 def links(*_):
-    """--profile tells how the cards are built in, with the ways between them, and keeps that with the profile."""
+    """--profile prints how the cards are built in, with the ways between them, and keeps that with the profile."""
     folders = Folders()
     cards = "A100:nv=4:switch=1,A100:nv=4:switch=1,V100:switch=1:pcie=3x8,1080Ti:numa=1"
     command = [os.path.join(BUILD, "cmd/eddis-run"), "--profile"]

@@ -30,10 +30,10 @@ enum { NEWS = 20 };   /* most news of one GPU: a card that is broken repeats the
 
 /* A rank's GPU */
 struct watched {
-    char id[64];                /* "": the rank has none */
-    struct gpu_state now, told; /* last reading; what gpu_watch_news has told of */
-    int64_t at_ns;              /* arrival of `now` */
-    int n_news;                 /* times that gpu_watch_news returned true */
+    char id[64];                    /* "": the rank has none */
+    struct gpu_state now, reported; /* last reading; as gpu_watch_news reported it */
+    int64_t at_ns;                  /* arrival of `now` */
+    int n_news;                     /* times that gpu_watch_news returned true */
 };
 
 struct gpu_watch {
@@ -138,7 +138,7 @@ static void store(struct gpu_watch *w, const struct gpu_state *s, int64_t now_ns
     for (int i = 0; i < w->n; i++)
         if (w->rank[i].id[0] && strcmp(w->rank[i].id, s->id) == 0) {
             if (s->reading == 1) /* errors before the job's start are no news */
-                w->rank[i].told = *s;
+                w->rank[i].reported = *s;
             w->rank[i].now = *s;
             w->rank[i].at_ns = now_ns;
         }
@@ -249,24 +249,24 @@ static const char *xid_words(int64_t xid)
 bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
 {
     const struct gpu_state *now = &w->rank[i].now;
-    struct gpu_state *told = &w->rank[i].told;
+    struct gpu_state *reported = &w->rank[i].reported;
 
     if (w->rank[i].n_news == NEWS)
         return false;
-    if (now->xids > told->xids) {
+    if (now->xids > reported->xids) {
         (void)snprintf(ret, size, "GPU %s reports the critical error Xid %" PRId64 "%s", now->id,
                        now->xid, xid_words(now->xid));
-        told->xids = now->xids;
+        reported->xids = now->xids;
         w->rank[i].n_news++;
         return true;
     }
-    if (now->ecc_uncorrected > told->ecc_uncorrected && told->ecc_uncorrected >= 0) {
+    if (now->ecc_uncorrected > reported->ecc_uncorrected && reported->ecc_uncorrected >= 0) {
         (void)snprintf(ret, size,
                        "GPU %s reports %" PRId64 " new error%s of its memory that could not be "
                        "corrected (ECC)",
-                       now->id, now->ecc_uncorrected - told->ecc_uncorrected,
-                       now->ecc_uncorrected - told->ecc_uncorrected == 1 ? "" : "s");
-        told->ecc_uncorrected = now->ecc_uncorrected;
+                       now->id, now->ecc_uncorrected - reported->ecc_uncorrected,
+                       now->ecc_uncorrected - reported->ecc_uncorrected == 1 ? "" : "s");
+        reported->ecc_uncorrected = now->ecc_uncorrected;
         w->rank[i].n_news++;
         return true;
     }

@@ -544,7 +544,7 @@ START_TEST(devices)
 }
 END_TEST
 
-/* Of GPUs that NVML knows, what their slots and switches allow is told. */
+/* Print what slots and switches allow, for GPUs that NVML has described. */
 START_TEST(gpus)
 {
     plan_example();
