@@ -50,7 +50,7 @@ with open(f"{sys.argv[1]}-{eddis.rank()}.json", "w") as f:
 """
 
 FILE = """command: [python3, -u, {seen}/script.py, {seen}/{name}, {kind}]
-env: {{PATH: "{bin}:/usr/bin:/bin", PYTHONPATH: {package}}}
+env: {{PATH: "{bin}:/usr/bin:/bin", PYTHONPATH: {package}, TORCHINDUCTOR_CACHE_DIR: {seen}/torch}}
 timeouts: {{launch: 300s}}
 nodes:
 - node1
@@ -125,6 +125,6 @@ def test_attach_checked(cluster, other):
         assert p.returncode == 0, p
         return
     said = (f"eddis-run: node node2: its Python has torch {versions[1]}, but that of node node1 has torch "
-            f"{versions[0]}, with which torch.distributed cannot combine gradients; install one version on both, unless "
-            "the program combines them by eddis.DistributedOptimizer")
+            f"{versions[0]}, with which torch.distributed cannot combine gradients; install one version on both, unless"
+            " the program combines them by eddis.DistributedOptimizer")
     assert p.returncode == 3 and said in p.stderr, (said, p)
