@@ -42,7 +42,10 @@ bool host_program_is_python(const struct job *job)
 
 void host_program_place(const struct job *job, const struct job_host *host, char *ret, size_t size)
 {
-    if (job_origin(job, "nodes").kind == JOB_FILE)
+    struct job_origin o = job_origin(job, "nodes");
+
+    if (o.kind != JOB_FLAG ||
+        o.flag[0] != '-') /* of a Slurm allocation the settings are the file's */
         (void)snprintf(ret, size, "%.200s:%d", job->file ? job->file : "job", host->python_line);
     else
         job_origin_text(job, "nodes", ret, size);
