@@ -25,16 +25,6 @@ static void set_all(struct strlist *env, char *const *list, size_t n)
     }
 }
 
-/* Return how many strings of a NULL-ended list, but at most n, there are. */
-static size_t at_most(char *const *list, size_t n)
-{
-    size_t i = 0;
-
-    while (list && i < n && list[i])
-        i++;
-    return i;
-}
-
 bool host_program_is_python(const struct job *job)
 {
     return !strchr(job->command[0], '/') && program_is_python(job->command[0]);
@@ -44,8 +34,8 @@ void host_program_place(const struct job *job, const struct job_host *host, char
 {
     struct job_origin o = job_origin(job, "nodes");
 
-    if (o.kind != JOB_FLAG ||
-        o.flag[0] != '-') /* of a Slurm allocation the settings are the file's */
+    /* A node of a Slurm allocation has the settings of the file. */
+    if (o.kind != JOB_FLAG || o.flag[0] != '-')
         (void)snprintf(ret, size, "%.200s:%d", job->file ? job->file : "job", host->python_line);
     else
         job_origin_text(job, "nodes", ret, size);
@@ -57,19 +47,18 @@ int host_program_make(const struct job *job, const struct job_host *host,
 {
     struct host_program p = { 0 };
     bool own = host && host->python && host_program_is_python(job);
-    size_t n_passed = at_most(caller->env, caller->n_passed);
 
     strlist_addf(&p.command, "%s", own ? host->python : job->command[0]);
     strlist_add_all(&p.command, job->command + 1);
     strlist_add_all(&p.setup, job->setup);
-    set_all(&p.env, job->env, SIZE_MAX);
-    set_all(&p.env, caller->env, n_passed);
+    strlist_add_all(&p.env, job->env); /* has each name once */
+    set_all(&p.env, caller->env, caller->n_passed);
     if (host) {
         strlist_add_all(&p.setup, host->setup);
         set_all(&p.env, host->env, SIZE_MAX);
     }
     if (caller->env)
-        set_all(&p.env, caller->env + n_passed, SIZE_MAX);
+        set_all(&p.env, caller->env + caller->n_passed, SIZE_MAX);
     if (own)
         host_program_place(job, host, p.from, sizeof p.from);
     if (p.command.failed || p.setup.failed || p.env.failed) {

@@ -248,21 +248,25 @@ static int check_here(const struct job *job, const struct job_host *host,
     struct eddis_error why = { 0 };
     char beside[PATH_MAX] = "";
     int rc = host_program_make(job, host, caller, &p, err);
-    bool setup; /* its commands may change PATH and the folder */
+    bool own, setup; /* the host's own Python; lines that may change PATH and the folder */
 
     if (rc < 0)
         return rc;
+    own = p.from[0];
     setup = p.setup.n > 0;
     (void)program_folder(beside, sizeof beside, NULL);
-    if (p.from[0])
-        rc = program_check_python(p.command.item[0], p.from, err);
+    if (own)
+        rc = program_check_python(p.command.item[0], p.from, &why);
     else if (!setup || strchr(p.command.item[0], '/'))
         rc = program_check(p.command.item[0], job->workdir, setup ? NULL : search_path(&p), beside,
                            &why);
+    own = own && rc < 0;
     if (rc == 0 && !setup)
         rc = program_check_script(p.command.item, job->workdir, search_path(&p), &why);
     host_program_fini(&p);
-    return why.text[0] ? wrong(job, "command", err, "%s", why.text) : rc;
+    if (own)
+        return eddis_fail(err, rc, "node %s: %s", host->host, why.text);
+    return rc < 0 ? wrong(job, "command", err, "%s", why.text) : 0;
 }
 
 int preflight_program(const struct job *job, const struct job_caller *caller,
