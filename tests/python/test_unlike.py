@@ -16,7 +16,7 @@ import sysconfig
 
 import pytest
 
-from started import BUILD, IMPORTS, ROOT
+from started import BUILD, IMPORTS, MINUTES, ROOT
 
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 from lab import Cluster, hosts  # noqa: E402
@@ -96,7 +96,7 @@ def named(cluster, name: str, kind: str, python: str = "") -> str:
 
 
 def check(cluster, file: str):
-    return cluster.run(hosts.LOGIN, [f"{BUILD}/cmd/eddis-run", "--check", file], cwd=hosts.HOME)
+    return cluster.run(hosts.LOGIN, [f"{BUILD}/cmd/eddis-run", "--check", file], cwd=hosts.HOME, timeout=MINUTES)
 
 
 def is_unlike(ranks: list[dict]) -> bool:
@@ -107,7 +107,7 @@ def is_unlike(ranks: list[dict]) -> bool:
 def trained(cluster, name: str, python: str = "") -> list[dict]:
     """What both ranks wrote at the end of a job whose gradients libeddis combines."""
     with cluster.job([named(cluster, name, "libeddis", python)], lease=LEASE_S) as job:
-        assert job.end() == 0, (job.code, job.err, job.log(0), job.log(1))
+        assert job.end(MINUTES) == 0, (job.code, job.err, job.log(0), job.log(1))
         job.check_nothing_left()
     return [json.loads(cluster.read(f"{name}-{rank}.json")) for rank in range(2)]
 
