@@ -73,7 +73,7 @@ enum precision planner_precision(const struct job *job, const struct program *pr
 
 /* Format in ret the key under which a worker's measurements are stored. The key contains all on
  * which speed and memory depend: the node, the device and its driver, the worker's processors, its
- * index among the node's workers, and the node's limits.
+ * index among the node's workers, the node's limits, and the software that the job names for it.
  */
 void planner_key(const char *host, const struct node_profile *node, const struct plan_worker *w,
                  char ret[PLANNER_KEY]);

@@ -11,11 +11,15 @@ void planner_key(const char *host, const struct node_profile *node, const struct
                  char ret[PLANNER_KEY])
 {
     const struct device *d = NULL;
+    char software[16] = "";
 
     for (int i = 0; i < node->n_devices && !d; i++)
         if (strcmp(node->device[i].id, w->device_id) == 0)
             d = &node->device[i];
-    snprintf(ret, PLANNER_KEY, "%s|%s|%s|%s|%d|%s|%d|%.2f|%lld|%lld", host, node->machine_id,
+    if (node->software)
+        snprintf(software, sizeof software, "|%08x", node->software);
+    snprintf(ret, PLANNER_KEY, "%s|%s|%s|%s|%d|%s|%d|%.2f|%lld|%lld%s", host, node->machine_id,
              w->device_id, d ? d->name : "", d ? d->driver_version : 0, w->cpus, w->local_rank,
-             node->cpu_quota, (long long)node->memory_bytes, (long long)node->memory_limit);
+             node->cpu_quota, (long long)node->memory_bytes, (long long)node->memory_limit,
+             software);
 }

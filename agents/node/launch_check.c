@@ -32,6 +32,8 @@ static int check_program(const struct launch *l, struct eddis_error *err)
     const char *path =
         l->agent_config->setup[0] ? NULL : launch_search_path(l); /* setup lines may change PATH */
 
+    if (l->agent_config->python_from)
+        return program_check_python(l->agent_config->command[0], l->agent_config->python_from, err);
     return program_check(l->agent_config->command[0], l->agent_config->workdir, path, l->bin, err);
 }
 

@@ -10,7 +10,9 @@
 #include "lib/base/file.h"
 #include "lib/base/program.h"
 #include "lib/base/spawn.h"
+#include "lib/base/strbuf.h"
 #include "lib/base/text.h"
+#include "lib/base/user_env.h"
 #include "lib/model/trainer_name.h"
 #include "profiler/profiler.h"
 
@@ -51,6 +53,31 @@ static int arguments(const struct agent_config *b, bool turn, struct strlist *re
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;
 }
 
+/* Append to ret the environment of a probe that finds the CUDA libraries that the program will
+ * load: its Python, if the command names it by a path, comes first in PATH.
+ */
+static void environment(const struct agent_config *b, struct strlist *ret)
+{
+    static const char *const names[] = { "PATH", "VIRTUAL_ENV", "CONDA_PREFIX" };
+    const char *python = b->command ? b->command[0] : "", *slash = strrchr(python, '/');
+    cleanup_strbuf struct strbuf path = { 0 };
+
+    user_env_add(ret);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *value = strlist_value(b->env, names[i]);
+
+        if (value)
+            strlist_set(ret, names[i], value);
+    }
+    if (slash && program_is_python(python)) {
+        const char *rest = strlist_value(ret->item, "PATH");
+
+        strbuf_addf(&path, "%.*s:%s", (int)(slash - python), python, rest ? rest : "/usr/bin:/bin");
+        strlist_set(ret, "PATH", strbuf_text(&path));
+    }
+    ret->failed = ret->failed || path.failed;
+}
+
 /* Close a probe's files, and set p->pid to 0: no probe is under way. */
 static void close_files(struct probe *p)
 {
@@ -61,7 +88,7 @@ static void close_files(struct probe *p)
 
 int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct eddis_error *err)
 {
-    struct strlist argv = { 0 };
+    struct strlist argv = { 0 }, env = { 0 };
     struct spawn s = {
         .in = -1, .dir = b->workdir, .own_group = true, .parent_death_signal = SIGKILL
     };
@@ -78,13 +105,18 @@ int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct
         rc = eddis_fail_errno(err, -errno, "cannot make a file in memory");
     else
         rc = arguments(b, turn, &argv, err);
+    environment(b, &env);
     s.argv = (const char *const *)argv.item;
+    s.envp = (const char *const *)env.item;
+    if (rc == 0 && env.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory for the probe");
     if (rc == 0)
         rc = spawn_start(&s, &p->pid, err);
     p->deadline_ns = clock_after_ns(clock_now_ns(), PROBE_DEADLINE_NS);
     if (rc < 0)
         close_files(p);
     strlist_fini(&argv);
+    strlist_fini(&env);
     return rc;
 }
 

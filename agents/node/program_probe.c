@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
+#include "lib/base/program.h"
 #include "lib/base/spawn.h"
 #include "lib/base/strlist.h"
 #include "lib/base/text.h"
@@ -83,17 +84,6 @@ static const char search[] =
     "fi\n"
     "exec \"$interpreter\" ${argument:+\"$argument\"} -c \"$script\"\n";
 
-/* Check whether a program, by the last part of its path, is a Python: "python", "python3.12". */
-static bool is_python(const char *program)
-{
-    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
-
-    if (strncmp(name, "pypy", 4) != 0 && strncmp(name, "python", 6) != 0)
-        return false;
-    name += name[2] == 'p' ? 4 : 6;
-    return !name[strspn(name, "0123456789.")];
-}
-
 /* Set the variables of a NULL-ended list in an environment; remove those given by NAME alone. */
 static void apply(struct strlist *env, char *const *list)
 {
@@ -136,7 +126,7 @@ static int fill(struct program_probe *p, const struct rank_file *f, struct strli
 {
     cleanup_strlist struct strlist command = { 0 };
 
-    p->python = is_python(f->command[0]);
+    p->python = program_is_python(f->command[0]);
     p->setup = f->setup[0];
     (void)snprintf(p->program, sizeof p->program, "%s", f->command[0]);
     add_command(p, f, &command);

@@ -85,7 +85,8 @@ struct agent_config {
     char token[PROTOCOL_TOKEN]; /* token that authenticates only this agent; wiped after use */
     char mark[NODE_IDENTITY_DIGITS + 1]; /* see struct node_identity */
     char **command;                      /* program and its arguments, NULL-ended */
-    char **setup; /* lines for the user's shell, run before the command, NULL-ended */
+    char **setup;      /* lines for the user's shell, run before the command, NULL-ended */
+    char *python_from; /* where the job sets the Python of this node; NULL: it does not */
     char *workdir;
     char **env;    /* the user's variables, "NAME=VALUE", NULL-ended */
     char *log_dir; /* folder for logs such as rank-0003.log; "": keep no logs */

@@ -82,6 +82,7 @@ static const struct field agent_config_fields[] = {
     FIELD(struct agent_config, mark, NAME, 0, 0),
     FIELD(struct agent_config, command, LIST, 0, 0),
     FIELD(struct agent_config, setup, LIST, 0, 0),
+    FIELD(struct agent_config, python_from, OPTIONAL, 0, 0),
     FIELD(struct agent_config, workdir, BYTES, 0, 0),
     FIELD(struct agent_config, env, LIST, 0, 0),
     FIELD(struct agent_config, log_dir, BYTES, 0, 0),

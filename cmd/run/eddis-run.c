@@ -445,7 +445,7 @@ static int run_job(struct run *r)
         .job = r->q.job,
         .folder = r->launches ? &r->folder : NULL,
         .runtime_dir = getenv("XDG_RUNTIME_DIR"),
-        .env = (const char *const *)r->q.env.item,
+        .caller = { r->q.env.item, r->q.n_passed },
         .slurm = run_allocation_of_starts(r->q.job, r->q.slurm),
         .batch = r->q.batch.job[0] ? &r->q.batch : NULL,
         .plan_path = r->q.plan_path,
@@ -487,7 +487,7 @@ static int run_job(struct run *r)
     job_status_fini(&status);
     /* The check of the program comes last: the plan is useful even if the program is missing. */
     if (((code == 0 && r->q.dry_run) || r->q.check) &&
-        preflight_program(r->q.job, &r->q.env, &err) < 0)
+        preflight_program(r->q.job, &o.caller, &err) < 0)
         return code == 0 ? fail(&err, EXIT_USAGE) : EXIT_USAGE; /* else a node has reported it */
     return code;
 }

@@ -355,3 +355,30 @@ int program_check_script(char *const *command, const char *folder, const char *p
                       slash ? slash + 1 : command[0], name[0] == '/' ? "" : " in ",
                       name[0] == '/' ? "" : folder, asked);
 }
+
+/* ---- Python ---- */
+
+bool program_is_python(const char *program)
+{
+    const char *slash = strrchr(program, '/'), *name = slash ? slash + 1 : program;
+
+    if (strncmp(name, "pypy", 4) != 0 && strncmp(name, "python", 6) != 0)
+        return false;
+    name += name[2] == 'p' ? 4 : 6;
+    return !name[strspn(name, "0123456789.")];
+}
+
+int program_check_python(const char *python, const char *from, struct eddis_error *err)
+{
+    if (is_program(python))
+        return 0;
+    if (access(python, F_OK) == 0)
+        return eddis_fail(err, -EACCES,
+                          "%s: \"python\" of this node is '%s', which is not an executable "
+                          "program; correct it",
+                          from, python);
+    return eddis_fail(err, -ENOENT,
+                      "%s: \"python\" of this node is '%s', which does not exist there; install "
+                      "it, or correct the path",
+                      from, python);
+}

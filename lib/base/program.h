@@ -9,6 +9,7 @@
 
 #include "error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Ignore SIGXFSZ, so that a write beyond the file size limit (ulimit -f) fails with -EFBIG instead
@@ -41,6 +42,14 @@ int program_check(const char *name, const char *folder, const char *path, const 
  */
 int program_check_script(char *const *command, const char *folder, const char *path,
                          struct eddis_error *err);
+
+/* Check whether a program, by the last part of its path, is a Python: "python", "python3.12". */
+bool program_is_python(const char *program);
+
+/* Check that the Python that a job names for a node alone, in the place `from`, is a program.
+ * Return 0, -ENOENT or -EACCES.
+ */
+int program_check_python(const char *python, const char *from, struct eddis_error *err);
 
 /* Write a hint for a path that does not exist to ret [size]: a question with the nearest name in
  * its folder, or else the advice.

@@ -60,7 +60,11 @@ struct job_host {
     char *address;              /* address at which other nodes reach this host; NULL: auto */
     struct job_emulated *emulate; /* [n_emulate] devices to emulate on this host; NULL: the job's */
     size_t n_emulate;
-    char *eddis; /* prefix or build folder of eddis on this host; NULL: as on this machine */
+    char *eddis;     /* prefix or build folder of eddis on this host; NULL: as on this machine */
+    char *python;    /* path that replaces the name of a Python in the command here; NULL: none */
+    int python_line; /* line of `python` in the file */
+    char **setup;    /* NULL-ended shell lines to run after those of the job; NULL: none */
+    char **env;      /* as env of the job, which it overrides here; NULL: none */
     struct job_ssh ssh;
 };
 

@@ -66,9 +66,11 @@ struct node_profile {
      */
     int64_t workers, max_batch;
     bool cpus_only; /* the program computes on the CPUs, whatever GPUs there are; not in the JSON */
-    char beside[192]; /* another job that ran on the node during the measurement, "Slurm's job 12";
-                       * "": none */
-    char note[512];   /* why something could not be measured, one sentence; "": all was measured */
+    uint32_t software; /* checksum of the software that the job names for the node alone; 0: none;
+                        * not in the JSON */
+    char beside[192];  /* another job that ran on the node during the measurement, "Slurm's job 12";
+                        * "": none */
+    char note[512];    /* why something could not be measured, one sentence; "": all was measured */
 };
 
 /* Return a device without measurements: its metrics are NAN, other members 0. */

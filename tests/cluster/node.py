@@ -306,7 +306,7 @@ class Node:
         self.runtime = after.runtime if after else os.path.join(self.dir, "run")
         os.makedirs(self.runtime, 0o700, exist_ok=True)
         self.brief = {"agent": 0, "job_id": "test-1", "mark": next_mark(after), "url": [self.driver.url], "pin": self.driver.pin, "token": TOKEN,
-                      "host": "here", "setup": [], "log_marker": "", "restarts": 0,
+                      "host": "here", "setup": [], "log_marker": "", "restarts": 0, "python_from": None,
                       "command": command, "workdir": self.dir, "env": [], "log_dir": self.dir,
                       "checkpoint_dir": None, "fence_job": "", "fence_before": 0, "resume_from": None, "data_path": None,
                       "step_pattern": None, "step_samples": 0, "quiet_ns": 0, "quiet_start_ns": 0,

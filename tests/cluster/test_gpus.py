@@ -6,9 +6,11 @@ import getpass
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import jsonschema
 import yaml
@@ -146,6 +148,23 @@ def half_measured(*_):
     workers, output = plan("A100,A100:noblas")
     assert "without a matrix product of GPU 1 all devices are compared by the speed of their memory alone" in output
     assert 0.6 < workers[0][1] / workers[1][1] < 1.7, output
+
+
+def own_python(*_):
+    """cuBLAS is found among the packages of the Python that the node names, or the command by a path."""
+    with tempfile.TemporaryDirectory() as top:
+        driver, python = top + "/driver", top + "/venv/bin/python3"
+        packages = top + "/venv/lib/python3.9/site-packages/nvidia/cublas/lib"
+        for folder in (driver, packages, os.path.dirname(python)):
+            os.makedirs(folder)
+        for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+            shutil.copy(f"{FAKE}/{name}", driver)
+        shutil.copy(FAKE + "/libcublas.so.12", packages)
+        os.symlink("/usr/bin/python3", python)
+        for program, entry in ("python3", f"{{host: localhost, python: {python}}}"), (python, "localhost"):
+            workers, output = plan("A100,V100", "--set", f"nodes=[{entry}]", command=(program, "-c", "pass"),
+                                   LD_LIBRARY_PATH=driver)
+            assert len(workers) == 2 and "no cuBLAS" not in output, output
 
 
 def one_bad(*_):
@@ -376,4 +395,4 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, dead_driver, lacking, idle, trainer, watched, throttled, links, unwatched], sys.argv[3:])
+     second_job, dead_driver, lacking, own_python, idle, trainer, watched, throttled, links, unwatched], sys.argv[3:])

@@ -75,11 +75,11 @@ class Site(SlurmCluster):
 class Training(Job):
     """eddis-run in an allocation of salloc's, which trains until it is ended."""
 
-    def __init__(self, c, asked=("-N4",), every="0", resume=None):
-        """every: steps between checkpoints; resume: go on with this job, a Training."""
+    def __init__(self, c, asked=("-N4",), every="0", resume=None, more=()):
+        """every: steps between checkpoints; resume: go on with this job, a Training; more: options."""
         job = ["--resume", resume.place] if resume else [
             "--set", f"checkpoint.every={every}", "--set", f"checkpoint.dir={HOME}/shared/checkpoints",
-            "--set", "profile.emulate=[{rate: 1, a_ms: 20, c_ms: 1}]", "--set", "batch.global=80",
+            "--set", "profile.emulate=[{rate: 1, a_ms: 20, c_ms: 1}]", "--set", "batch.global=80", *more,
             "--", TRAIN, "--data", HOME + "/shared/data.csv", "--test", "10", "--epochs", "1000000", "--quiet"]
         words, self.dir = c.eddis(*job)
         self.c, self.place = c, words[2]
@@ -256,12 +256,14 @@ def node_again(c):
 
 
 def resumed(c):
-    """A job goes on in another allocation, on the nodes of that."""
-    with Training(c, ["-N2", "-w", "node1,node2"], every="10") as first:
+    """A job goes on in another allocation, on the nodes of that; those that it named keep their settings."""
+    nodes = ["--set", "nodes=[node1, {host: node2, env: {OF: node2}}]"]
+    with Training(c, ["-N2", "-w", "node1,node2"], every="10", more=nodes) as first:
         assert first.end() == 130, (first.out, first.err)
     with Training(c, ["-N3", "-w", "node2,node3,node4"], resume=first) as t:
         assert [w["node"] for w in t.status()["workers"]] == ["node2", "node3", "node4"], t.status()
         assert t.status()["plans"][0]["since"] > 0, t.status()
+        assert "nodes: [{host: node2, env: {OF: node2}}, node3, node4]" in t.file("job.yaml")
         assert t.end() == 130, (t.out, t.err)
     c.check_nothing_left()
 

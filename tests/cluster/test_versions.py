@@ -10,7 +10,7 @@ import shutil
 import sys
 
 from cases import run
-from files import write
+from files import read, write
 from lab import HOME, LOGIN, Cluster
 from node import LEASE
 
@@ -121,5 +121,83 @@ def setup(c):
     tidy(c)
 
 
+def give_python(c, node, at):
+    """Make an environment of Python on a node, as `python3 -m venv --without-pip` does; returns its Python."""
+    os.makedirs(c.path(node, at + "/bin"), exist_ok=True)
+    write(c.path(node, at + "/pyvenv.cfg"), "home = /usr/bin\n")
+    os.symlink("/usr/bin/python3", c.path(node, at + "/bin/python3"))
+    return at + "/bin/python3"
+
+
+OWN = """command: [python3, -u, {train}]
+setup: [export SHELLS=job]
+env: {{BOTH: job, OF_JOB: job}}
+env_pass: [PASSED]
+restarts: 1
+nodes:
+- node1
+- host: node2
+  python: {python}
+  setup: [export SHELLS=$SHELLS-node2]
+  env: {{BOTH: node2, PASSED: node2, FLAG: node2, PYTHONPATH: {place}}}
+"""
+
+OWN_SCRIPT = """import os, sys, time
+e = os.environ
+first = e["EDDIS_GENERATION"] == "1"
+print("generation", e["EDDIS_GENERATION"], sys.prefix, *(e[n] for n in ("SHELLS", "BOTH", "OF_JOB", "PASSED", "FLAG")))
+if first and e["RANK"] == "1":
+    os.kill(os.getpid(), 9)
+time.sleep(600 * first)
+"""
+
+
+def own_file(c, python):
+    text = OWN.format(train=c.write("own.py", OWN_SCRIPT), python=python, place=PLACE)
+    return c.write("own.yaml", text)
+
+
+def own(c):
+    """A node's own python, setup and env reach its workers alone, also after a restart; -x overrides them."""
+    file = own_file(c, give_python(c, "node2", PLACE + "/venv"))
+    with c.job(["-x", "FLAG=caller", file], env={"PASSED": "caller"}) as j:
+        assert j.end() == 0, j.err
+        assert "generation 2 /usr job job job caller caller\n" in j.log(0), j.log(0)
+        for generation in (1, 2):
+            assert f"generation {generation} {PLACE}/venv job-node2 node2 job node2 caller\n" in j.log(1), j.log(1)
+        assert "restart" in j.err, j.err
+        kept = read(j.path("job.yaml"))
+        assert f"{{host: node2, python: {PLACE}/venv/bin/python3, setup: [" in kept, kept
+    os.makedirs(c.path("node1", PLACE))
+    tidy(c)
+
+
+def own_check(c):
+    """--check asks each node's own Python, in its own environment, and names the line of one that is no program."""
+    python = give_python(c, "node2", PLACE + "/venv")
+    give_torch(c, "node1", "2.7.1", None, None)
+    give_torch(c, "node2", "2.3.1", None, None)
+
+    def start(*words):
+        return c.run(LOGIN, [f"{BUILD}/cmd/eddis-run", "--set", f"timeouts.lease={LEASE}s", *words], cwd=HOME)
+    file = own_file(c, python)
+    p = start("--check", file)
+    assert p.returncode == 0 and [line.split()[2] for line in p.stdout.splitlines() if line.split()[:1] == ["node2"]][1:] \
+        == ["2.3.1"], p
+    p = start("--check", "-x", "PYTHONPATH=" + PLACE, file)
+    assert p.returncode == 3 and p.stderr.count("\n") == 1, p
+    assert all(word in p.stderr for word in ("node2", "torch 2.3.1", "node1 has torch 2.7.1", "DistributedOptimizer")), p
+    for bad, why in ((PLACE + "/none/python3", "does not exist there"), (PLACE + "/torch/python", "not an executable")):
+        write(c.path("node2", PLACE + "/torch/python"), "")
+        for words in ([], ["--check"]):
+            p = start(*words, own_file(c, bad))
+            said = f'node2: {file}:9: "python" of this node is \'{bad}\', which'
+            assert p.returncode == 3 and said in p.stderr and why in p.stderr, p
+    write(file, own_file(c, python) and OWN.format(train="x", python=python, place=PLACE).replace("python3,", "sh,", 1))
+    p = start("--dry-run", file)
+    assert f'eddis-run: {file}:9: "python" of node node2 has no effect, because the command begins with' in p.stderr, p
+    tidy(c)
+
+
 with Cluster(2, build=BUILD) as c:
-    run([unlike, by_libeddis, alike, broken, setup], sys.argv[3:], c)
+    run([unlike, own, own_check, by_libeddis, alike, broken, setup], sys.argv[3:], c)

@@ -9,6 +9,7 @@
 #include "agents/job/status_json.h"
 #include "agents/protocol/program_versions.h"
 #include "lib/base/error.h"
+#include "lib/job/host_program.h"
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
 #include "lib/model/profile.h"
@@ -68,8 +69,7 @@ struct driver_options {
     const struct job *job;
     const struct job_folder *folder; /* folder of the job; NULL: nothing is launched or kept */
     const char *runtime_dir;         /* $XDG_RUNTIME_DIR; NULL: none */
-    /* NULL-ended "NAME=VALUE", which override the job's variables; NULL: none */
-    const char *const *env;
+    struct job_caller caller;
     const struct slurm_allocation *slurm; /* the allocation of the job's hosts; NULL: none */
     const struct slurm_batch *batch; /* the batch job, which Slurm may start again; NULL: none */
     const char *plan_path;           /* path of a plan to replay; NULL: make a plan */

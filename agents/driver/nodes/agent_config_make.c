@@ -4,7 +4,7 @@
 
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
-#include "lib/base/strlist.h"
+#include "lib/job/host_program.h"
 #include "lib/job/job_text.h"
 
 #include <errno.h>
@@ -64,14 +64,12 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
 {
     const struct job *job = r->o->job;
     const struct job_folder *folder = r->o->folder;
-    struct strlist env = { 0 };
+    struct host_program p = { 0 };
     static char *empty[] = { NULL };
     char *url[HTTP_MAX_BASES + 1] = { NULL };
     struct agent_config b = {
         .agent = agent,
         .url = url,
-        .command = job->command,
-        .setup = job->setup ? job->setup : empty,
         .workdir = job->workdir,
         .log_dir = r->log_dir,
         .checkpoint_dir = r->checkpoint_dir,
@@ -87,11 +85,15 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
         .lease_ns = job->timeouts.lease_ns,
         .heartbeat_ns = job->timeouts.heartbeat_ns,
     };
+    int rc;
 
-    strlist_add_all(&env, job->env);
-    /* these override the job's variables because they come later */
-    strlist_add_all(&env, (char *const *)(uintptr_t)r->o->env);
-    b.env = env.item ? env.item : empty;
+    rc = host_program_make(job, job->n_hosts ? &job->host[agent] : NULL, &r->o->caller, &p, err);
+    if (rc < 0)
+        return rc;
+    b.command = p.command.item;
+    b.setup = p.setup.item ? p.setup.item : empty;
+    b.env = p.env.item ? p.env.item : empty;
+    b.python_from = p.from[0] ? p.from : NULL;
     fill_quiet(job, &b);
     if (strcmp(job->checkpoint.resume, "auto") != 0)
         b.resume_from = job->checkpoint.resume;
@@ -109,8 +111,8 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
     http_tokens_text(l->agent_tokens, agent, b.token);
     (void)snprintf(b.log_marker, sizeof b.log_marker, "%s", log_marker);
     (void)snprintf(b.mark, sizeof b.mark, "%s", r->agent[agent].identity.mark);
-    *ret = env.failed ? NULL : agent_config_text(&b);
+    *ret = agent_config_text(&b);
     explicit_bzero(b.token, sizeof b.token);
-    strlist_fini(&env);
+    host_program_fini(&p);
     return *ret ? 0 : eddis_fail(err, -ENOMEM, "no memory for an agent's configuration");
 }

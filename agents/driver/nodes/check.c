@@ -92,7 +92,7 @@ static bool libeddis_combines(const struct job_run *r)
 static bool compare(struct job_run *r, int a, int b, int64_t now_ns)
 {
     const char *name, *of_a, *of_b;
-    char text[384], sentence[768];
+    char text[512], sentence[768];
     bool ours;
 
     if (!program_versions_differ(&r->agent[a].versions, &r->agent[b].versions, &name, &of_a, &of_b))
@@ -103,7 +103,8 @@ static bool compare(struct job_run *r, int a, int b, int64_t now_ns)
                    "torch.distributed cannot combine gradients; %s",
                    name, of_b, r->state.agent[a].host, name, of_a,
                    ours ? "this job needs no equal versions, since libeddis combines them"
-                        : "install one version on both");
+                        : "install one version on both, unless the program combines them by "
+                          "eddis.DistributedOptimizer");
     (void)snprintf(sentence, sizeof sentence, "node %.200s: %s", r->state.agent[b].host, text);
     if (ours) {
         job_run_sayf(r, JOB_EVENT_SAY, b, -1, "%s", sentence);

@@ -370,7 +370,11 @@ static int keep_profile(struct job_run *r, int agent, const struct event *e,
 {
     int rc = profile_parse(e->text, strlen(e->text), "profile", &r->agent[agent].profile, err);
 
-    return rc < 0 ? eddis_fail_prefix(err, rc, "its measurements cannot be read") : 0;
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "its measurements cannot be read");
+    if (r->o->job->n_hosts)
+        r->agent[agent].profile.software = host_program_mark(&r->o->job->host[agent]);
+    return 0;
 }
 
 /* ---- entry points ---- */

@@ -216,45 +216,81 @@ int preflight_launcher(const struct job *job, bool quiet, struct eddis_error *er
     return 0;
 }
 
-/* Check whether ranks will run on this machine with this installation of eddis: the job names no
- * hosts, or names this machine without another folder of eddis.
+/* Find the first host from index i on that is this machine with this installation of eddis. Return
+ * its index, or the number of hosts if there is none.
  */
-static bool runs_here(const struct job *job)
+static size_t find_here(const struct job *job, size_t i)
 {
-    for (size_t i = 0; i < job->n_hosts; i++)
-        if (start_is_here(&job->host[i]) && !job->host[i].eddis)
-            return true;
-    return !job->n_hosts;
+    while (i < job->n_hosts && (!start_is_here(&job->host[i]) || job->host[i].eddis))
+        i++;
+    return i;
 }
 
-/* Borrow the PATH in which the job's program is searched on this machine, by the same rules as on a
- * node: from `more`, else the job's `env`, else our environment, else a default.
+/* Borrow the PATH in which a program is searched on this machine, by the same rules as on a node:
+ * from its variables, else our environment, else a default.
  */
-static const char *search_path(const struct job *job, const struct strlist *more)
+static const char *search_path(const struct host_program *p)
 {
-    const char *path = strlist_value(more->item, "PATH");
+    const char *path = strlist_value(p->env.item, "PATH");
 
-    if (!path)
-        path = strlist_value(job->env, "PATH");
     if (!path)
         path = getenv("PATH");
     return path && *path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
-int preflight_program(const struct job *job, const struct strlist *more, struct eddis_error *err)
+/* Check the program of a host that is this machine; NULL: the job has no hosts. Return 0 or a
+ * negative error.
+ */
+static int check_here(const struct job *job, const struct job_host *host,
+                      const struct job_caller *caller, struct eddis_error *err)
 {
-    const char *path = search_path(job, more);
-    char beside[PATH_MAX] = "";
+    struct host_program p;
     struct eddis_error why = { 0 };
-    bool setup = job->setup && job->setup[0]; /* its commands may change PATH and the folder */
-    int rc = 0;
+    char beside[PATH_MAX] = "";
+    int rc = host_program_make(job, host, caller, &p, err);
+    bool own, setup; /* the host's own Python; lines that may change PATH and the folder */
 
-    if (!runs_here(job))
-        return 0;
+    if (rc < 0)
+        return rc;
+    own = p.from[0];
+    setup = p.setup.n > 0;
     (void)program_folder(beside, sizeof beside, NULL);
-    if (!setup || strchr(job->command[0], '/'))
-        rc = program_check(job->command[0], job->workdir, setup ? NULL : path, beside, &why);
+    if (own)
+        rc = program_check_python(p.command.item[0], p.from, &why);
+    else if (!setup || strchr(p.command.item[0], '/'))
+        rc = program_check(p.command.item[0], job->workdir, setup ? NULL : search_path(&p), beside,
+                           &why);
+    own = own && rc < 0;
     if (rc == 0 && !setup)
-        rc = program_check_script(job->command, job->workdir, path, &why);
+        rc = program_check_script(p.command.item, job->workdir, search_path(&p), &why);
+    host_program_fini(&p);
+    if (own)
+        return eddis_fail(err, rc, "node %s: %s", host->host, why.text);
     return rc < 0 ? wrong(job, "command", err, "%s", why.text) : 0;
+}
+
+int preflight_program(const struct job *job, const struct job_caller *caller,
+                      struct eddis_error *err)
+{
+    int rc = job->n_hosts ? 0 : check_here(job, NULL, caller, err);
+
+    for (size_t i = find_here(job, 0); rc == 0 && i < job->n_hosts; i = find_here(job, i + 1))
+        rc = check_here(job, &job->host[i], caller, err);
+    return rc;
+}
+
+void preflight_python(const struct job *job)
+{
+    char place[256];
+    size_t i = 0;
+
+    while (i < job->n_hosts && !job->host[i].python)
+        i++;
+    if (i == job->n_hosts || !job->command || !job->command[0] || host_program_is_python(job))
+        return;
+    host_program_place(job, &job->host[i], place, sizeof place);
+    fprintf(stderr,
+            "eddis-run: %s: \"python\" of node %s has no effect, because the command begins with "
+            "'%.200s'; write python3 there to use it\n",
+            place, job->host[i].host, job->command[0]);
 }

@@ -5,7 +5,7 @@
 #ifndef EDDIS_CMD_RUN_REQUEST_PREFLIGHT_H
 #define EDDIS_CMD_RUN_REQUEST_PREFLIGHT_H
 
-#include "lib/base/strlist.h"
+#include "lib/job/host_program.h"
 #include "lib/model/job.h"
 
 /* Check that the folder of logs is writable and ssh's private keys are readable. If the job names
@@ -23,10 +23,15 @@ int preflight_check(const struct job *job, struct eddis_error *err);
 int preflight_launcher(const struct job *job, bool quiet, struct eddis_error *err);
 
 /* If ranks run on this machine, check that the job's program and its script exist (other machines
- * are checked by their agents). more: variables in addition to those of the job. If the job has
- * setup lines, check the program only if it is given as a path. Return 0 or -EINVAL, as
- * preflight_check.
+ * are checked by their agents). If there are setup lines, check the program only if it is given as
+ * a path. Return 0 or a negative error, as preflight_check.
  */
-int preflight_program(const struct job *job, const struct strlist *more, struct eddis_error *err);
+int preflight_program(const struct job *job, const struct job_caller *caller,
+                      struct eddis_error *err);
+
+/* Warn on standard error if a node's own Python has no effect, because the command does not begin
+ * with the name of a Python.
+ */
+void preflight_python(const struct job *job);
 
 #endif

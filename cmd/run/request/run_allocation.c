@@ -6,10 +6,12 @@
 #include "lib/base/strbuf.h"
 #include "lib/job/job_read.h"
 #include "lib/job/job_text.h"
+#include "lib/job/types/job_host_keys.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NAMED = 8 }; /* most nodes that an error names */
 
@@ -22,15 +24,33 @@ static void add_names(const struct slurm_allocation *a, size_t most, struct strb
         strbuf_addf(b, " and %zu more", a->n - most);
 }
 
-/* Set the job's key `nodes` to all nodes of the allocation. Return 0 or a negative error. */
+/* Set the job's key `nodes` to all nodes of the allocation. Those that the job named before keep
+ * their settings. Return 0 or a negative error.
+ */
 static int take_all(struct job *job, const struct slurm_allocation *a, struct eddis_error *err)
 {
     cleanup_strbuf struct strbuf names = { 0 };
+    struct job_host *before = job->host;
+    size_t n = job->n_hosts;
+    int rc;
 
     add_names(a, a->n, &names);
-    return names.failed
-               ? eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation")
-               : job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
+    if (names.failed)
+        return eddis_fail(err, -ENOMEM, "no memory for the nodes of the allocation");
+    job->host = NULL;
+    job->n_hosts = 0;
+    rc = job_set_text(job, "nodes", strbuf_text(&names), "the Slurm allocation", err);
+    for (size_t i = 0; i < job->n_hosts; i++)
+        for (size_t k = 0; k < n; k++)
+            if (strcasecmp(job->host[i].host, before[k].host) == 0) {
+                struct job_host swapped = before[k];
+
+                before[k] = job->host[i];
+                job->host[i] = swapped;
+                break;
+            }
+    job_hosts_free(before, n);
+    return rc;
 }
 
 /* Set err because the job names `host`, which is not in the allocation. Return -EINVAL. */

@@ -502,10 +502,15 @@ static void say_exposed(const struct run_request *r)
 static int pass_variables(struct run_request *r, struct eddis_error *err)
 {
     cleanup_strlist struct strlist env = { 0 };
+    size_t n = r->env.n;
+    int rc;
 
     user_env_add(&env);
-    return env.failed ? eddis_fail(err, -ENOMEM, "no memory for variables")
-                      : run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
+    if (env.failed)
+        return eddis_fail(err, -ENOMEM, "no memory for variables");
+    rc = run_env_pass(&r->env, r->job, env.item ? env.item : environ, err);
+    r->n_passed = rc < 0 ? 0 : r->env.n - n;
+    return rc;
 }
 
 /* Read and check what depends on this machine and its Slurm allocation: store the allocation in
@@ -528,8 +533,9 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
     if (rc == 0)
         rc = preflight_check(r->job, err);
     /* A plan or a check is useful even if the program is missing. */
-    return rc < 0 || r->dry_run || r->profile || r->check ? rc
-                                                          : preflight_program(r->job, &r->env, err);
+    if (rc < 0 || r->dry_run || r->profile || r->check)
+        return rc;
+    return preflight_program(r->job, &(struct job_caller){ r->env.item, r->n_passed }, err);
 }
 
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)
@@ -554,6 +560,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
                 rc = set_keys(&w, &r, err);
             if (rc == 0)
                 rc = preflight_launcher(r.job, r.quiet, err);
+            if (rc == 0 && !r.quiet)
+                preflight_python(r.job);
             if (rc == 0)
                 rc = r.submit ? prepare_submit(argc, argv, &w, &r, err) : look_around(&w, &r, err);
         }

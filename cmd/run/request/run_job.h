@@ -19,6 +19,7 @@ struct run_request {
     struct slurm_allocation *slurm; /* allocation of the job's nodes; NULL: none */
     struct slurm_batch batch;       /* this start of a batch job; job "": none, or not requeued */
     struct strlist env;             /* variables that the workers get besides, see run_env.h */
+    size_t n_passed;                /* number of those, the first, that env_pass selects */
     char *plan_path;                /* plan to be replayed, owned; NULL: make one */
     const char *job_dir;            /* borrowed from argv */
     const char *stop;    /* the job to be ended, borrowed from argv; there is no job to run */

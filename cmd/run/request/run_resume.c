@@ -29,13 +29,14 @@ static const int64_t sign_ns = 2 * CLOCK_S;
 
 static const char masked[] = "=***"; /* what job_text writes instead of a secret value */
 
-/* Check that the user has given again each secret of the job that job.yaml does not store. Return
- * 0; -EINVAL: one is missing; -ENOMEM.
+/* Check that the user has given again each secret of these variables that job.yaml does not store.
+ * host: the node whose variables they are; NULL: the job's. Return 0; -EINVAL: one is missing;
+ * -ENOMEM.
  */
-static int check_masked(const char *word, const struct job *job, const struct strlist *given,
-                        struct eddis_error *err)
+static int check_variables(const char *word, char *const *env, const char *host,
+                           const struct strlist *given, struct eddis_error *err)
 {
-    for (char *const *v = job->env; v && *v; v++) {
+    for (char *const *v = env; v && *v; v++) {
         size_t n = strcspn(*v, "=");
         cleanup_free char *name = strndup(*v, n);
 
@@ -43,10 +44,26 @@ static int check_masked(const char *word, const struct job *job, const struct st
             return eddis_fail(err, -ENOMEM, "no memory for a variable");
         if (strcmp(*v + n, masked) == 0 && !strlist_value(given->item, name))
             return eddis_fail(err, -EINVAL,
-                              "--resume %s: its job.yaml does not store the value of %s; give it "
-                              "again, -x %s=...",
-                              word, name, name);
+                              "--resume %s: its job.yaml does not store the value of %s%s%s; give "
+                              "it again, -x %s=...%s",
+                              word, name, host ? " of node " : "", host ? host : "", name,
+                              host ? ", or name the job's file" : "");
     }
+    return 0;
+}
+
+/* Check that the user has given again each secret of the job that job.yaml does not store. Return
+ * 0; -EINVAL: one is missing; -ENOMEM.
+ */
+static int check_masked(const char *word, const struct job *job, const struct strlist *given,
+                        struct eddis_error *err)
+{
+    int rc = check_variables(word, job->env, NULL, given, err);
+
+    for (size_t i = 0; i < job->n_hosts && rc == 0; i++)
+        rc = check_variables(word, job->host[i].env, job->host[i].host, given, err);
+    if (rc < 0)
+        return rc;
     for (char *const *v = job->command; v && *v; v++)
         if (strstr(*v, masked))
             return eddis_fail(err, -EINVAL,

@@ -67,6 +67,7 @@ static int add_entry(const struct job_reader *r, const struct job_node *n, struc
                      struct eddis_error *err)
 {
     const struct job_node *host = n->kind == JOB_MAP ? child(n, "host") : n;
+    const struct job_node *python = n->kind == JOB_MAP ? child(n, "python") : NULL;
     struct eddis_error why = { 0 };
     size_t first = l->n;
     char words[80];
@@ -94,6 +95,7 @@ static int add_entry(const struct job_reader *r, const struct job_node *n, struc
         one.base = &l->at[i];
         one.origin = NULL;
         rc = job_group_read(&one, &job_host_table, "nodes", n, err);
+        l->at[i].python_line = python ? python->line : 0;
     }
     return rc;
 }

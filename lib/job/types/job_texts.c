@@ -5,9 +5,11 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/decimal.h"
 #include "lib/base/ip.h"
+#include "lib/base/program.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +57,19 @@ int job_check_eddis(const char *path, struct eddis_error *err)
     return eddis_fail(
         err, -EINVAL,
         "\"%.60s\" is not a path on another machine; write one that begins with /, or auto", path);
+}
+
+int job_check_python(const char *path, struct eddis_error *err)
+{
+    for (const char *c = path; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return eddis_fail(err, -EINVAL, "a control character; write plain text");
+    if (*path == '/' && strlen(path) < PATH_MAX && program_is_python(path))
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "\"%.60s%s\" is not the path of a Python; write one like "
+                      "/opt/venv/bin/python3, or auto",
+                      path, strlen(path) > 60 ? "..." : "");
 }
 
 int job_check_prefix(const char *text, struct eddis_error *err)

@@ -18,6 +18,11 @@ int job_check_interface(const char *text, struct eddis_error *err);
 /* Check a path of eddis on another machine, which must be absolute.  Return 0 or -EINVAL. */
 int job_check_eddis(const char *path, struct eddis_error *err);
 
+/* Check the path of a Python on a node: absolute, its last part the name of a Python.  Return 0 or
+ * -EINVAL.
+ */
+int job_check_python(const char *path, struct eddis_error *err);
+
 /* Check the text before a worker's lines on the screen (logs.prefix).  Return 0 or -EINVAL. */
 int job_check_prefix(const char *text, struct eddis_error *err);
 

@@ -569,6 +569,29 @@ START_TEST(check)
 }
 END_TEST
 
+/* A Python that the job names for the node alone: the error has the place, and no advice on the
+ * command.
+ */
+START_TEST(check_python)
+{
+    struct eddis_error err = { 0 };
+
+    take_several();
+    c.agent_config.python_from = S("train.yaml:7");
+    c.command[0] = S("/no/such/python3");
+    ck_assert_int_eq(launch_check(&c.launch, &err), -ENOENT);
+    ck_assert_str_eq(err.text, "train.yaml:7: \"python\" of this node is '/no/such/python3', which "
+                               "does not exist there; install it, or correct the path");
+    c.command[0] = S("/etc/passwd");
+    ck_assert_int_eq(launch_check(&c.launch, &err), -EACCES);
+    ck_assert_str_eq(err.text,
+                     "train.yaml:7: \"python\" of this node is '/etc/passwd', which is not "
+                     "an executable program; correct it");
+    c.command[0] = S("/bin/sh");
+    ck_assert_int_eq(launch_check(&c.launch, &err), 0);
+}
+END_TEST
+
 START_TEST(check_data)
 {
     struct eddis_error err = { 0 };
@@ -672,6 +695,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);
+    tcase_add_test(tc, check_python);
     tcase_add_test(tc, check_data);
     tcase_add_test(tc, arguments_of_several);
     tcase_add_test(tc, arguments_of_six);

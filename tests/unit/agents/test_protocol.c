@@ -108,6 +108,7 @@ static char *sample_agent_config(void)
         .restarts = 3,
         .token = "0123abcd",
         .command = command,
+        .python_from = S("train.yaml:7"),
         .workdir = S("/tmp/w\xc3\xa9"),
         .env = env,
         .log_dir = S("/l\xe9og"),

@@ -520,6 +520,40 @@ static const struct {
       "like 10.1.0.7 or fd00::7, or auto" },
     { "nodes: [{host: a, eddis: ../x}]", "3:26: \"nodes.eddis\": \"../x\" is not a path on another "
                                          "machine; write one that begins with /, or auto" },
+    { "nodes: [{host: a, python: venv/bin/python3}]",
+      "3:27: \"nodes.python\": \"venv/bin/python3\" is not the path of a Python; write one like "
+      "/opt/venv/bin/python3, or auto" },
+    { "nodes: [{host: a, python: /opt/venv}]",
+      "3:27: \"nodes.python\": \"/opt/venv\" is not the path of a Python; write one like "
+      "/opt/venv/bin/python3, or auto" },
+    { "nodes: [{host: a, python: python3}]",
+      "3:27: \"nodes.python\": \"python3\" is not the path of a Python; write one like "
+      "/opt/venv/bin/python3, or auto" },
+    { "nodes: [{host: a, python: /opt/python3/}]",
+      "3:27: \"nodes.python\": \"/opt/python3/\" is not the path of a Python; write one like "
+      "/opt/venv/bin/python3, or auto" },
+    { "nodes: [{host: a, python: \"\"}]", "3:27: \"nodes.python\": \"\" is not the path of a "
+                                          "Python; write one like /opt/venv/bin/python3, or auto" },
+    { "nodes: [{host: a, python: }]", "3:27: \"nodes.python\" is empty; write a text or auto" },
+    { "nodes: [{host: a, python: [/a/python]}]",
+      "3:27: \"nodes.python\" is a list; write a text or auto" },
+    { "nodes: [{host: a, python: \"/a\\n/python\"}]",
+      "3:27: \"nodes.python\": a control character; write plain text" },
+    { "nodes: [{host: a, python: /b/python, python: /c/python}]",
+      "3:38: the key \"python\" is given a second time, first on line 3; remove one" },
+    { "nodes: [{host: a, env: {A=B: x}}]",
+      "3:25: \"A=B\" in \"nodes.env\" is not a name; write letters, digits and _" },
+    { "nodes: [{host: a, env: {A: 1, A: 2}}]",
+      "3:31: the key \"A\" is given a second time, first on line 3; remove one" },
+    { "nodes: [{host: a, env: {RANK: 1}}]",
+      "3:25: \"RANK\" is set by eddis itself; choose another name" },
+    { "nodes: [{host: a, env: {A: }}]",
+      "3:25: \"A\" in \"nodes.env\" has no value; write \"\" for an empty one" },
+    { "nodes: [{host: a, env: [A]}]", "3:24: \"nodes.env\" is a list; write a map like {NAME: "
+                                      "value}" },
+    { "nodes: [{host: a, setup: {b: c}}]",
+      "3:26: \"nodes.setup\" is a map; write a list of lines, like [source venv/bin/activate], or "
+      "a text of them" },
     { "nodes: [{host: a, ssh: {user: -l}}]", "3:31: \"nodes.ssh.user\": \"-l\" is not a name of a "
                                              "user; write letters, digits, '.', '_' and "
                                              "'-'" },

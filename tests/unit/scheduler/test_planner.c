@@ -659,7 +659,9 @@ static void make_two_nodes(double first_s, double second_s)
     job.batch.global = 300;
 }
 
-/* What is learnt of one is not of the other, also where they share a device and its cores. */
+/* What is learnt of one is not of the other, also where they share a device and its cores, or if a
+ * node's own software is another.
+ */
 START_TEST(key_of_each)
 {
     struct plan_worker w = { .device_id = "numa:0", .cpus = "0-1" };
@@ -669,6 +671,9 @@ START_TEST(key_of_each)
     planner_key("host", node, &w, one);
     w.local_rank = 1;
     planner_key("host", node, &w, other);
+    ck_assert_str_ne(one, other);
+    node->software = 7;
+    planner_key("host", node, &w, one);
     ck_assert_str_ne(one, other);
 }
 END_TEST
