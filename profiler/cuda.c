@@ -29,7 +29,7 @@ static int list_task(const void *task, void *result, struct eddis_error *err)
 {
     struct cuda_list *list = result;
 
-    return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
+    return gpu_list(GPU_NVIDIA, list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
 /* A GPU to measure */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.h - the GPUs of this process, independent of CUDA's types
+/* gpu.h - the GPUs of this process, independent of the drivers' types
  *
- * gpu_cuda.c loads driver and cuBLAS at run time; gpu_none.c replaces it in a build without CUDA.
- * The driver does not survive fork: call these functions in a separate process.
+ * gpu_cuda.c loads driver and BLAS library at run time; gpu_none.c replaces it in a build without
+ * GPUs.  The driver does not survive fork: call these functions in a separate process.
  */
 #ifndef EDDIS_GPU_GPU_H
 #define EDDIS_GPU_GPU_H
@@ -12,8 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whose driver is used.  The drivers differ in maker.h's points only. */
+enum gpu_maker { GPU_NVIDIA };
+enum { GPU_MAKERS = GPU_NVIDIA + 1 };
+
 /* One GPU */
 struct gpu_device {
+    enum gpu_maker maker;
     int ordinal;   /* CUDA ordinal, after CUDA_VISIBLE_DEVICES */
     char name[96]; /* "NVIDIA H100 80GB HBM3" */
     char uuid[64]; /* "GPU-..." or "MIG-...", as nvidia-smi prints it */
@@ -37,16 +42,18 @@ struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason *
 /* Check whether this build supports GPUs. */
 bool gpu_built(void);
 
-/* Store the descriptions of at most max GPUs in ret [max] and their number in *ret_n.  Blocks, for
- * seconds on machines with many.  Return 0, with *ret_n > 0, or a negative errno: -ENOENT: no
- * driver is installed; -ENODEV: no GPU; -ENOTSUP: the driver is too old, or this build is without
- * CUDA and the machine has an NVIDIA driver; -EIO: an error of the driver.
+/* Store the descriptions of at most max GPUs of a maker in ret [max] and their number in *ret_n.
+ * Blocks, for seconds on machines with many.  Return 0, with *ret_n > 0, or a negative errno:
+ * -ENOENT: no driver is installed; -ENODEV: no GPU; -ENOTSUP: the driver is too old, or this build
+ * is without GPUs and the machine has the driver; -EIO: an error of the driver.
  */
-int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err);
+int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
+             struct eddis_error *err);
 
-/* Complete the n > 0 GPUs that gpu_list has stored in gpu [max] by what NVML knows, if it is
- * installed. CUDA lists one MIG instance at most; NVML lists all. NVML also knows the processes
- * that use the GPUs. Blocks, for as long as NVML does. Return the number of GPUs.
+/* Complete the n > 0 GPUs that gpu_list has stored in gpu [max] by what NVML knows, if they are
+ * NVIDIA's and it is installed. CUDA lists one MIG instance at most; NVML lists all. NVML also
+ * knows the processes that use the GPUs. Blocks, for as long as NVML does. Return the number of
+ * GPUs.
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
 

@@ -13,13 +13,13 @@
 
 static const struct gpu_device first;
 
-/* Run without the fake libraries: this machine as it is, or a build without CUDA. */
+/* Run without the fake libraries: this machine as it is, or a build without GPUs. */
 START_TEST(as_it_is)
 {
     struct gpu_device gpu[8];
     struct gpu_metrics f;
     struct eddis_error err = { 0 };
-    int n = 0, rc = gpu_list(gpu, 8, &n, &err);
+    int n = 0, rc = gpu_list(GPU_NVIDIA, gpu, 8, &n, &err);
 
     if (rc < 0) {
         ck_assert_str_ne(err.text, "");
@@ -46,7 +46,7 @@ START_TEST(list)
     struct eddis_error err = { 0 };
     int n = 0;
 
-    ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    ck_assert_msg(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err) == 0, "%s", err.text);
     ck_assert_int_eq(n, 2);
     ck_assert_int_eq(gpu[1].ordinal, 1);
     ck_assert_str_eq(gpu[0].name, "Fake GPU?[2J");
@@ -54,7 +54,7 @@ START_TEST(list)
     ck_assert_str_eq(gpu[0].pci, "0000:b7:00.0");
     ck_assert_int_eq(gpu[0].memory_bytes, INT64_C(16) << 30);
     ck_assert_int_eq(gpu[0].driver_version, 12040);
-    ck_assert_int_eq(gpu_list(gpu, 1, &n, &err), 0);
+    ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 1, &n, &err), 0);
     ck_assert_int_eq(n, 1);
 }
 END_TEST
@@ -103,7 +103,7 @@ START_TEST(instances)
         setenv("CUDA_VISIBLE_DEVICES", lists[_i].visible, 1);
     else
         unsetenv("CUDA_VISIBLE_DEVICES");
-    ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    ck_assert_msg(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err) == 0, "%s", err.text);
     n = gpu_complete(gpu, 8, n);
     while (wanted < 4 && lists[_i].uuid[wanted])
         wanted++;
@@ -128,7 +128,7 @@ START_TEST(users)
     int n = 0;
 
     setenv("FAKE_GPUS", "A100,A100:used,A100:busy", 1);
-    ck_assert_int_eq(gpu_list(gpu, 8, &n, NULL), 0);
+    ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 8, &n, NULL), 0);
     n = gpu_complete(gpu, 8, n);
     ck_assert_int_eq(n, 3);
     ck_assert_str_eq(gpu[0].user, "");
@@ -163,7 +163,7 @@ START_TEST(failing)
     setenv("FAKE_CUDA", rows[_i].mode, 1);
     if (rows[_i].gpus)
         setenv("FAKE_GPUS", rows[_i].gpus, 1);
-    ck_assert_int_eq(gpu_list(gpu, 8, &n, &err), rows[_i].list);
+    ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err), rows[_i].list);
     ck_assert_int_eq(gpu_measure(&first, &f, &err), rows[_i].measure);
     ck_assert_msg(strstr(rows[_i].measure ? err.text : f.note, rows[_i].words) != NULL, "%s, %s",
                   err.text, f.note);
