@@ -17,9 +17,8 @@ enum {
     BLAS_GEMM_DEFAULT = -1,
 };
 
-/* The functions of a loaded library, and a handle of it. */
+/* The functions of a loaded library, which return 0 on success, and a handle of it. */
 struct blas {
-    int (*create)(void **ret);
     int (*destroy)(void *h);
     int (*set_stream)(void *h, CUstream s);
     int (*sgemm)(void *h, int ta, int tb, int m, int n, int k, const float *alpha, const float *a,

@@ -2,24 +2,22 @@
 /* cublas.c - find and load cuBLAS */
 #include "cublas.h"
 
+#include "python_library.h"
+
 #include "lib/base/dlopen.h"
-#include "lib/base/spawn.h"
 
 #include <errno.h>
-#include <glob.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 /* Load the cuBLAS library of this name, store its functions in *b and create a handle.  Return 0;
  * -ENOENT: it cannot be loaded; -ENOTSUP: it lacks a function; -EIO: it does not start.
  */
 static int load_one(const char *name, struct blas *b, struct eddis_error *err)
 {
+    int (*create)(void **ret);
     const struct dlopen_symbol symbols[] = {
-        { "cublasCreate_v2", &b->create, false },
+        { "cublasCreate_v2", &create, false },
         { "cublasDestroy_v2", &b->destroy, false },
         { "cublasSetStream_v2", &b->set_stream, false },
         { "cublasSgemm_v2", &b->sgemm, false },
@@ -27,7 +25,7 @@ static int load_one(const char *name, struct blas *b, struct eddis_error *err)
     };
     const char *const names[] = { name, NULL };
     int rc = dlopen_library(names, symbols, sizeof symbols / sizeof *symbols, err);
-    int e = rc < 0 ? 0 : b->create(&b->handle);
+    int e = rc < 0 ? 0 : create(&b->handle);
 
     if (rc == 0 && e)
         rc = eddis_fail(err, -EIO, "'%s' does not start (cuBLAS status %d)", name, e);
@@ -42,11 +40,12 @@ struct search {
     struct eddis_error *err;
 };
 
-/* Try to load the library `name`.  Return true, with s->rc 0, on success.  Of failures other than
- * -ENOENT keep the first one in s->rc and s->err.
+/* Try to load the library `name`.  Return true, with rc 0 in the search, on success.  Of failures
+ * other than -ENOENT keep the first one in s->rc and s->err.
  */
-static bool try_one(struct search *s, const char *name)
+static bool try_one(void *context, const char *name)
 {
+    struct search *s = context;
     struct eddis_error e = { 0 };
     int rc = load_one(name, s->blas, &e);
 
@@ -75,51 +74,22 @@ static bool try_toolkit(struct search *s, int major)
     return is;
 }
 
-/* Try to load cuBLAS of this major version from the NVIDIA packages of the Python installations
- * below a prefix.  Nodes that train with PyTorch need no CUDA toolkit, because PyTorch's packages
- * include cuBLAS.  Return true on success.
- */
-static bool try_python(struct search *s, const char *prefix, int major)
-{
-    char pattern[PATH_MAX + 128];
-    glob_t g = { 0 };
-    bool is = false;
-
-    (void)snprintf(pattern, sizeof pattern,
-                   "%.*s/{lib,local/lib}/python3*/{site,dist}-packages/nvidia/*/lib/"
-                   "libcublas.so.%d",
-                   PATH_MAX, prefix, major);
-    if (glob(pattern, GLOB_BRACE, NULL, &g) == 0)
-        for (size_t i = 0; i < g.gl_pathc && !is; i++)
-            is = try_one(s, g.gl_pathv[i]);
-    globfree(&g);
-    return is;
-}
-
-/* Try to load cuBLAS of this major version from the packages of the python3 in PATH, of an active
- * virtual or Conda environment, and of the user's ~/.local.  Return true on success.
- */
+/* Try to load cuBLAS of this major version from PyTorch's packages.  Return true on success. */
 static bool try_pythons(struct search *s, int major)
 {
-    const char *home = getenv("HOME");
-    const char *const active[] = { getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX") };
-    char path[PATH_MAX];
-    bool is = false;
+    char pattern[64];
 
-    if (spawn_find("python3", path, sizeof path, NULL) == 0)
-        is = try_python(s, dirname(dirname(path)), major);
-    for (size_t i = 0; i < sizeof active / sizeof *active && !is; i++)
-        is = active[i] && *active[i] && try_python(s, active[i], major);
-    if (!is && home && snprintf(path, sizeof path, "%s/.local", home) < (int)sizeof path)
-        is = try_python(s, path, major);
-    return is;
+    (void)snprintf(pattern, sizeof pattern, "nvidia/*/lib/libcublas.so.%d", major);
+    return python_library_find(pattern, try_one, s);
 }
 
-int cublas_load(int driver_version, struct blas *ret, struct eddis_error *err)
+int cublas_load(const struct cuda_api *a, int driver_version, struct blas *ret,
+                struct eddis_error *err)
 {
     struct search s = { .blas = ret, .err = err };
     int newest = driver_version / 1000;
 
+    (void)a;
     s.rc = eddis_fail(err, -ENOENT, "no cuBLAS for CUDA %d is installed", newest);
     for (int major = 13; major >= 11; major--)
         if (major <= newest && (try_toolkit(&s, major) || try_pythons(&s, major)))

@@ -9,6 +9,7 @@
  * one for a later CUDA could be loaded, but would fail.  Return 0; -ENOENT: none is installed;
  * otherwise the failure of the first library found, if none can be loaded.
  */
-int cublas_load(int driver_version, struct blas *ret, struct eddis_error *err);
+int cublas_load(const struct cuda_api *a, int driver_version, struct blas *ret,
+                struct eddis_error *err);
 
 #endif

@@ -28,7 +28,7 @@ enum {
     CUDA_ERROR_NO_DEVICE = 100,
 };
 
-/* Functions of the driver of one maker of GPUs */
+/* Functions of the driver of one maker of GPUs.  HIP, AMD's, has the same ones by other names. */
 struct cuda_api {
     const struct maker *maker;
     CUresult (*init)(unsigned flags);

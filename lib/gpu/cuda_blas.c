@@ -148,7 +148,7 @@ int cuda_blas_rates(const struct cuda_place *p, double *ret_fp32, double *ret_fp
                     struct eddis_error *err)
 {
     struct blas b = { 0 };
-    int rc = p->api->maker->load_blas(p->driver_version, &b, err);
+    int rc = p->api->maker->load_blas(p->api, p->driver_version, &b, err);
 
     if (rc < 0)
         return rc;

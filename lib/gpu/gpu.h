@@ -10,22 +10,26 @@
 #include "lib/base/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Whose driver is used.  The drivers differ in maker.h's points only. */
-enum gpu_maker { GPU_NVIDIA };
-enum { GPU_MAKERS = GPU_NVIDIA + 1 };
+enum gpu_maker { GPU_NVIDIA, GPU_AMD };
+enum { GPU_MAKERS = GPU_AMD + 1 };
 
 /* One GPU */
 struct gpu_device {
     enum gpu_maker maker;
-    int ordinal;   /* CUDA ordinal, after CUDA_VISIBLE_DEVICES */
+    int ordinal;   /* number in CUDA or HIP, after CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES */
     char name[96]; /* "NVIDIA H100 80GB HBM3" */
-    char uuid[64]; /* "GPU-..." or "MIG-...", as nvidia-smi prints it */
-    bool alone;    /* CUDA shows it only to a process whose CUDA_VISIBLE_DEVICES names it alone */
-    char pci[16];  /* "0000:17:00.0" */
+    /* "GPU-8-4-4-4-12" or "MIG-..." in hexadecimal digits, as nvidia-smi prints it; "GPU-16", as
+     * rocminfo does, or, of AMD's GPUs without UUIDs, "HIP-" and the number for HIP_VISIBLE_DEVICES
+     */
+    char uuid[64];
+    bool alone;   /* CUDA shows it only to a process whose CUDA_VISIBLE_DEVICES names it alone */
+    char pci[16]; /* "0000:17:00.0" */
     int64_t memory_bytes;
-    int driver_version; /* CUDA version of the driver: 13000 */
+    int driver_version; /* CUDA's version: 13000; HIP's: 60342131 */
     char user[64];      /* another process that uses it, "process 4711 (python3)"; "": none known */
     int busy_percent;   /* part of the last second in which it computed for `user` */
 };
@@ -41,6 +45,11 @@ struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason *
 
 /* Check whether this build supports GPUs. */
 bool gpu_built(void);
+
+/* Write to ret which of AMD's GPUs HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and, if neither is
+ * set, CUDA_VISIBLE_DEVICES show; "": all, "-1": none.  HIP itself takes an empty list for all.
+ */
+void gpu_amd_visible(char *ret, size_t size);
 
 /* Store the descriptions of at most max GPUs of a maker in ret [max] and their number in *ret_n.
  * Blocks, for seconds on machines with many.  Return 0, with *ret_n > 0, or a negative errno:

@@ -21,7 +21,9 @@ enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
 /* copies in one measurement, because start and wait cost a tenth of one copy on a fast GPU */
 enum { COPIES = 4 };
 
-static const struct maker *const makers[] = { [GPU_NVIDIA] = &maker_nvidia };
+static const struct maker *const makers[] = {
+    [GPU_NVIDIA] = &maker_nvidia, [GPU_AMD] = &maker_amd
+};
 
 bool gpu_built(void)
 {
@@ -51,6 +53,8 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
         return cuda_check(api, e, "the driver does not describe a GPU", err);
     g.name[sizeof g.name - 1] = 0;
     text_strip_control(g.name);
+    if (!g.name[0]) /* ROCm lacks names of some cards */
+        (void)snprintf(g.name, sizeof g.name, "AMD GPU");
     for (char *c = g.pci; *c; c++) /* lower case, as in sysfs and hwloc */
         *c = (char)tolower((unsigned char)*c);
     g.memory_bytes = (int64_t)bytes;

@@ -10,12 +10,20 @@ bool gpu_built(void)
     return false;
 }
 
+void gpu_amd_visible(char *ret, size_t size)
+{
+    if (size > 0)
+        ret[0] = '\0';
+}
+
 /* Return -ENOTSUP if the machine has a driver of this maker, which this build cannot use, otherwise
  * -ENOENT, with a message in err.
  */
 static int none(enum gpu_maker maker, struct eddis_error *err)
 {
-    static const char *const places[] = { [GPU_NVIDIA] = "/proc/driver/nvidia/version" };
+    static const char *const places[] = {
+        [GPU_NVIDIA] = "/proc/driver/nvidia/version", [GPU_AMD] = "/dev/kfd"
+    };
 
     if (access(places[maker], F_OK) == 0)
         return eddis_fail(err, -ENOTSUP,

@@ -22,15 +22,17 @@ struct maker {
      */
     CUresult (*write_id)(const struct cuda_api *a, CUdevice d, int ordinal, char *ret, size_t size);
 
-    /* Load a BLAS library for this driver.  Return 0 or a negative errno; -ENOENT: there is none.
+    /* Load a BLAS library for the loaded driver.  Return 0 or a negative errno; -ENOENT: there is
+     * none.
      */
-    int (*load_blas)(int driver_version, struct blas *ret, struct eddis_error *err);
+    int (*load_blas)(const struct cuda_api *a, int driver_version, struct blas *ret,
+                     struct eddis_error *err);
 
     /* As nvml.h describes them; NULL: unknown */
     int (*list_divided)(struct gpu_device *ret, int max);
     void (*find_users)(struct gpu_device *gpu, int n);
 };
 
-extern const struct maker maker_nvidia;
+extern const struct maker maker_nvidia, maker_amd;
 
 #endif

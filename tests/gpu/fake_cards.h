@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cards.h - the cards of the fake CUDA driver and cuBLAS, for machines without a GPU
+/* fake_cards.h - the cards of the fake drivers and BLAS libraries, for machines without a GPU
  *
- * FAKE_GPUS lists the cards, "A100,V100:bad,1080Ti:noblas"; unset: two of "plain".  After a card's
- * name come words for how it behaves, each with a colon:
+ * FAKE_GPUS lists the cards of CUDA, "A100,V100:bad,1080Ti:noblas"; unset: two of "plain".
+ * FAKE_AMD_GPUS lists those of HIP, "MI300X,MI210"; unset: none.  After a card's name come words
+ * for how it behaves, each with a colon:
  *
  *   bad      its context is refused, as of a card in exclusive mode that another process has
  *   busy     another process uses it: it does a third of its work
@@ -10,11 +11,13 @@
  *   hang     its context never comes
  *   lost     it does not answer, as after a fault of the bus
  *   mig=N    it is divided into N instances of MIG
- *   noblas   cuBLAS does not start on it
+ *   noblas   cuBLAS or rocBLAS does not start on it
+ *   nouuid   HIP knows no UUID of it
  *   used     another process has a context on it, without work
  *
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
- * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
+ * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.  FAKE_HIP
+ * says the same of HIP.
  */
 #ifndef EDDIS_TESTS_FAKE_CARDS_H
 #define EDDIS_TESTS_FAKE_CARDS_H
@@ -31,12 +34,15 @@ struct fake_card {
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */
     double bus;                    /* bytes to or from the host, each way */
-    bool bad, busy, crash, hang, lost, noblas, used;
+    bool bad, busy, crash, hang, lost, noblas, nouuid, used;
     int instances; /* of MIG; 0: not divided */
 };
 
 /* Store the cards of FAKE_GPUS in ret [FAKE_MAX] and return their number. */
 int fake_cards(struct fake_card *ret);
+
+/* As fake_cards, of FAKE_AMD_GPUS. */
+int fake_amd_cards(struct fake_card *ret);
 
 /* Write the UUID of a card, or of its instance of MIG (-1: the card's), to the 16 bytes ret. */
 void fake_uuid(int card, int instance, unsigned char *ret);
