@@ -14,7 +14,8 @@ from .._worker import Worker
 def refuse_others_gpu(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
     """Raise RuntimeError if parameters are on GPUs, but none on this worker's own.  eddis-run shows each worker the
     GPUs of all workers of the node, in the order of LOCAL_RANK; where other ones are shown, nothing is checked."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    variable = "ROCR_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
+    shown = os.environ.get(variable, "").split(",")
     used = sorted({p.device.index for p in parameters if p.device.type == "cuda"})
     own = worker.local_rank
     if len(shown) != worker.local_size or not all(name.startswith("GPU-") for name in shown):
