@@ -118,11 +118,12 @@ static void complete(struct cuda_list *list, struct node_profile *p)
         note_add(p, "%s", why.text);
 }
 
-/* Note which of the listed GPUs are not used, if a second maker's are. */
-static void note_others(const struct cuda_list *used, const struct cuda_list *others,
-                        struct node_profile *p)
+/* Take the GPUs found by the search for one maker's, unless another's are listed; then note it. */
+static void take(const struct cuda_list *found, struct cuda_list *ret, struct node_profile *p)
 {
-    if (used->n > 0 && others->n > 0)
+    if (ret->n == 0)
+        *ret = *found;
+    else if (found->n > 0)
         note_add(p,
                  "of the GPUs of two makers those of NVIDIA are used; to use those of AMD, set "
                  "CUDA_VISIBLE_DEVICES to an empty value and HIP_VISIBLE_DEVICES to their numbers");
@@ -131,32 +132,33 @@ static void note_others(const struct cuda_list *used, const struct cuda_list *ot
 int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
               struct eddis_error *err)
 {
-    static const enum gpu_maker makers[GPU_MAKERS] = { GPU_NVIDIA, GPU_AMD };
-    struct cuda_list found = { .n = 0 };
+    static const struct {
+        enum gpu_maker maker;
+        const char *what;
+    } search[GPU_MAKERS] = { { GPU_NVIDIA, "search for GPUs" },
+                             { GPU_AMD, "search for AMD GPUs" } };
     struct isolated child[GPU_MAKERS];
     struct eddis_error failed = { 0 };
 
     ret->n = 0;
     for (int i = 0; i < GPU_MAKERS; i++)
-        isolate_start(&child[i], "search for GPUs", list_task, &makers[i], sizeof *ret);
+        isolate_start(&child[i], search[i].what, list_task, &search[i].maker, sizeof *ret);
     for (int i = 0; i < GPU_MAKERS; i++) {
+        struct cuda_list found = { .n = 0 };
         struct eddis_error why = { 0 };
         int rc = isolate_wait(&child[i], deadline_ns, &found, &why);
 
-        if (rc < 0)
-            found.n = 0;
-        note_others(ret, &found, p);
-        if (ret->n == 0 && found.n > 0)
-            *ret = found;
-        if (rc == -ENOTSUP)
-            note_add(p, "no GPU is used: %s", why.text);
-        else if (rc < 0 && rc != -ENOENT && rc != -ENODEV && !failed.code)
+        if (rc >= 0)
+            take(&found, ret, p);
+        else if (rc != -ENOENT && rc != -ENODEV && (!failed.code || failed.code == -ENOTSUP))
             failed = why;
     }
-    if (ret->n == 0 && failed.code)
-        return eddis_fail(err, failed.code, "%s", failed.text);
-    if (failed.code)
+    if (ret->n > 0 && failed.code)
         note_add(p, "%s", failed.text);
+    else if (failed.code == -ENOTSUP)
+        note_add(p, "no GPU is used: %s", failed.text);
+    else if (failed.code)
+        return eddis_fail(err, failed.code, "%s", failed.text);
     if (ret->n > 0)
         complete(ret, p);
     return 0;

@@ -81,17 +81,23 @@ static int load_library(struct cuda_api *a, struct eddis_error *err)
     return rc;
 }
 
+/* Check whether a list hides all GPUs; the word is Slurm's. */
+static bool hides(const char *list)
+{
+    return list && (!*list || *list == '-' || strcmp(list, "NoDevFiles") == 0);
+}
+
 void gpu_amd_visible(char *ret, size_t size)
 {
     const char *hip = getenv("HIP_VISIBLE_DEVICES"), *rocr = getenv("ROCR_VISIBLE_DEVICES");
-    const char *cuda = getenv("CUDA_VISIBLE_DEVICES");
-    bool named = hip || (rocr && *rocr); /* CUDA's variable hides none when it is empty */
-    const char *list = hip ? hip : !cuda || (named && !*cuda) ? "" : *cuda ? cuda : "-1";
+    const char *list = hip ? hip : getenv("CUDA_VISIBLE_DEVICES");
 
-    if ((hip && !*hip) || (rocr && (!*rocr || *rocr == '-')) || *list == '-')
-        list = "-1";
-    (void)snprintf(ret, size, "%s%s%s", list, rocr && *list != '-' ? " of " : "",
-                   rocr && *list != '-' ? rocr : "");
+    if (!hip && rocr && list && !*list) /* hides NVIDIA's only */
+        list = NULL;
+    if (hides(list) || hides(rocr))
+        (void)snprintf(ret, size, "-1");
+    else
+        (void)snprintf(ret, size, "%s%s%s", list ? list : "", rocr ? " of " : "", rocr ? rocr : "");
 }
 
 /* Load HIP, as maker.h describes. */

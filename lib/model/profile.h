@@ -28,7 +28,7 @@ extern const char *const device_kind_names[DEVICE_KINDS];
 /* Device of one worker: the cores of a NUMA node, a GPU, or an emulated device */
 struct device {
     enum device_kind kind;
-    int index;            /* within its kind on the node: NUMA node, number of the GPU, row of emulate */
+    int index;            /* within its kind on the node: NUMA node, GPU's number, row of emulate */
     char id[64];          /* stable: "numa:0", "GPU-<uuid>", "emulated:0" */
     char name[96];        /* for people: "AMD EPYC 7763, 2 cores", "NVIDIA H100 80GB HBM3" */
     char pci[16];         /* "0000:17:00.0"; "": none */

@@ -25,7 +25,7 @@ def environ(cards, driver="", **more):
     return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "CUDA_VISIBLE_DEVICES": visible, **more}
 
 
-def amd(cards, driver="", **more):
+def amd_environ(cards, driver="", **more):
     """A machine with these cards of AMD, and none of NVIDIA."""
     visible = ",".join(str(i) for i in range(cards.count(",") + 1))
     return {"LD_LIBRARY_PATH": FAKE, "FAKE_CUDA": "nodevice", "FAKE_AMD_GPUS": cards, "FAKE_HIP": driver,
@@ -159,21 +159,21 @@ def dead_driver(*_):
             second.check(0, "ok", "in case the other job is ending: 'GPU-")
 
 
-def amd_cards(*_):
+def amd(*_):
     """Each AMD card gets its share, and its rank sees it as the LOCAL_RANK-th."""
     cards = "MI300X,MI210,7900XTX"
-    workers, output = plan(cards, machine=amd)
+    workers, output = plan(cards, machine=amd_environ)
     assert [device.split()[-1] for device, _ in workers] == ["MI300X", "MI210", "XTX"], output
     (_, fast), (_, middle), (_, slow) = workers
     assert 1.5 < fast / middle < 4.5 and 1.05 < middle / slow < 2.1, output  # 100 : 35 : 25, memory 4000 : 1300 : 800
     shown = "echo $LOCAL_RANK of $ROCR_VISIBLE_DEVICES as $HIP_VISIBLE_DEVICES."
-    with Job(BUILD, Folders(), ["--", "sh", "-c", shown], ranks=0, **amd(cards, HIP_VISIBLE_DEVICES="2,0")) as j:
+    with Job(BUILD, Folders(), ["--", "sh", "-c", shown], ranks=0, **amd_environ(cards, HIP_VISIBLE_DEVICES="2,0")) as j:
         j.check(0, "ok")
         for rank in range(2):
             uuids = "GPU-0212223242526272,GPU-0010203040506070"
             assert re.search(f"{rank} of {uuids} as 0,1[.]$", j.log(rank), re.M), j.log(rank)
     with Job(BUILD, Folders(), ["--", "sh", "-c", shown], ranks=0,
-             **amd("MI210,MI210:nouuid,MI210", HIP_VISIBLE_DEVICES="2,1")) as j:
+             **amd_environ("MI210,MI210:nouuid,MI210", HIP_VISIBLE_DEVICES="2,1")) as j:
         j.check(0, "ok")
         for rank in range(2):
             assert re.search(f"{rank} of as 2,1[.]$", j.log(rank), re.M), j.log(rank)
@@ -181,31 +181,31 @@ def amd_cards(*_):
 
 def amd_states(*_):
     """A broken AMD card costs its own share alone; a driver that fails or is late is treated as CUDA's."""
-    workers, output = plan("MI300X,MI210:bad,7900XTX:lost", machine=amd)
+    workers, output = plan("MI300X,MI210:bad,7900XTX:lost", machine=amd_environ)
     assert [device.split()[-1] for device, _ in workers] == ["MI300X"], output
     assert re.search(r"GPU 1: the GPU cannot be used: .*\(HIP error 46\).*GPU 1 gets no worker", output), output
-    _, output = plan("MI300X", driver="broken", code=3, machine=amd)
+    _, output = plan("MI300X", driver="broken", code=3, machine=amd_environ)
     assert "the node's GPUs cannot be used: ROCm does not start: unknown error (HIP error 999)" in output, output
-    workers, output = plan("MI300X", driver="slow=9", machine=amd)
+    workers, output = plan("MI300X", driver="slow=9", machine=amd_environ)
     assert len(workers) == 1, output
-    workers, output = plan("MI300X", machine=amd, HIP_VISIBLE_DEVICES="")
+    workers, output = plan("MI300X", machine=amd_environ, HIP_VISIBLE_DEVICES="")
     assert workers and all(device.startswith("cpu") for device, _ in workers), output
 
 
 def two_makers(*_):
     """Of the GPUs of two makers NVIDIA's are used, unless the environment hides them."""
     both = {"FAKE_CUDA": "", "FAKE_GPUS": "V100"}
-    workers, output = plan("MI210", machine=amd, CUDA_VISIBLE_DEVICES="0", **both)
+    workers, output = plan("MI210", machine=amd_environ, CUDA_VISIBLE_DEVICES="0", **both)
     assert [device.split()[-1] for device, _ in workers] == ["V100-SXM2-16GB"], output
     assert "those of NVIDIA are used; to use those of AMD, set CUDA_VISIBLE_DEVICES to an empty value" in output, output
-    workers, output = plan("MI210", machine=amd, **both)
+    workers, output = plan("MI210", machine=amd_environ, **both)
     assert [device.split()[-1] for device, _ in workers] == ["MI210"] and "NVIDIA" not in output, output
 
 
 def two_nodes(*_):
     """A node with NVIDIA's GPUs and one with AMD's are compared by the figures that all have."""
     with Cluster(2, BUILD, knows=False) as c:
-        for host, machine in zip(c.nodes, (environ("V100"), amd("MI210:noblas"))):
+        for host, machine in zip(c.nodes, (environ("V100"), amd_environ("MI210:noblas"))):
             with open(c.path(host, HOME + "/.bashrc"), "w") as f:  # a shell of sshd reads it
                 f.write("".join(f"export {name}={value}\n" for name, value in machine.items()))
         done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
@@ -232,5 +232,5 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, amd_cards,
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, amd,
      amd_states, two_makers, two_nodes, idle, trainer], sys.argv[3:])

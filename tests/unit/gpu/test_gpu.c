@@ -136,6 +136,8 @@ static const struct {
     { "MI300X,MI210", "-1", NULL, NULL, { NULL } },
     { "MI300X,MI210", "0", "", NULL, { NULL } },
     { "MI300X,MI210", NULL, NULL, "", { NULL } },
+    { "MI300X,MI210", NULL, NULL, "NoDevFiles", { NULL } },
+    { "MI300X,MI210", NULL, "", "", { NULL } },
     { "MI300X,MI210:lost", NULL, NULL, NULL, { "GPU-0010203040506070", "gpu:1" } },
     { "MI300X,7900XTX:nouuid", NULL, NULL, NULL, { "HIP-0", "HIP-1" } },
     { "MI300X,7900XTX,MI210:nouuid", "2,1", NULL, NULL, { "HIP-2", "HIP-1" } },
@@ -276,10 +278,49 @@ START_TEST(blas_of_python)
 }
 END_TEST
 
+/* Without ROCm, HIP and the rocBLAS beside it are those of PyTorch's packages. */
+START_TEST(hip_of_python)
+{
+    char folder[] = "/tmp/eddis-test-XXXXXX", command[1024];
+    struct gpu_device gpu[2];
+    struct gpu_metrics f = { 0 };
+    struct eddis_error err = { 0 };
+    int n = 0;
+
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    ck_assert_int_eq(setenv("FAKE_AMD_GPUS", "MI210", 1), 0);
+    ck_assert_int_eq(gpu_list(GPU_AMD, gpu, 2, &n, &err), -ENOENT);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(setenv("VIRTUAL_ENV", folder, 1), 0);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p lib/python3.11/site-packages/torch/lib && "
+             "cd lib/python3.11/site-packages/torch/lib && "
+             "ln -s \"$FAKE_FOLDER/libamdhip64.so.6\" libamdhip64.so && "
+             "ln -s \"$FAKE_FOLDER/librocblas.so.4\" librocblas.so",
+             folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_msg(gpu_list(GPU_AMD, gpu, 2, &n, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(gpu_measure(&gpu[0], &f, &err), 0);
+    ck_assert_str_eq(f.note, "");
+    ck_assert(f.fp32_flops > 0);
+    snprintf(command, sizeof command, "/bin/rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* Check whether the loader finds a HIP, which would be used. */
+static bool has_rocm(void)
+{
+    return access("/opt/rocm/lib/libamdhip64.so", F_OK) == 0;
+}
+
 static void add_tests(TCase *tc)
 {
     if (!getenv("FAKE_CUDA")) {
         tcase_add_test(tc, as_it_is);
+        if (getenv("FAKE_FOLDER") && !has_rocm())
+            tcase_add_test(tc, hip_of_python);
         return;
     }
     tcase_add_test(tc, list);
