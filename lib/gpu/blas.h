@@ -14,6 +14,7 @@ enum {
     BLAS_R_16F = 2,
     BLAS_R_16BF = 14,
     BLAS_COMPUTE_32F = 68,
+    BLAS_COMPUTE_32F_FAST_TF32 = 77, /* TF32 is allowed */
     BLAS_GEMM_DEFAULT = -1,
 };
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,15 +75,18 @@ static int type_of(int type)
                                  : 0;
 }
 
-/* Multiply, as cublasGemmEx; only without transposition, and with sums in float32. */
+/* Multiply, as cublasGemmEx; only without transposition, and with sums in float32.  Where TF32 is
+ * allowed, float32 is used, as by cuBLAS on GPUs without TF32.
+ */
 static int gemm(void *h, int ta, int tb, int m, int n, int k, const void *alpha, const void *a,
                 int type_a, int lda, const void *b, int type_b, int ldb, const void *beta, void *c,
                 int type_c, int ldc, int compute, int algorithm)
 {
     const struct rocblas *r = h;
+    bool is_f32 = compute == BLAS_COMPUTE_32F || compute == BLAS_COMPUTE_32F_FAST_TF32;
     int ra = type_of(type_a), rb = type_of(type_b), rc = type_of(type_c);
 
-    if (ta != BLAS_OP_N || tb != BLAS_OP_N || !ra || !rb || !rc || compute != BLAS_COMPUTE_32F ||
+    if (ta != BLAS_OP_N || tb != BLAS_OP_N || !ra || !rb || !rc || !is_f32 ||
         algorithm != BLAS_GEMM_DEFAULT)
         return NOT_IMPLEMENTED;
     return r->gemm(r->handle, OPERATION_NONE, OPERATION_NONE, m, n, k, alpha, a, ra, lda, b, rb,
