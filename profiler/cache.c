@@ -30,6 +30,8 @@ static const struct {
     { "gpus", "set of GPUs", offsetof(struct machine, gpus) },
     { "driver", "GPU driver", offsetof(struct machine, driver) },
     { "visible", "CUDA_VISIBLE_DEVICES", offsetof(struct machine, visible) },
+    { "amd_gpus", "set of AMD GPUs", offsetof(struct machine, amd_gpus) },
+    { "amd_visible", "set of visible AMD GPUs", offsetof(struct machine, amd_visible) },
     { "eddis_version", "version of eddis", (size_t)-1 },
 };
 

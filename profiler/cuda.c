@@ -22,14 +22,14 @@ struct cuda_run {
     int n, first; /* number of children; index of the first GPU in the profile's devices */
 };
 
-/* List the GPUs (isolate_fn, in the child; no task; result: struct cuda_list). Return 0, or an
- * error of gpu_list.
+/* List the GPUs (isolate_fn, in the child; task: enum gpu_maker; result: struct cuda_list). Return
+ * 0, or an error of gpu_list.
  */
 static int list_task(const void *task, void *result, struct eddis_error *err)
 {
     struct cuda_list *list = result;
 
-    return gpu_list(list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
+    return gpu_list(*(const enum gpu_maker *)task, list->gpu, PROFILE_MAX_DEVICES, &list->n, err);
 }
 
 /* A GPU to measure */
@@ -118,25 +118,50 @@ static void complete(struct cuda_list *list, struct node_profile *p)
         note_add(p, "%s", why.text);
 }
 
+/* Take the GPUs found by the search for one maker's, unless another's are listed; then note it. */
+static void take(const struct cuda_list *found, struct cuda_list *ret, struct node_profile *p)
+{
+    if (ret->n == 0)
+        *ret = *found;
+    else if (found->n > 0)
+        note_add(p,
+                 "of the GPUs of two makers those of NVIDIA are used; to use those of AMD, set "
+                 "CUDA_VISIBLE_DEVICES to an empty value and HIP_VISIBLE_DEVICES to their numbers");
+}
+
 int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
               struct eddis_error *err)
 {
-    struct eddis_error why = { 0 };
-    struct isolated child;
-    int rc;
+    static const struct {
+        enum gpu_maker maker;
+        const char *what;
+    } search[GPU_MAKERS] = { { GPU_NVIDIA, "search for GPUs" },
+                             { GPU_AMD, "search for AMD GPUs" } };
+    struct isolated child[GPU_MAKERS];
+    struct eddis_error failed = { 0 };
 
-    isolate_start(&child, "search for GPUs", list_task, NULL, sizeof *ret);
-    rc = isolate_wait(&child, deadline_ns, ret, &why);
-    if (rc >= 0) {
-        complete(ret, p);
-        return 0;
-    }
     ret->n = 0;
-    if (rc == -ENOTSUP)
-        note_add(p, "no GPU is used: %s", why.text);
-    if (rc == -ENOENT || rc == -ENODEV || rc == -ENOTSUP)
-        return 0;
-    return eddis_fail(err, rc, "%s", why.text);
+    for (int i = 0; i < GPU_MAKERS; i++)
+        isolate_start(&child[i], search[i].what, list_task, &search[i].maker, sizeof *ret);
+    for (int i = 0; i < GPU_MAKERS; i++) {
+        struct cuda_list found = { .n = 0 };
+        struct eddis_error why = { 0 };
+        int rc = isolate_wait(&child[i], deadline_ns, &found, &why);
+
+        if (rc >= 0)
+            take(&found, ret, p);
+        else if (rc != -ENOENT && rc != -ENODEV && (!failed.code || failed.code == -ENOTSUP))
+            failed = why;
+    }
+    if (ret->n > 0 && failed.code)
+        note_add(p, "%s", failed.text);
+    else if (failed.code == -ENOTSUP)
+        note_add(p, "no GPU is used: %s", failed.text);
+    else if (failed.code)
+        return eddis_fail(err, failed.code, "%s", failed.text);
+    if (ret->n > 0)
+        complete(ret, p);
+    return 0;
 }
 
 /* Append a GPU to the profile's devices, with measurements NAN. */

@@ -16,10 +16,11 @@ struct cuda_list {
     int n;
 };
 
-/* List the GPUs in *ret. Blocks at most until the deadline, and 5 s more for NVML. Without a driver
- * or GPU, or if the driver cannot be used by this build, the list is empty; the reason is added to
- * the note of p unless there is nothing to use. Return 0, or a negative errno, with an empty list,
- * if the driver failed or was late: it is unknown which GPUs there are.
+/* List the GPUs in *ret, of one maker: NVIDIA's, else AMD's. Blocks at most until the deadline, and
+ * 5 s more for NVML. Without a driver or GPU, or if the driver cannot be used by this build, the
+ * list is empty; the reason is added to the note of p unless there is nothing to use. Return 0, or
+ * a negative errno, with an empty list, if the driver failed or was late: it is unknown which GPUs
+ * there are.
  */
 int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
               struct eddis_error *err);

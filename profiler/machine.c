@@ -8,6 +8,7 @@
 #include "lib/base/spawn.h"
 #include "lib/base/strlist.h"
 #include "lib/base/text.h"
+#include "lib/gpu/gpu.h"
 #include "lib/topo/topo.h"
 
 #include <dirent.h>
@@ -50,6 +51,22 @@ static bool value_of(const char *text, const char *key, char *ret, size_t size)
         return false;
     first_line(at + 1 + strspn(at + 1, " \t"), ret, size);
     return ret[0] != 0;
+}
+
+/* Copy the value after "key " from a text of such lines to ret. Return false if it is missing. */
+static bool property(const char *text, const char *key, char *ret, size_t size)
+{
+    size_t n = strlen(key);
+
+    while (text && (strncmp(text, key, n) != 0 || text[n] != ' ')) {
+        text = strchr(text, '\n');
+        if (text)
+            text++;
+    }
+    if (!text)
+        return false;
+    first_line(text + n + 1, ret, size);
+    return true;
 }
 
 /* Append the names in the folder root/path, sorted, without hidden ones. */
@@ -129,6 +146,33 @@ static void read_gpus(const char *root, struct machine *m)
         (void)value_of(text, "NVRM version", m->driver, sizeof m->driver);
 }
 
+/* Append the GPUs of the kernel's AMD driver to m->amd_gpus. A node of its topology
+ * with vector units is a GPU.
+ */
+static void read_amd_gpus(const char *root, struct machine *m)
+{
+    static const char folder[] = "sys/class/kfd/kfd/topology/nodes";
+    struct strlist names = { 0 };
+    char path[512], text[4096], id[32];
+    size_t at = 0;
+
+    names_in(root, folder, &names);
+    for (size_t i = 0; i < names.n && at < sizeof m->amd_gpus; i++) {
+        (void)snprintf(path, sizeof path, "%s/%s/properties", folder, names.item[i]);
+        if (!head_of(root, path, text, sizeof text) ||
+            !property(text, "simd_count", id, sizeof id) || strcmp(id, "0") == 0 ||
+            !property(text, "unique_id", id, sizeof id))
+            continue;
+        at += (size_t)snprintf(m->amd_gpus + at, sizeof m->amd_gpus - at, "%s%s %s", at ? "," : "",
+                               names.item[i], id);
+    }
+    strlist_fini(&names);
+    text_strip_control(m->amd_gpus);
+    if (!m->driver[0] && m->amd_gpus[0] &&
+        head_of(root, "sys/module/amdgpu/version", text, sizeof text))
+        first_line(text, m->driver, sizeof m->driver);
+}
+
 void machine_read(const char *root, const char *visible, struct machine *ret)
 {
     struct utsname u;
@@ -147,6 +191,8 @@ void machine_read(const char *root, const char *visible, struct machine *ret)
         (void)value_of(text, "CPU part", ret->cpu_model, sizeof ret->cpu_model);
     (void)topo_allowed(ret->cpus, sizeof ret->cpus, NULL);
     read_gpus(root, ret);
+    read_amd_gpus(root, ret);
+    gpu_amd_visible(ret->amd_visible, sizeof ret->amd_visible);
     if (visible && !*visible)
         visible = "-1"; /* empty hides all GPUs, like -1; unset hides none */
     (void)snprintf(ret->visible, sizeof ret->visible, "%s", visible ? visible : "");

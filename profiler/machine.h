@@ -18,7 +18,9 @@ struct machine {
     char cpus[1024];  /* cores that this process may use */
     char gpus[4096];  /* PCI addresses and ids of the GPUs that the kernel driver reports, sorted */
     char driver[160]; /* version line of the kernel's GPU driver; "": none */
-    char visible[1024]; /* CUDA_VISIBLE_DEVICES; "": unset, "-1": set but empty */
+    char visible[1024];     /* CUDA_VISIBLE_DEVICES; "": unset, "-1": set but empty */
+    char amd_gpus[4096];    /* node numbers and ids of AMD's GPUs in the kernel's topology */
+    char amd_visible[1024]; /* as of gpu_amd_visible */
 };
 
 /* Fill *ret with the identity of this machine. visible: value of CUDA_VISIBLE_DEVICES (NULL:

@@ -193,12 +193,12 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
-/* Check whether this process may not open the driver, as in a Slurm job without GPUs, which sees
- * the machine's GPUs nevertheless.
+/* Check whether this process may not open this file of a driver, as in a Slurm job without GPUs,
+ * which sees the machine's GPUs nevertheless.
  */
-static bool is_forbidden(void)
+static bool is_forbidden(const char *path)
 {
-    int fd = open("/dev/nvidiactl", O_RDWR | O_CLOEXEC), error = errno;
+    int fd = open(path, O_RDWR | O_CLOEXEC), error = errno;
 
     if (fd < 0)
         return error == EPERM || error == EACCES;
@@ -206,18 +206,20 @@ static bool is_forbidden(void)
     return false;
 }
 
-/* Check whether the job is to use GPUs: its program does, and CUDA_VISIBLE_DEVICES names some, or
- * it is not set and the machine has some that this process may use.
+/* Check whether the job is to use GPUs: its program does, and CUDA_VISIBLE_DEVICES or AMD's
+ * variables name some, or these are not set and the machine has some that this process may use.
  */
 static bool expects_gpus(const struct probe *b)
 {
-    const char *visible = b->machine.visible;
+    const struct machine *m = &b->machine;
 
     if (b->options->cpus_only)
         return false;
-    if (visible[0])
-        return visible[0] != '-' && strcmp(visible, "NoDevFiles") != 0;
-    return (b->machine.gpus[0] || access("/dev/nvidia0", F_OK) == 0) && !is_forbidden();
+    if (m->amd_visible[0] ? m->amd_visible[0] != '-' : m->amd_gpus[0] && !is_forbidden("/dev/kfd"))
+        return true;
+    if (m->visible[0])
+        return m->visible[0] != '-' && strcmp(m->visible, "NoDevFiles") != 0;
+    return (m->gpus[0] || access("/dev/nvidia0", F_OK) == 0) && !is_forbidden("/dev/nvidiactl");
 }
 
 /* Find the GPUs. If the driver fails or is late where GPUs are expected, return that error: the job
@@ -238,9 +240,9 @@ static int find_gpus(struct probe *b, struct eddis_error *err)
     }
     if (expected)
         return eddis_fail(err, rc,
-                          "the node's GPUs cannot be used: %s; see whether nvidia-smi works and "
-                          "persistence mode is on, or set CUDA_VISIBLE_DEVICES to an empty value "
-                          "to train on the CPUs",
+                          "the node's GPUs cannot be used: %s; see whether nvidia-smi (of AMD: "
+                          "rocminfo) works and persistence mode is on, or set "
+                          "CUDA_VISIBLE_DEVICES to an empty value to train on the CPUs",
                           why.text);
     note_add(b->p, "no GPU is used: %s", why.text);
     b->unsearched = true;

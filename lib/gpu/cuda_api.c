@@ -2,9 +2,15 @@
 /* cuda_api.c - load the CUDA driver and look up its functions */
 #include "cuda_api.h"
 
+#include "cublas.h"
+#include "maker.h"
+#include "nvml.h"
+
 #include "lib/base/dlopen.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Load libcuda and store its functions in *a.  Return 0; -ENOENT: libcuda is not installed;
  * -ENOTSUP: it lacks a required function.
@@ -51,13 +57,14 @@ int cuda_check(const struct cuda_api *api, CUresult e, const char *what, struct 
         return 0;
     if (api->error_string(e, &words) != CUDA_SUCCESS || !words)
         words = "unknown error";
-    return eddis_fail(err, e == CUDA_ERROR_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s (CUDA error %d)",
-                      what, words, (int)e);
+    return eddis_fail(err, e == CUDA_ERROR_OUT_OF_MEMORY ? -ENOMEM : -EIO, "%s: %s (%s error %d)",
+                      what, words, api->maker->interface, e);
 }
 
-int cuda_load(struct cuda_api *ret, struct eddis_error *err)
+/* Load CUDA's driver, as maker.h describes. */
+static int load(struct cuda_api *ret, struct eddis_error *err)
 {
-    struct cuda_api a = { 0 };
+    struct cuda_api a = { .maker = &maker_nvidia };
     int version = 0, rc = load_symbols(&a, err);
     CUresult e;
 
@@ -83,3 +90,35 @@ int cuda_load(struct cuda_api *ret, struct eddis_error *err)
         *ret = a;
     return rc;
 }
+
+/* Write the GPU's id, as maker.h describes, in the form of nvidia-smi. */
+static CUresult write_id(const struct cuda_api *a, CUdevice d, int ordinal, char *ret, size_t size)
+{
+    CUuuid uuid, card;
+    const unsigned char *b = uuid.bytes;
+    CUresult e = a->device_uuid ? a->device_uuid(&uuid, d) : a->device_uuid_old(&uuid, d);
+
+    (void)ordinal;
+    if (!e)
+        e = a->device_uuid_old(&card, d);
+    if (e)
+        return e;
+    /* Of a MIG instance the two functions give its own UUID and its card's. */
+    (void)snprintf(ret, size,
+                   "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+                   memcmp(&uuid, &card, sizeof uuid) == 0 ? "GPU" : "MIG", b[0], b[1], b[2], b[3],
+                   b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    return 0;
+}
+
+const struct maker maker_nvidia = {
+    .id = GPU_NVIDIA,
+    .driver = "the NVIDIA driver",
+    .interface = "CUDA",
+    .blas = "cuBLAS",
+    .load = load,
+    .write_id = write_id,
+    .load_blas = cublas_load,
+    .list_divided = nvml_list_divided,
+    .find_users = nvml_find_users,
+};

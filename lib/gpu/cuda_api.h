@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_api.h - the functions of the CUDA driver that eddis calls, loaded at run time
+/* cuda_api.h - the functions of a GPU driver that eddis calls, loaded at run time
  *
- * The types are written out here and the symbol names have their version suffix.  The headers of
- * CUDA 11.8, 12 and 13 map the plain names to different symbols; with the types and suffixes
- * written out, a build with any of them makes the same calls.
+ * The types of CUDA's driver interface are written out here and the symbol names have their version
+ * suffix, so that a build needs no headers and makes the same calls with each version.
  */
 #ifndef EDDIS_GPU_CUDA_API_H
 #define EDDIS_GPU_CUDA_API_H
 
 #include "lib/base/error.h"
 
-#include <cuda.h>
 #include <stddef.h>
 
-/* Functions of the driver */
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUuuid_st {
+    unsigned char bytes[16];
+} CUuuid;
+
+/* Results of the functions */
+enum {
+    CUDA_SUCCESS = 0,
+    CUDA_ERROR_OUT_OF_MEMORY = 2,
+    CUDA_ERROR_STUB_LIBRARY = 34,
+    CUDA_ERROR_NO_DEVICE = 100,
+};
+
+enum { CUDA_ATTRIBUTE_MAJOR = 75 }; /* attribute of a GPU: first part of its compute capability */
+
+/* Functions of the driver of one maker of GPUs.  HIP, AMD's, has the same ones by other names. */
 struct cuda_api {
+    const struct maker *maker;
     CUresult (*init)(unsigned flags);
     CUresult (*driver_version)(int *ret);
     CUresult (*error_string)(CUresult e, const char **ret);
@@ -24,7 +42,8 @@ struct cuda_api {
     CUresult (*device_uuid)(CUuuid *ret, CUdevice d); /* NULL before driver 11.4 */
     CUresult (*device_uuid_old)(CUuuid *ret, CUdevice d);
     CUresult (*device_memory)(size_t *ret, CUdevice d);
-    CUresult (*device_attribute)(int *ret, CUdevice_attribute a, CUdevice d);
+    /* NULL for HIP, whose attributes have other numbers */
+    CUresult (*device_attribute)(int *ret, int attribute, CUdevice d);
     CUresult (*device_pci)(char *ret, int size, CUdevice d);
     CUresult (*context_retain)(CUcontext *ret, CUdevice d);
     CUresult (*context_release)(CUdevice d);
@@ -41,12 +60,6 @@ struct cuda_api {
     CUresult (*stream_destroy)(CUstream s);
     CUresult (*stream_wait)(CUstream s);
 };
-
-/* Load the driver, initialise it, and store its functions in *ret.  Blocks.  Return 0 or a negative
- * errno, and then *ret is unchanged; -ENOENT: the driver is not installed; -ENODEV: no GPU;
- * -ENOTSUP: the driver is too old.
- */
-int cuda_load(struct cuda_api *ret, struct eddis_error *err);
 
 /* Return 0 if e is success; otherwise a negative errno value, with `what` ("cannot allocate 64 MB")
  * and the driver's message in err.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_blas.h - measure how fast a GPU multiplies matrices, with cuBLAS */
+/* cuda_blas.h - measure how fast a GPU multiplies matrices */
 #ifndef EDDIS_GPU_CUDA_BLAS_H
 #define EDDIS_GPU_CUDA_BLAS_H
 
@@ -12,7 +12,7 @@ struct cuda_place {
     const struct cuda_api *api;
     CUstream stream;
     int driver_version;
-    int major;  /* compute capability: 8 for 8.6; from 8 on the GPU has TF32 and bfloat16 */
+    int major;  /* compute capability, 8 for 8.6; from 8 on the GPU has TF32 and bfloat16 */
     void *host; /* pinned host memory of host_bytes bytes */
     size_t host_bytes;
 };
@@ -24,7 +24,8 @@ struct cuda_rates {
 
 /* Measure square products in each precision that the GPU has, with single precision sums, each as
  * the fastest product within about 0.25 s.  Write the rates to *ret; a rate that could not be
- * measured is unchanged.  -ENOENT: no cuBLAS that this driver can run.  Blocks.
+ * measured is unchanged.  -ENOENT: no BLAS library that this
+ * driver can run.  Blocks.
  */
 int cuda_blas_rates(const struct cuda_place *p, struct cuda_rates *ret, struct eddis_error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu.h - the GPUs of this process, independent of CUDA's types
+/* gpu.h - the GPUs of this process, independent of the drivers' types
  *
- * gpu_cuda.c loads driver and cuBLAS at run time; gpu_none.c replaces it in a build without CUDA.
- * The driver does not survive fork: call these functions in a separate process.
+ * gpu_cuda.c loads driver and BLAS library at run time; gpu_none.c replaces it in a build without
+ * GPUs.  The driver does not survive fork: call these functions in a separate process.
  */
 #ifndef EDDIS_GPU_GPU_H
 #define EDDIS_GPU_GPU_H
@@ -11,17 +11,26 @@
 #include "lib/model/gpu_facts.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+/* Whose driver is used.  The drivers differ in maker.h's points only. */
+enum gpu_maker { GPU_NVIDIA, GPU_AMD };
+enum { GPU_MAKERS = GPU_AMD + 1 };
 
 /* One GPU */
 struct gpu_device {
-    int ordinal;   /* CUDA ordinal, after CUDA_VISIBLE_DEVICES */
+    enum gpu_maker maker;
+    int ordinal;   /* number in CUDA or HIP, after CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES */
     char name[96]; /* "NVIDIA H100 80GB HBM3" */
-    char uuid[64]; /* "GPU-..." or "MIG-...", as nvidia-smi prints it */
-    bool alone;    /* CUDA shows it only to a process whose CUDA_VISIBLE_DEVICES names it alone */
-    char pci[16];  /* "0000:17:00.0" */
+    /* "GPU-8-4-4-4-12" or "MIG-..." in hexadecimal digits, as nvidia-smi prints it; "GPU-16", as
+     * rocminfo does, or, of AMD's GPUs without UUIDs, "HIP-" and the number for HIP_VISIBLE_DEVICES
+     */
+    char uuid[64];
+    bool alone;   /* CUDA shows it only to a process whose CUDA_VISIBLE_DEVICES names it alone */
+    char pci[16]; /* "0000:17:00.0" */
     int64_t memory_bytes;
-    int driver_version; /* CUDA version of the driver: 13000 */
+    int driver_version; /* CUDA's version: 13000; HIP's: 60342131 */
     char user[64];      /* another process that uses it, "process 4711 (python3)"; "": none known */
     int busy_percent;   /* part of the last second in which it computed for `user` */
 };
@@ -39,16 +48,23 @@ struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason *
 /* Check whether this build supports GPUs. */
 bool gpu_built(void);
 
-/* Store the descriptions of at most max GPUs in ret [max] and their number in *ret_n.  Blocks, for
- * seconds on machines with many.  Return 0, with *ret_n > 0, or a negative errno: -ENOENT: no
- * driver is installed; -ENODEV: no GPU; -ENOTSUP: the driver is too old, or this build is without
- * CUDA and the machine has an NVIDIA driver; -EIO: an error of the driver.
+/* Write to ret which of AMD's GPUs HIP_VISIBLE_DEVICES, ROCR_VISIBLE_DEVICES and, if neither is
+ * set, CUDA_VISIBLE_DEVICES show; "": all, "-1": none.  HIP itself takes an empty list for all.
  */
-int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err);
+void gpu_amd_visible(char *ret, size_t size);
 
-/* Complete the n > 0 GPUs that gpu_list has stored in gpu [max] by what NVML knows, if it is
- * installed. CUDA lists one MIG instance at most; NVML lists all. NVML also knows the processes
- * that use the GPUs. Blocks, for as long as NVML does. Return the number of GPUs.
+/* Store the descriptions of at most max GPUs of a maker in ret [max] and their number in *ret_n.
+ * Blocks, for seconds on machines with many.  Return 0, with *ret_n > 0, or a negative errno:
+ * -ENOENT: no driver is installed; -ENODEV: no GPU; -ENOTSUP: the driver is too old, or this build
+ * is without GPUs and the machine has the driver; -EIO: an error of the driver.
+ */
+int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
+             struct eddis_error *err);
+
+/* Complete the n > 0 GPUs that gpu_list has stored in gpu [max] by what NVML knows, if they are
+ * NVIDIA's and it is installed. CUDA lists one MIG instance at most; NVML lists all. NVML also
+ * knows the processes that use the GPUs. Blocks, for as long as NVML does. Return the number of
+ * GPUs.
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
 

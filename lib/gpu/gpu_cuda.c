@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpu_cuda.c - list and measure the GPUs of this process with the CUDA driver */
+/* gpu_cuda.c - list and measure the GPUs of this process */
 #include "gpu.h"
 
 #include "cuda_api.h"
 #include "cuda_blas.h"
-#include "nvml.h"
+#include "maker.h"
 
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,28 +26,20 @@ enum { COPY_BYTES = 64 << 20, SWEEP_BYTES = 256 << 20, COPY_ROUNDS = 8 };
 /* copies in one measurement, because start and wait cost a tenth of one copy on a fast GPU */
 enum { COPIES = 4 };
 
+static const struct maker *const makers[] = {
+    [GPU_NVIDIA] = &maker_nvidia, [GPU_AMD] = &maker_amd
+};
+
 bool gpu_built(void)
 {
     return true;
-}
-
-/* Write a UUID to ret [size] as "GPU-..." or "MIG-...", in the form of nvidia-smi. */
-static void uuid_text(const char *prefix, const CUuuid *u, char *ret, size_t size)
-{
-    const unsigned char *b = (const unsigned char *)u->bytes;
-
-    (void)snprintf(ret, size,
-                   "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
-                   prefix, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11],
-                   b[12], b[13], b[14], b[15]);
 }
 
 /* Store the properties of the GPU with this ordinal in *ret.  Return 0, -ENOMEM or -EIO. */
 static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *ret,
                     struct eddis_error *err)
 {
-    struct gpu_device g = { .ordinal = ordinal };
-    CUuuid uuid, card;
+    struct gpu_device g = { .maker = api->maker->id, .ordinal = ordinal };
     CUdevice d;
     size_t bytes;
     CUresult e = api->device(&d, ordinal);
@@ -54,9 +47,7 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
     if (!e)
         e = api->device_name(g.name, sizeof g.name, d);
     if (!e)
-        e = api->device_uuid ? api->device_uuid(&uuid, d) : api->device_uuid_old(&uuid, d);
-    if (!e)
-        e = api->device_uuid_old(&card, d);
+        e = api->maker->write_id(api, d, ordinal, g.uuid, sizeof g.uuid);
     if (!e)
         e = api->device_memory(&bytes, d);
     if (!e)
@@ -64,14 +55,14 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
     if (!e)
         e = api->driver_version(&g.driver_version);
     if (e)
-        return cuda_check(api, e, "the NVIDIA driver does not describe a GPU", err);
+        return cuda_check(api, e, "the driver does not describe a GPU", err);
     g.name[sizeof g.name - 1] = 0;
     text_strip_control(g.name);
+    if (!g.name[0]) /* ROCm lacks names of some cards */
+        (void)snprintf(g.name, sizeof g.name, "AMD GPU");
     for (char *c = g.pci; *c; c++) /* lower case, as in sysfs and hwloc */
         *c = (char)tolower((unsigned char)*c);
     g.memory_bytes = (int64_t)bytes;
-    /* Of a MIG instance the two functions give its own UUID and its card's. */
-    uuid_text(memcmp(&uuid, &card, sizeof uuid) == 0 ? "GPU" : "MIG", &uuid, g.uuid, sizeof g.uuid);
     *ret = g;
     return 0;
 }
@@ -90,7 +81,8 @@ static int describe_all(const struct cuda_api *api, struct gpu_device *ret, int 
         if (describe(api, i, &ret[i], failed ? NULL : &first) == 0)
             continue;
         failed++;
-        ret[i] = (struct gpu_device){ .ordinal = i, .driver_version = version };
+        ret[i] =
+            (struct gpu_device){ .maker = api->maker->id, .ordinal = i, .driver_version = version };
         (void)snprintf(ret[i].uuid, sizeof ret[i].uuid, "gpu:%d", i);
         (void)snprintf(ret[i].name, sizeof ret[i].name, "a GPU that does not answer");
     }
@@ -100,11 +92,11 @@ static int describe_all(const struct cuda_api *api, struct gpu_device *ret, int 
 /* Replace the n GPUs in ret [max] by those that NVML lists, since CUDA shows one MIG instance at
  * most. If NVML lists none, leave them. Return the number of GPUs.
  */
-static int list_instances(struct gpu_device *ret, int max, int n)
+static int list_instances(const struct maker *m, struct gpu_device *ret, int max, int n)
 {
     int version = ret[0].driver_version;
     struct gpu_device *all = calloc((size_t)max, sizeof *all);
-    int found = all ? nvml_list_divided(all, max) : 0;
+    int found = all ? m->list_divided(all, max) : 0;
 
     for (int i = 0; i < found; i++) {
         ret[i] = all[i];
@@ -114,15 +106,16 @@ static int list_instances(struct gpu_device *ret, int max, int n)
     return found > 0 ? found : n;
 }
 
-int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *err)
+int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
+             struct eddis_error *err)
 {
     struct cuda_api api;
-    int n = 0, rc = cuda_load(&api, err);
+    int n = 0, rc = makers[maker]->load(&api, err);
 
     if (rc == 0)
         rc = cuda_check(&api, api.device_count(&n), "the GPUs cannot be counted", err);
     if (rc == 0 && n <= 0)
-        rc = eddis_fail(err, -ENODEV, "the NVIDIA driver finds no GPU");
+        rc = eddis_fail(err, -ENODEV, "%s finds no GPU", makers[maker]->driver);
     if (n > max)
         n = max;
     if (rc == 0)
@@ -134,8 +127,12 @@ int gpu_list(struct gpu_device *ret, int max, int *ret_n, struct eddis_error *er
 
 int gpu_complete(struct gpu_device *gpu, int max, int n)
 {
-    n = list_instances(gpu, max, n);
-    nvml_find_users(gpu, n);
+    const struct maker *m = makers[gpu[0].maker];
+
+    if (m->list_divided)
+        n = list_instances(m, gpu, max, n);
+    if (m->find_users)
+        m->find_users(gpu, n);
     return n;
 }
 
@@ -144,7 +141,7 @@ int gpu_complete(struct gpu_device *gpu, int max, int n)
 /* The direction of a copy; INSIDE: within the memory of the device. */
 enum direction { TO_DEVICE, FROM_DEVICE, INSIDE };
 
-/* Start one copy in this direction on the stream, without waiting, and return CUDA's status; x is
+/* Start one copy in this direction on the stream, without waiting, and return its status; x is
  * device memory of SWEEP_BYTES.
  */
 static CUresult copy(const struct cuda_place *p, enum direction d, CUdeviceptr x)
@@ -229,14 +226,13 @@ static void measure_all(const struct cuda_place *p, struct gpu_metrics *f)
 static int measure_in_context(const struct cuda_api *api, CUdevice d, struct gpu_metrics *f,
                               struct eddis_error *err)
 {
-    struct cuda_place p = { .api = api, .host_bytes = COPY_BYTES };
+    struct cuda_place p = { .api = api, .major = INT_MAX, .host_bytes = COPY_BYTES };
     int rc = cuda_check(api, api->driver_version(&p.driver_version),
                         "the driver's version is unknown", err);
 
-    if (rc == 0)
-        rc = cuda_check(
-            api, api->device_attribute(&p.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d),
-            "the GPU's compute capability is unknown", err);
+    if (rc == 0 && api->device_attribute)
+        rc = cuda_check(api, api->device_attribute(&p.major, CUDA_ATTRIBUTE_MAJOR, d),
+                        "the GPU's compute capability is unknown", err);
     if (rc == 0)
         rc = cuda_check(api, api->stream_create(&p.stream, 0), "no stream on the GPU", err);
     if (rc < 0)
@@ -260,7 +256,7 @@ int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct ed
 
     if (gpu->alone && setenv("CUDA_VISIBLE_DEVICES", gpu->uuid, 1) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for CUDA_VISIBLE_DEVICES");
-    rc = cuda_load(&api, err);
+    rc = makers[gpu->maker]->load(&api, err);
     if (rc == 0)
         rc = cuda_check(&api, api.device(&d, gpu->alone ? 0 : gpu->ordinal),
                         "the GPU no longer exists", err);

@@ -22,6 +22,7 @@ enum {
     PROFILE_MAX_NUMA = 64,
 };
 
+/* CUDA: also AMD's GPUs, as in PyTorch */
 enum device_kind { DEVICE_CPU, DEVICE_CUDA, DEVICE_EMULATED };
 enum { DEVICE_KINDS = DEVICE_EMULATED + 1 };
 extern const char *const device_kind_names[DEVICE_KINDS];
@@ -29,7 +30,7 @@ extern const char *const device_kind_names[DEVICE_KINDS];
 /* Device of one worker: the cores of a NUMA node, a GPU, or an emulated device */
 struct device {
     enum device_kind kind;
-    int index;            /* within its kind on the node: NUMA node, CUDA ordinal, row of emulate */
+    int index;            /* within its kind on the node: NUMA node, GPU's number, row of emulate */
     char id[64];          /* stable: "numa:0", "GPU-<uuid>", "emulated:0" */
     char name[96];        /* for people: "AMD EPYC 7763, 2 cores", "NVIDIA H100 80GB HBM3" */
     char pci[16];         /* "0000:17:00.0"; "": none */
@@ -40,8 +41,8 @@ struct device {
     double fp32_flops, tf32_flops, bf16_flops, fp16_flops;
     double memory_bytes_per_s; /* measured sweep through memory (read + write) */
     double to_device_bytes_per_s, from_device_bytes_per_s; /* GPUs: measured over the bus */
-    int driver_version;             /* CUDA: version from the driver, 13000; 0 otherwise */
-    struct gpu_facts gpu;           /* CUDA: how it is built in; unknown otherwise */
+    int driver_version;             /* GPUs: of CUDA, 13000, or of HIP, 60342131; else 0 */
+    struct gpu_facts gpu;           /* NVIDIA: how it is built in; unknown otherwise */
     double rate, fixed_s, sample_s; /* emulated: as struct job_emulated; NAN otherwise */
 };
 

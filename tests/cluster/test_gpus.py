@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake CUDA driver of tests/gpu/fake_cards.h."""
+"""test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake drivers of tests/gpu/fake_cards.h."""
 
 import contextlib
 import getpass
@@ -34,13 +34,20 @@ def environ(cards, driver="", **more):
             "CUDA_VISIBLE_DEVICES": visible, **more}
 
 
-def plan(cards, *args, code=0, command=("true",), batch=256, driver="", **more):
+def amd_environ(cards, driver="", **more):
+    """A machine with these cards of AMD, and none of NVIDIA."""
+    visible = ",".join(str(i) for i in range(cards.count(",") + 1))
+    return {"LD_LIBRARY_PATH": FAKE, "FAKE_CUDA": "nodevice", "FAKE_AMD_GPUS": cards, "FAKE_HIP": driver,
+            "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": visible, **more}
+
+
+def plan(cards, *args, code=0, command=("true",), batch=256, driver="", machine=environ, **more):
     """[(device, rate)] by rank, and all that eddis-run prints."""
     folders = Folders()
     done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "profile.cache=0s", "--set",
                            f"batch.global={batch}", *args, "--", *command], text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env={**folders.environ(), **environ(cards, driver, **more)})
+                          env={**folders.environ(), **machine(cards, driver, **more)})
     assert done.returncode == code, done
     return rates(done.stdout), done.stdout
 
@@ -267,6 +274,64 @@ def lacking(*_):
         assert planned[2] > 3 * first[2], (planned, first)
 
 
+def amd(*_):
+    """Each AMD card gets its share, and its rank sees it as the LOCAL_RANK-th."""
+    cards = "MI300X,MI210,7900XTX"
+    workers, output = plan(cards, machine=amd_environ)
+    assert [device.split()[-1] for device, _ in workers] == ["MI300X", "MI210", "XTX"], output
+    (_, fast), (_, middle), (_, slow) = workers
+    assert 1.5 < fast / middle < 4.5 and 1.05 < middle / slow < 2.1, output  # 100 : 35 : 25, memory 4000 : 1300 : 800
+    shown = "echo $LOCAL_RANK of $ROCR_VISIBLE_DEVICES as $HIP_VISIBLE_DEVICES."
+    with Job(BUILD, Folders(), ["--", "sh", "-c", shown], ranks=0, **amd_environ(cards, HIP_VISIBLE_DEVICES="2,0")) as j:
+        j.check(0, "ok")
+        for rank in range(2):
+            uuids = "GPU-0212223242526272,GPU-0010203040506070"
+            assert re.search(f"{rank} of {uuids} as 0,1[.]$", j.log(rank), re.M), j.log(rank)
+    with Job(BUILD, Folders(), ["--", "sh", "-c", shown], ranks=0,
+             **amd_environ("MI210,MI210:nouuid,MI210", HIP_VISIBLE_DEVICES="2,1")) as j:
+        j.check(0, "ok")
+        for rank in range(2):
+            assert re.search(f"{rank} of as 2,1[.]$", j.log(rank), re.M), j.log(rank)
+
+
+def amd_states(*_):
+    """A broken AMD card costs its own share alone; a driver that fails or is late is treated as CUDA's."""
+    workers, output = plan("MI300X,MI210:bad,7900XTX:lost", machine=amd_environ)
+    assert [device.split()[-1] for device, _ in workers] == ["MI300X"], output
+    assert re.search(r"GPU 1: the GPU cannot be used: .*\(HIP error 46\).*GPU 1 gets no worker", output), output
+    _, output = plan("MI300X", driver="broken", code=3, machine=amd_environ)
+    assert "the node's GPUs cannot be used: ROCm does not start: unknown error (HIP error 999)" in output, output
+    workers, output = plan("MI300X", driver="slow=9", machine=amd_environ)
+    assert len(workers) == 1, output
+    workers, output = plan("MI300X", machine=amd_environ, HIP_VISIBLE_DEVICES="")
+    assert workers and all(device.startswith("cpu") for device, _ in workers), output
+
+
+def two_makers(*_):
+    """Of the GPUs of two makers NVIDIA's are used, unless the environment hides them."""
+    both = {"FAKE_CUDA": "", "FAKE_GPUS": "V100"}
+    workers, output = plan("MI210", machine=amd_environ, CUDA_VISIBLE_DEVICES="0", **both)
+    assert [device.split()[-1] for device, _ in workers] == ["V100-SXM2-16GB"], output
+    assert "those of NVIDIA are used; to use those of AMD, set CUDA_VISIBLE_DEVICES to an empty value" in output, output
+    workers, output = plan("MI210", machine=amd_environ, **both)
+    assert [device.split()[-1] for device, _ in workers] == ["MI210"] and "NVIDIA" not in output, output
+
+
+def two_nodes(*_):
+    """A node with NVIDIA's GPUs and one with AMD's are compared by the figures that all have."""
+    with Cluster(2, BUILD, knows=False) as c:
+        for host, machine in zip(c.nodes, (environ("V100"), amd_environ("MI210:noblas"))):
+            with open(c.path(host, HOME + "/.bashrc"), "w") as f:  # a shell of sshd reads it
+                f.write("".join(f"export {name}={value}\n" for name, value in machine.items()))
+        done = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "batch.global=256", "-H",
+                             ",".join(c.nodes), "--", "true"], stderr=subprocess.STDOUT)
+        assert done.returncode == 0, done
+        workers = rates(done.stdout)
+        assert [device.split()[-1] for device, _ in workers] == ["V100-SXM2-16GB", "MI210"], done.stdout
+        assert 1.2 < workers[1][1] / workers[0][1] < 2.4, done.stdout  # as 1300 : 780
+        assert "without a matrix product of GPU 0 all devices are compared by" in done.stdout, done.stdout
+
+
 def idle(*_):
     """Fewer workers than cards: the others are said to be idle."""
     workers, output = plan(MIXED, "-n", "2")
@@ -395,4 +460,5 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, dead_driver, lacking, own_python, idle, trainer, watched, throttled, links, unwatched], sys.argv[3:])
+     second_job, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, trainer, watched, throttled,
+     links, unwatched], sys.argv[3:])

@@ -24,8 +24,9 @@ def give_torch(c, node, torch, cuda, nccl, more=""):
     """Make a torch of these versions on a node; nccl: numbers, or None of a build for CPUs."""
     at = c.path(node, PLACE + "/torch")
     os.makedirs(at, exist_ok=True)
+    hip = cuda[5:] if cuda and cuda.startswith("ROCm ") else None
     write(at + "/__init__.py", f"from . import cuda, version\n__version__ = {torch!r}\n{more}\n")
-    write(at + "/version.py", f"cuda = {cuda!r}\n")
+    write(at + "/version.py", f"cuda = {None if hip else cuda!r}\n" + (f"hip = {hip!r}\n" if hip else ""))
     write(at + "/cuda.py", f"class nccl:\n    version = staticmethod(lambda: {nccl!r})\n")
 
 
@@ -55,6 +56,8 @@ def unlike(c):
     refused(c, "node2", "NCCL 2.27.5", "node1 has NCCL 2.26.2", "install one version on both")
     give_torch(c, "node2", "2.15.0+cu126", "12.6", (2, 26, 2))
     refused(c, "node2", "torch 2.15.0", "node1 has torch 2.7.1")
+    give_torch(c, "node2", "2.7.1+rocm6.3", "ROCm 6.3.42131", (2, 26, 2))
+    refused(c, "node2", "NCCL RCCL 2.26.2", "node1 has NCCL 2.26.2")
     tidy(c)
 
 

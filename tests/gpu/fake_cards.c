@@ -49,6 +49,33 @@ static struct fake_card card_of(const char *key)
           .fp16 = 100 * T,
           .memory = 780 * G,
           .bus = 12 * G },
+        { .key = "MI300X",
+          .name = "AMD Instinct MI300X",
+          .bytes = 192 * GB,
+          .free_bytes = 191 * GB,
+          .fp32 = 100 * T,
+          .fp16 = 600 * T,
+          .bf16 = 600 * T,
+          .memory = 4000 * G,
+          .bus = 50 * G },
+        { .key = "MI210",
+          .name = "AMD Instinct MI210",
+          .bytes = 64 * GB,
+          .free_bytes = 63 * GB,
+          .fp32 = 35 * T,
+          .fp16 = 140 * T,
+          .bf16 = 140 * T,
+          .memory = 1300 * G,
+          .bus = 25 * G },
+        { .key = "7900XTX",
+          .name = "AMD Radeon RX 7900 XTX",
+          .bytes = 24 * GB,
+          .free_bytes = 23 * GB,
+          .fp32 = 25 * T,
+          .fp16 = 90 * T,
+          .bf16 = 90 * T,
+          .memory = 800 * G,
+          .bus = 25 * G },
         { .key = "1080Ti",
           .clock = 1911,
           .cap = 250,
@@ -78,6 +105,7 @@ static void behave(struct fake_card *c, const char *word)
     c->hang |= strcmp(word, "hang") == 0;
     c->lost |= strcmp(word, "lost") == 0;
     c->noblas |= strcmp(word, "noblas") == 0;
+    c->nouuid |= strcmp(word, "nouuid") == 0;
     c->used |= strcmp(word, "used") == 0;
     if (strcmp(word, "nobf16") == 0)
         c->bf16 = 0;
@@ -100,13 +128,13 @@ static void divide(struct fake_card *c)
     c->free_bytes /= n;
 }
 
-int fake_cards(struct fake_card *ret)
+/* Store the cards of this list in ret [FAKE_MAX] and return their number. */
+static int read_cards(const char *list, struct fake_card *ret)
 {
-    const char *told = getenv("FAKE_GPUS");
     char text[512], *at, *next = text;
     int n = 0;
 
-    snprintf(text, sizeof text, "%s", told && *told ? told : "plain,plain");
+    snprintf(text, sizeof text, "%s", list);
     while (n < FAKE_MAX && (at = strsep(&next, ","))) {
         const char *word = strsep(&at, ":");
 
@@ -118,6 +146,20 @@ int fake_cards(struct fake_card *ret)
         divide(&ret[n++]);
     }
     return n;
+}
+
+int fake_cards(struct fake_card *ret)
+{
+    const char *list = getenv("FAKE_GPUS");
+
+    return read_cards(list && *list ? list : "plain,plain", ret);
+}
+
+int fake_amd_cards(struct fake_card *ret)
+{
+    const char *list = getenv("FAKE_AMD_GPUS");
+
+    return list && *list ? read_cards(list, ret) : 0;
 }
 
 void fake_uuid(int card, int instance, unsigned char *ret)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cards.h - the cards of the fake CUDA driver and cuBLAS, for machines without a GPU
+/* fake_cards.h - the cards of the fake drivers and BLAS libraries, for machines without a GPU
  *
- * FAKE_GPUS lists the cards, "A100,V100:bad,1080Ti:noblas"; unset: two of "plain".  After a card's
- * name come words for how it behaves, each with a colon:
+ * FAKE_GPUS lists the cards of CUDA, "A100,V100:bad,1080Ti:noblas"; unset: two of "plain".
+ * FAKE_AMD_GPUS lists those of HIP, "MI300X,MI210"; unset: none.  After a card's name come words
+ * for how it behaves, each with a colon:
  *
  *   bad      its context is refused, as of a card in exclusive mode that another process has
  *   busy     another process uses it: it does a third of its work
@@ -11,7 +12,8 @@
  *   lost     it does not answer, as after a fault of the bus
  *   mig=N    it is divided into N instances of MIG
  *   nobf16   its products in bfloat16 fail, although it has them
- *   noblas   cuBLAS does not start on it
+ *   noblas   cuBLAS or rocBLAS does not start on it
+ *   nouuid   HIP knows no UUID of it
  *   numa=N   it is near NUMA node N, 0 where this word is missing
  *   nv=N     N links of NVLink join it with each other card that has this word
  *   pcie=GxW its bus is of generation G, with W lanes, of 4 and 16
@@ -21,7 +23,8 @@
  * FAKE_SALT: a text by which the ends of UUIDs differ, since jobs of one machine lock GPUs by UUID.
  *
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
- * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.
+ * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.  FAKE_HIP
+ * says the same of HIP.
  *
  * FAKE_NVML: "none": NVML does not start. FAKE_NVML_STATE is a file that a test may replace at any
  * time. A line is a card's number and words for what NVML says of it: "brake", "cap", "hardware",
@@ -45,7 +48,7 @@ struct fake_card {
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */
     double bus;                    /* bytes to or from the host, each way */
-    bool bad, busy, crash, hang, lost, noblas, used;
+    bool bad, busy, crash, hang, lost, noblas, nouuid, used;
     int instances; /* of MIG; 0: not divided */
     /* as NVML says: highest clock in MHz, power cap in W; whether its memory has ECC */
     int clock, cap;
@@ -56,6 +59,9 @@ struct fake_card {
 
 /* Store the cards of FAKE_GPUS in ret [FAKE_MAX] and return their number. */
 int fake_cards(struct fake_card *ret);
+
+/* As fake_cards, of FAKE_AMD_GPUS. */
+int fake_amd_cards(struct fake_card *ret);
 
 /* Write the UUID of a card, or of its instance of MIG (-1: the card's), to the 16 bytes ret. */
 void fake_uuid(int card, int instance, unsigned char *ret);

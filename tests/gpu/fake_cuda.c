@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake_cuda.c - a libcuda.so.1 of the cards of fake_cards.h, whose copies last as long as theirs */
+/* fake_cuda.c - a libcuda.so.1 of the cards of fake_cards.h, whose copies last as long as theirs
+ *
+ * fake_hip.c includes this file, with other names for the functions.
+ */
 #include "fake_cards.h"
 
 #include <signal.h>
@@ -34,9 +37,20 @@ static int n_cards, n_devices;
 static int current;     /* device whose context is current */
 static double queued_s; /* work of the stream */
 
+#ifndef FAKE_HIP
+#define FAKE_MODE      "FAKE_CUDA"
+#define FAKE_CARDS     fake_cards
+#define FAKE_UUID_TEXT fake_uuid_text
+#define FAKE_VERSION   (mode("old") ? 10020 : mode("eleven") ? 11080 : 12040)
+static const char *shown(void)
+{
+    return getenv("CUDA_VISIBLE_DEVICES");
+}
+#endif
+
 static bool mode(const char *name)
 {
-    const char *m = getenv("FAKE_CUDA");
+    const char *m = getenv(FAKE_MODE);
 
     return m && strcmp(m, name) == 0;
 }
@@ -48,8 +62,8 @@ static void crash(int sig)
     raise(sig);
 }
 
-/* Check whether a word of CUDA_VISIBLE_DEVICES means this device: the beginning of its UUID, or
- * the card's number, which for a divided card means its first instance.
+/* Check whether a word of the list of visible devices means this device: the beginning of its UUID,
+ * or the card's number, which for a divided card means its first instance.
  */
 static bool is_meant(const char *word, struct device d)
 {
@@ -58,7 +72,7 @@ static bool is_meant(const char *word, struct device d)
 
     if (end != word && !*end)
         return number == d.card && d.instance <= 0;
-    fake_uuid_text(d.card, d.instance, uuid);
+    FAKE_UUID_TEXT(d.card, d.instance, uuid);
     return strlen(word) > 4 && strncmp(word, uuid, strlen(word)) == 0;
 }
 
@@ -74,15 +88,15 @@ static bool show(const char *word)
     return n_devices > before;
 }
 
-/* Fill in the devices that CUDA_VISIBLE_DEVICES shows.  As CUDA has it, a process sees either cards
+/* Fill in the devices that are visible.  As CUDA has it, a process sees either cards
  * that are not divided or one instance.
  */
 static void see(void)
 {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    const char *visible = shown();
     char text[1024], *next = text;
 
-    n_cards = fake_cards(cards);
+    n_cards = FAKE_CARDS(cards);
     n_devices = 0;
     snprintf(text, sizeof text, "%s", visible ? visible : "");
     if (!visible)
@@ -109,7 +123,7 @@ EXPORT void fake_queue(double s)
 EXPORT int cuInit(unsigned flags);
 int cuInit(unsigned flags)
 {
-    const char *m = getenv("FAKE_CUDA");
+    const char *m = getenv(FAKE_MODE);
 
     if (m && strncmp(m, "slow=", 5) == 0)
         usleep((useconds_t)(atof(m + 5) * 1e6));
@@ -126,7 +140,7 @@ int cuInit(unsigned flags)
 EXPORT int cuDriverGetVersion(int *ret);
 int cuDriverGetVersion(int *ret)
 {
-    *ret = mode("old") ? 10020 : mode("eleven") ? 11080 : 12040;
+    *ret = FAKE_VERSION;
     return OK;
 }
 
@@ -162,6 +176,7 @@ int cuDeviceGetName(char *ret, int size, int d)
     return OK;
 }
 
+#ifndef FAKE_HIP
 EXPORT int cuDeviceGetUuid(void *ret, int d);
 int cuDeviceGetUuid(void *ret, int d)
 {
@@ -176,6 +191,7 @@ int cuDeviceGetUuid_v2(void *ret, int d)
     return OK;
 }
 
+#endif
 EXPORT int cuDeviceTotalMem_v2(size_t *ret, int d);
 int cuDeviceTotalMem_v2(size_t *ret, int d)
 {

@@ -15,7 +15,8 @@ from .._worker import Worker
 def _shows_all(worker: Worker) -> bool:
     """Return whether this worker sees the GPUs of all workers of the node, in the order of LOCAL_RANK, as eddis-run
     shows them."""
-    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+    variable = "ROCR_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
+    shown = os.environ.get(variable, "").split(",")
     return worker.has_plan and len(shown) == worker.local_size and all(name.startswith("GPU-") for name in shown)
 
 

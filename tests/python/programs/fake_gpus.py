@@ -123,13 +123,15 @@ def own():
              ("0,1", [0], False), ("", [0], False)]
     for shown, used, refused in cases:
         parameters = [types.SimpleNamespace(device=torch.device("cuda", index)) for index in used] + [torch.zeros(1)]
-        with unittest.mock.patch.dict(os.environ, CUDA_VISIBLE_DEVICES=shown):
-            try:
-                _own_gpu.refuse_others_gpu(worker, parameters)
-            except RuntimeError as error:
-                assert refused and "the model is on cuda:0, but this worker's GPU is cuda:1: call" in str(error)
-            else:
-                assert not refused, (shown, used)
+        for hip, variable, other in ((None, "CUDA", "ROCR"), ("6.3", "ROCR", "CUDA")):
+            environ = {f"{variable}_VISIBLE_DEVICES": shown, f"{other}_VISIBLE_DEVICES": "0,1"}
+            with unittest.mock.patch.dict(os.environ, environ), unittest.mock.patch("torch.version.hip", hip):
+                try:
+                    _own_gpu.refuse_others_gpu(worker, parameters)
+                except RuntimeError as error:
+                    assert refused and "the model is on cuda:0, but this worker's GPU is cuda:1: call" in str(error)
+                else:
+                    assert not refused, (shown, used, hip)
 
 
 with stand_in():

@@ -197,34 +197,42 @@ START_TEST(set_by_others)
 }
 END_TEST
 
+/* UUIDs of AMD's GPUs */
+#define AMD_A "GPU-aaaaaaaaaaaaaaaa"
+#define AMD_B "GPU-bbbbbbbbbbbbbbbb"
+
 /* Each rank of a node sees all GPUs of it, in the order of local ranks; where two have the same, or
  * one has none or a part of one, it sees its own.
  */
 START_TEST(devices)
 {
     static const struct {
-        const char *device[2], *visible[2];
+        const char *device[2], *visible[2], *rocr[2], *hip[2];
     } row[] = {
         { { "GPU-b", "GPU-a" }, { "GPU-b,GPU-a", "GPU-b,GPU-a" } },
         { { "GPU-a", "GPU-a" }, { "GPU-a", "GPU-a" } },
         { { "GPU-a", "numa:0" }, { "GPU-a", NULL } },
         { { "MIG-b", "MIG-a" }, { "MIG-b", "MIG-a" } },
         { { "MIG-b", "GPU-a" }, { "MIG-b", "GPU-a" } },
+        { { AMD_B, AMD_A },
+          { NULL, NULL },
+          { AMD_B "," AMD_A, AMD_B "," AMD_A },
+          { "0,1", "0,1" } },
+        { { AMD_A, AMD_A }, { NULL, NULL }, { AMD_A, AMD_A }, { "0", "0" } },
+        { { "HIP-3", "HIP-1" }, { NULL, NULL }, { NULL, NULL }, { "3,1", "3,1" } },
+        { { "numa:0", "HIP-12" }, { NULL, NULL }, { NULL, NULL }, { NULL, "12" } },
     };
 
     for (int i = 0; i < 2; i++)
         strcpy(c.rank[i].device_id, row[_i].device[i]);
     ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
     for (int i = 0; i < 2; i++) {
-        const char *seen;
         struct rank_file *f;
 
         ck_assert_int_eq(rank_file_read(c.file, i, &f, NULL), 0);
-        seen = strlist_value(f->rank->env, "CUDA_VISIBLE_DEVICES");
-        if (row[_i].visible[i])
-            ck_assert_str_eq(seen, row[_i].visible[i]);
-        else
-            ck_assert_ptr_null(seen);
+        CHECK_ENV(f->rank->env, { "CUDA_VISIBLE_DEVICES", row[_i].visible[i] },
+                  { "ROCR_VISIBLE_DEVICES", row[_i].rocr[i] },
+                  { "HIP_VISIBLE_DEVICES", row[_i].hip[i] });
         rank_file_free(f);
     }
 }
@@ -691,7 +699,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, variables);
     tcase_add_test(tc, set_by_others);
     tcase_add_test(tc, no_log_folder);
-    tcase_add_loop_test(tc, devices, 0, 5);
+    tcase_add_loop_test(tc, devices, 0, 9);
     tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);

@@ -13,13 +13,13 @@
 
 static const struct gpu_device first;
 
-/* Run without the fake libraries: this machine as it is, or a build without CUDA. */
+/* Run without the fake libraries: this machine as it is, or a build without GPUs. */
 START_TEST(as_it_is)
 {
     struct gpu_device gpu[8];
     struct gpu_metrics f;
     struct eddis_error err = { 0 };
-    int n = 0, rc = gpu_list(gpu, 8, &n, &err);
+    int n = 0, rc = gpu_list(GPU_NVIDIA, gpu, 8, &n, &err);
 
     if (rc < 0) {
         ck_assert_str_ne(err.text, "");
@@ -47,7 +47,7 @@ START_TEST(list)
     struct eddis_error err = { 0 };
     int n = 0;
 
-    ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    ck_assert_msg(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err) == 0, "%s", err.text);
     ck_assert_int_eq(n, 2);
     ck_assert_int_eq(gpu[1].ordinal, 1);
     ck_assert_str_eq(gpu[0].name, "Fake GPU?[2J");
@@ -55,7 +55,7 @@ START_TEST(list)
     ck_assert_str_eq(gpu[0].pci, "0000:b7:00.0");
     ck_assert_int_eq(gpu[0].memory_bytes, INT64_C(16) << 30);
     ck_assert_int_eq(gpu[0].driver_version, 12040);
-    ck_assert_int_eq(gpu_list(gpu, 1, &n, &err), 0);
+    ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 1, &n, &err), 0);
     ck_assert_int_eq(n, 1);
 }
 END_TEST
@@ -142,7 +142,7 @@ START_TEST(instances)
         setenv("CUDA_VISIBLE_DEVICES", lists[_i].visible, 1);
     else
         unsetenv("CUDA_VISIBLE_DEVICES");
-    ck_assert_msg(gpu_list(gpu, 8, &n, &err) == 0, "%s", err.text);
+    ck_assert_msg(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err) == 0, "%s", err.text);
     n = gpu_complete(gpu, 8, n);
     while (wanted < 4 && lists[_i].uuid[wanted])
         wanted++;
@@ -161,13 +161,76 @@ START_TEST(instances)
 }
 END_TEST
 
+/* AMD's cards, and what the variables say of them -> the ids of those that are listed. */
+static const struct {
+    const char *cards, *hip, *rocr, *cuda, *id[4];
+} amd_lists[] = {
+    { "MI300X,MI210", NULL, NULL, NULL, { "GPU-0010203040506070", "GPU-0111213141516171" } },
+    { "MI300X,MI210", "1,0", NULL, NULL, { "GPU-0111213141516171", "GPU-0010203040506070" } },
+    { "MI300X,MI210", NULL, NULL, "1", { "GPU-0111213141516171" } },
+    { "MI300X,MI210", NULL, "GPU-0111", NULL, { "GPU-0111213141516171" } },
+    { "MI300X,MI210", "0", "1,0", "7", { "GPU-0111213141516171" } },
+    { "MI300X,MI210", NULL, "1", "", { "GPU-0111213141516171" } },
+    { "MI300X,MI210", "", NULL, NULL, { NULL } },
+    { "MI300X,MI210", "-1", NULL, NULL, { NULL } },
+    { "MI300X,MI210", "0", "", NULL, { NULL } },
+    { "MI300X,MI210", NULL, NULL, "", { NULL } },
+    { "MI300X,MI210", NULL, NULL, "NoDevFiles", { NULL } },
+    { "MI300X,MI210", NULL, "", "", { NULL } },
+    { "MI300X,MI210:lost", NULL, NULL, NULL, { "GPU-0010203040506070", "gpu:1" } },
+    { "MI300X,7900XTX:nouuid", NULL, NULL, NULL, { "HIP-0", "HIP-1" } },
+    { "MI300X,7900XTX,MI210:nouuid", "2,1", NULL, NULL, { "HIP-2", "HIP-1" } },
+    { "MI300X,7900XTX:nouuid", NULL, NULL, "1", { "HIP-1" } },
+};
+
+static void set(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+START_TEST(amd)
+{
+    struct gpu_device gpu[8];
+    struct eddis_error err = { 0 };
+    struct gpu_metrics f;
+    int n = 0, wanted = 0, rc;
+
+    set("FAKE_AMD_GPUS", amd_lists[_i].cards);
+    set("HIP_VISIBLE_DEVICES", amd_lists[_i].hip);
+    set("ROCR_VISIBLE_DEVICES", amd_lists[_i].rocr);
+    set("CUDA_VISIBLE_DEVICES", amd_lists[_i].cuda);
+    while (wanted < 4 && amd_lists[_i].id[wanted])
+        wanted++;
+    rc = gpu_list(GPU_AMD, gpu, 8, &n, &err);
+    ck_assert_msg(rc == (wanted ? 0 : -ENODEV), "%s", err.text);
+    ck_assert_int_eq(n, wanted);
+    for (int i = 0; i < n; i++) {
+        ck_assert_str_eq(gpu[i].uuid, amd_lists[_i].id[i]);
+        ck_assert_int_eq(gpu[i].maker, GPU_AMD);
+        ck_assert_int_eq(gpu[i].driver_version, 60342131);
+    }
+    if (_i > 0)
+        return;
+    ck_assert_int_eq(gpu_complete(gpu, 8, n), n); /* nothing is known of NVML */
+    ck_assert_str_eq(gpu[0].name, "AMD Instinct MI300X");
+    ck_assert_int_eq(gpu[0].memory_bytes, INT64_C(192) << 30);
+    ck_assert_msg(gpu_measure(&gpu[1], &f, &err) == 0, "%s", err.text);
+    ck_assert_str_eq(f.note, "");
+    ck_assert(f.fp32_flops > 0 && f.fp16_flops > f.fp32_flops && f.memory_bytes_per_s > 0);
+    ck_assert(f.to_device_bytes_per_s > 0 && f.from_device_bytes_per_s > 0);
+}
+END_TEST
+
 START_TEST(users)
 {
     struct gpu_device gpu[8];
     int n = 0;
 
     setenv("FAKE_GPUS", "A100,A100:used,A100:busy", 1);
-    ck_assert_int_eq(gpu_list(gpu, 8, &n, NULL), 0);
+    ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 8, &n, NULL), 0);
     n = gpu_complete(gpu, 8, n);
     ck_assert_int_eq(n, 3);
     ck_assert_str_eq(gpu[0].user, "");
@@ -181,6 +244,7 @@ static const struct {
     const char *mode;
     int list, measure;
     const char *words, *gpus;
+    enum gpu_maker maker;
 } rows[] = {
     { "nodevice", -ENODEV, -ENODEV, "no GPU" },
     { "stub", -ENOENT, -ENOENT, "stub" },
@@ -190,6 +254,14 @@ static const struct {
     { "", 0, 0, "cuBLAS status 1", "plain:noblas" },
     { "", 0, -EIO, "it does not work (CUDA error 46)", "plain:bad" },
     { "", -EIO, -EIO, "unknown error (CUDA error 999)", "plain:lost,plain:lost" },
+    { "", -ENODEV, -ENODEV, "ROCm finds no GPU", "", GPU_AMD },
+    { "old", -ENOTSUP, -ENOTSUP, "version 5.5", "MI210", GPU_AMD },
+    { "broken", -EIO, -EIO, "ROCm does not start: unknown error (HIP error 999)", "MI210",
+      GPU_AMD },
+    { "nomemory", 0, 0, "out of memory", "MI210", GPU_AMD },
+    { "", 0, 0, "rocBLAS status 1", "MI210:noblas", GPU_AMD },
+    { "", 0, -EIO, "it does not work (HIP error 46)", "MI210:bad", GPU_AMD },
+    { "", -EIO, -EIO, "unknown error (HIP error 999)", "MI210:lost,MI210:lost", GPU_AMD },
 };
 
 START_TEST(failing)
@@ -199,11 +271,12 @@ START_TEST(failing)
     struct eddis_error err = { 0 };
     int n;
 
-    setenv("FAKE_CUDA", rows[_i].mode, 1);
+    setenv(rows[_i].maker == GPU_AMD ? "FAKE_HIP" : "FAKE_CUDA", rows[_i].mode, 1);
     if (rows[_i].gpus)
-        setenv("FAKE_GPUS", rows[_i].gpus, 1);
-    ck_assert_int_eq(gpu_list(gpu, 8, &n, &err), rows[_i].list);
-    ck_assert_int_eq(gpu_measure(&first, &f, &err), rows[_i].measure);
+        setenv(rows[_i].maker == GPU_AMD ? "FAKE_AMD_GPUS" : "FAKE_GPUS", rows[_i].gpus, 1);
+    ck_assert_int_eq(gpu_list(rows[_i].maker, gpu, 8, &n, &err), rows[_i].list);
+    ck_assert_int_eq(gpu_measure(&(struct gpu_device){ .maker = rows[_i].maker }, &f, &err),
+                     rows[_i].measure);
     ck_assert_msg(strstr(rows[_i].measure ? err.text : f.note, rows[_i].words) != NULL, "%s, %s",
                   err.text, f.note);
     if (rows[_i].measure == 0)
@@ -244,10 +317,53 @@ START_TEST(blas_of_python)
 }
 END_TEST
 
+/* Without ROCm, HIP and the rocBLAS beside it are those of PyTorch's packages. */
+START_TEST(hip_of_python)
+{
+    char folder[] = "/tmp/eddis-test-XXXXXX", command[1024];
+    struct gpu_device gpu[2];
+    struct gpu_metrics f = { 0 };
+    struct eddis_error err = { 0 };
+    int n = 0;
+
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    ck_assert_int_eq(setenv("FAKE_AMD_GPUS", "MI210", 1), 0);
+    ck_assert_int_eq(gpu_list(GPU_AMD, gpu, 2, &n, &err), -ENOENT);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(setenv("VIRTUAL_ENV", folder, 1), 0);
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p lib/python3.11/site-packages/torch/lib && "
+             "cd lib/python3.11/site-packages/torch/lib && "
+             "ln -s \"$FAKE_FOLDER/libamdhip64.so.6\" libamdhip64.so && "
+             "ln -s \"$FAKE_FOLDER/librocblas.so.4\" librocblas.so",
+             folder);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_msg(gpu_list(GPU_AMD, gpu, 2, &n, &err) == 0, "%s", err.text);
+    ck_assert_int_eq(n, 1);
+    ck_assert_int_eq(gpu_measure(&gpu[0], &f, &err), 0);
+    ck_assert_str_eq(f.note, "");
+    ck_assert(f.fp32_flops > 0);
+    snprintf(command, sizeof command, "/bin/rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* Check whether the fake libraries are built, and there is no ROCm, which would be used. */
+static bool has_fake_alone(void)
+{
+    const char *folder = getenv("FAKE_FOLDER");
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/librocblas.so.4", folder ? folder : "");
+    return folder && access(path, F_OK) == 0 && access("/opt/rocm/lib/libamdhip64.so", F_OK) < 0;
+}
+
 static void add_tests(TCase *tc)
 {
     if (!getenv("FAKE_CUDA")) {
         tcase_add_test(tc, as_it_is);
+        if (has_fake_alone())
+            tcase_add_test(tc, hip_of_python);
         return;
     }
     tcase_add_test(tc, list);
@@ -255,6 +371,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, instances, 0, sizeof lists / sizeof *lists);
     tcase_add_test(tc, users);
     tcase_add_loop_test(tc, precisions, 0, sizeof rates / sizeof *rates);
+    tcase_add_loop_test(tc, amd, 0, sizeof amd_lists / sizeof *amd_lists);
     tcase_add_loop_test(tc, blas_of_python, 0, sizeof pythons / sizeof *pythons);
     tcase_add_loop_test(tc, failing, 0, sizeof rows / sizeof *rows);
 }

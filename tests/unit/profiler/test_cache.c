@@ -96,6 +96,8 @@ static const struct {
     { offsetof(struct machine, gpus), "another set of GPUs" },
     { offsetof(struct machine, driver), "another GPU driver" },
     { offsetof(struct machine, visible), "another CUDA_VISIBLE_DEVICES" },
+    { offsetof(struct machine, amd_gpus), "another set of AMD GPUs" },
+    { offsetof(struct machine, amd_visible), "another set of visible AMD GPUs" },
 };
 
 START_TEST(foreign)

@@ -70,6 +70,28 @@ START_TEST(gpus)
 }
 END_TEST
 
+START_TEST(amd_gpus)
+{
+    struct machine m;
+    struct fake_root r;
+
+    fake_root_init(&r);
+    fake_root_add(&r, "sys/class/kfd/kfd/topology/nodes/0/properties",
+                  "cpu_cores_count 64\nsimd_count 0\nunique_id 0\n");
+    fake_root_add(&r, "sys/class/kfd/kfd/topology/nodes/2/properties",
+                  "cpu_cores_count 0\nsimd_count 416\nunique_id 7\n");
+    fake_root_add(&r, "sys/class/kfd/kfd/topology/nodes/1/properties",
+                  "cpu_cores_count 0\nmax_simd_count 1\nsimd_count 416\nunique_id 12345\n");
+    fake_root_add(&r, "sys/class/kfd/kfd/topology/nodes/3/properties", "simd_count 4");
+    fake_root_add(&r, "sys/module/amdgpu/version", "6.10.5\n");
+    machine_read(r.path, NULL, &m);
+    ck_assert_str_eq(m.amd_gpus, "1 12345,2 7");
+    ck_assert_str_eq(m.driver, "6.10.5");
+    ck_assert_str_eq(m.gpus, "");
+    fake_root_fini(&r);
+}
+END_TEST
+
 START_TEST(this_machine)
 {
     struct machine m, again;
@@ -90,6 +112,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, machine_ids, 0, sizeof ids / sizeof *ids);
     tcase_add_test(tc, gpus);
+    tcase_add_test(tc, amd_gpus);
     tcase_add_test(tc, this_machine);
 }
 
