@@ -84,7 +84,11 @@ struct order {
     enum order_type type;
     int64_t generation;
     /* profile */
-    bool turn; /* this agent may measure: no other agent of its machine measures now */
+    bool turn;       /* this agent may measure: no other agent of its machine measures now */
+    int64_t wait_ns; /* longest time to wait for the GPUs, which are locked before the profile is
+                      * made; 0: they are not */
+    int *device;     /* [n_device] CUDA ordinals of the GPUs to lock; none: all */
+    int n_device;
     /* prepare */
     bool probe;              /* the ranks measure the network instead of training */
     bool check_only;         /* the generation is not started, so it needs no GPU for itself */

@@ -19,6 +19,7 @@ static const struct option_row rows[] = {
       "use a cached profile up to N seconds old (604800; 0: measure again)" },
     { "cpus-only", 0, NULL, "the job uses no GPU: only note a failure of their driver" },
     { "kept-only", 0, NULL, "measure nothing; exit with 3 if the cached profile is not complete" },
+    { "gpus", 0, NULL, "print the number and the id of each GPU, and measure nothing" },
     { "help", 'h', NULL, "print this help" },
     { "version", 0, NULL, "print the version" },
 };
@@ -37,6 +38,7 @@ static const struct option_table table = {
 
 /* Options of the command line. */
 struct probe_options {
+    bool gpus;
     struct profiler_options profiler;
     struct job_emulated emulate[JOB_MAX_EMULATED];
 };
@@ -82,6 +84,10 @@ static int take_option(const struct options_item *item, struct probe_options *w,
         w->profiler.cpus_only = true;
         return 0;
     }
+    if (options_is(item, "gpus")) {
+        w->gpus = true;
+        return 0;
+    }
     if (options_is(item, "kept-only")) {
         w->profiler.kept_only = true;
         return 0;
@@ -124,6 +130,14 @@ static int print(const struct node_profile *p, struct eddis_error *err)
     return 0;
 }
 
+/* Print "INDEX ID" of each GPU of the profile, a line each. Return 0 or a negative error. */
+static int print_gpus(const struct node_profile *p, struct eddis_error *err)
+{
+    for (int i = 0; i < p->n_devices; i++)
+        (void)printf("%d %s\n", p->device[i].index, p->device[i].id);
+    return fflush(stdout) == 0 ? 0 : eddis_fail_errno(err, -errno, "cannot write the list");
+}
+
 /* Print the profile of this node's cores, memory and GPUs, from the cache or measured, as a line of
  * JSON.  Return 0, EXIT_USAGE, 1 after another error, or PROFILER_EXIT_UNMEASURED: --kept-only was
  * given, and the cached profile is not complete.
@@ -153,9 +167,9 @@ int main(int argc, char **argv)
     }
     /* Exit codes of measuring children are needed, even if our parent ignored SIGCHLD. */
     (void)signal(SIGCHLD, SIG_DFL);
-    rc = profiler_run(&o.profiler, &p, &err);
+    rc = o.gpus ? profiler_gpus(&p, &err) : profiler_run(&o.profiler, &p, &err);
     if (rc == 0)
-        rc = print(&p, &err);
+        rc = o.gpus ? print_gpus(&p, &err) : print(&p, &err);
     if (rc < 0)
         fprintf(stderr, "eddis-probe: %s\n", err.text);
     return rc == -EINVAL ? EXIT_USAGE : rc == -ENODATA ? PROFILER_EXIT_UNMEASURED : rc < 0;

@@ -142,6 +142,67 @@ def second_job(*_):
         third.check(0, "ok")
 
 
+def waits(job, *, for_job):
+    """Until the user was told for whom it waits, once."""
+    wait_for("the wait", lambda: [e for e in job.events("note") if "waiting for GPUs" in e["text"]])
+    said, = [e["text"] for e in job.events("note") if "waiting for GPUs" in e["text"]]
+    assert re.search(f"waiting for GPUs: 'GPU-.*' is (in use by|next for) job {for_job} of {getpass.getuser()}$", said), said
+    assert not job.events("profiled") and not job.events("measures"), job.events()
+
+
+def queue(*_):
+    """Jobs with --wait get the cards of a running job in the order in which they came, and are measured then; Ctrl-C, SIGTERM,
+    --stop, the time limit and the deadline end the wait."""
+    cards = environ("A100,V100")
+    script = ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; date +from=%s%N; sleep 0.5; date +to=%s%N"]
+
+    def begin(*args, folders=None):
+        return Job(BUILD, folders or Folders(), [*args, *script], ranks=0, **cards)
+
+    with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; sleep 1000"], ranks=0, **cards) as first:
+        first.wait_up()
+        job_id = re.search(r"up (\S+)", first.log(0)).group(1)
+        with begin("--wait") as second:
+            waits(second, for_job=job_id)
+            with begin("--wait", "--set", "profile.cache=0s") as third, begin("--wait=1s") as late:
+                assert late.end() == 3, (late.code, late.err)
+                assert re.search(rf"waited \d+ s for GPUs \(timeouts.gpus\): 'GPU-.*' is in use by job {job_id} of ", late.err), late.err
+                waits(third, for_job=job_id)
+                for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+                    with begin("--wait") as ended:
+                        waits(ended, for_job=job_id)
+                        ended.signal(number)
+                        assert ended.end() == code, (ended.code, ended.err)
+                folders = Folders()
+                with begin("--wait", folders=folders) as stopped, begin("--wait", "--timeout", "1s") as limited:
+                    waits(stopped, for_job=job_id)
+                    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--stop", stopped.dir], env=folders.environ(),
+                                          stderr=subprocess.PIPE, text=True, timeout=120)
+                    assert done.returncode == 0 and stopped.end() == 130, (done, stopped.code, stopped.err)
+                    assert limited.end() == 124, (limited.code, limited.err)
+                assert second.process.poll() is None and third.process.poll() is None
+                first.interrupt()
+                second.check(0, "ok", "waiting for GPUs: 'GPU-")
+                third.check(0, "ok", "waiting for GPUs: 'GPU-")
+                ends = [int(re.search(rf"{word}=(\d+)", job.log(rank)).group(1))
+                        for job, word in ((second, "to"), (third, "from")) for rank in (0, 1)]
+                assert max(ends[:2]) < min(ends[2:]), ends
+    with begin("--wait") as free:  # nobody is waited for
+        free.check(0, "ok")
+        assert "waiting" not in free.err, free.err
+
+
+def killed_holder(*_):
+    """A job with --wait goes on when the job that it waits for was killed."""
+    cards = environ("A100")
+    with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; sleep 1000"], ranks=0, **cards) as first:
+        first.wait_up(ranks=1)
+        with Job(BUILD, Folders(), ["--wait=10m", "--", "true"], ranks=0, **cards) as second:
+            waits(second, for_job=re.search(r"up (\S+)", first.log(0)).group(1))
+            first.signal(signal.SIGKILL)
+            second.check(0, "ok")
+
+
 def dead_driver(*_):
     """A job on the cards of a job whose driver was killed waits until that one's agent has ended its workers."""
     with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up; sleep 1000"], ranks=0, **environ("A100,V100")) as first:
@@ -167,4 +228,4 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, dead_driver, idle, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, queue, killed_holder, dead_driver, idle, trainer], sys.argv[3:])

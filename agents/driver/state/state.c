@@ -107,6 +107,8 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
         return INPUT_PROFILED;
     case EVENT_UNMEASURED:
         return INPUT_UNMEASURED;
+    case EVENT_GPUS:
+        return INPUT_GPUS;
     case EVENT_PREPARED:
         return INPUT_PREPARED;
     case EVENT_CHECKED:

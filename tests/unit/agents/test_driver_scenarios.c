@@ -216,6 +216,7 @@ static void take_begin(struct play *p)
     o.node_losses = number(p, option(p, "losses", "0"));
     o.restarts_asked = has(p, "asked");
     o.furthest = has(p, "furthest");
+    o.gpus_ns = duration(p, option(p, "gpus", "0s"));
     o.launch_ns = duration(p, option(p, "launch", "60s"));
     o.hang_ns = duration(p, option(p, "hang", o.share ? "30s" : "0s"));
     o.first_step_ns = duration(p, option(p, "first", o.share ? "1800s" : "0s"));
@@ -332,6 +333,7 @@ static const struct event_word {
     /* WORD NODES [step=N]: SENTENCE; all: those that are there and have a part */
     { "profile", EVENT_PROFILE },
     { "unmeasured", EVENT_UNMEASURED },
+    { "gpus", EVENT_GPUS },
     { "prepared", EVENT_PREPARED },
     { "measured", EVENT_NETWORK },
     { "stopped", EVENT_STOPPED },
