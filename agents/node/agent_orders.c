@@ -66,6 +66,21 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
 
+/* Lock the GPUs of a rank, whose ids are divided by commas. Return as gpu_lock_add. */
+static int lock_rank(struct agent *a, const char *device_id, struct eddis_error *err)
+{
+    char ids[DEVICE_ID], *rest = ids;
+    const char *id;
+    int rc = 0;
+
+    (void)snprintf(ids, sizeof ids, "%s", device_id);
+    while (rc == 0 && (id = strsep(&rest, ","))) {
+        gpu_lock_move(&a->gpu_wait.held, id, &a->gpus);
+        rc = gpu_lock_add(&a->gpus, id, a->agent_config->job_id, err);
+    }
+    return rc;
+}
+
 /* Lock the GPUs of an order's ranks for the job; the agent keeps them over all generations. Release
  * GPUs that were locked before they were measured, but get no rank. Return 0, or an error of
  * gpu_lock_add, and then no GPU was added.
@@ -76,10 +91,8 @@ static int lock_gpus(struct agent *a, const struct order *o, struct eddis_error 
 
     if (o->probe || o->check_only)
         return 0;
-    for (int i = 0; i < o->n_local && rc == 0; i++) {
-        gpu_lock_move(&a->gpu_wait.held, o->rank[i].device_id, &a->gpus);
-        rc = gpu_lock_add(&a->gpus, o->rank[i].device_id, a->agent_config->job_id, err);
-    }
+    for (int i = 0; i < o->n_local && rc == 0; i++)
+        rc = lock_rank(a, o->rank[i].device_id, err);
     if (rc < 0)
         gpu_lock_cut(&a->gpus, before);
     else

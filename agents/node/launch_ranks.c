@@ -216,7 +216,7 @@ static int threads_of(const struct launch *l, const struct order_rank *r)
     return sharing > 1 ? threads / sharing : threads;
 }
 
-/* Check whether a rank's device is a whole GPU. */
+/* Check whether a rank's device is a whole GPU, or several. */
 static bool is_gpu(const struct order_rank *r)
 {
     return strncmp(r->device_id, "GPU-", 4) == 0;
@@ -235,10 +235,10 @@ static bool have_gpus(const struct order *o)
     return true;
 }
 
-/* Add CUDA_VISIBLE_DEVICES for rank r.  If each rank of the node has a whole GPU of its own, all
- * these GPUs are visible, and scripts choose the LOCAL_RANK-th, as with torchrun.  Otherwise the
- * rank sees only its own GPU, because CUDA accepts only one part of a GPU (MIG).  For other devices
- * add nothing.
+/* Add CUDA_VISIBLE_DEVICES for rank r.  If each rank of the node has whole GPUs of its own, all
+ * these GPUs are visible, and scripts choose the LOCAL_RANK-th, as with torchrun, or with N GPUs of
+ * each rank those from LOCAL_RANK * N on.  Otherwise the rank sees only its own GPU, because CUDA
+ * accepts only one part of a GPU (MIG).  For other devices add nothing.
  */
 static void add_devices(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {

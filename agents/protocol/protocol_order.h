@@ -5,6 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
+#include "lib/model/profile.h"
 #include "protocol_limits.h"
 
 #include <stdbool.h>
@@ -61,8 +62,8 @@ enum stop_ladder {
 /* One rank of the node. */
 struct order_rank {
     int rank, local_rank;
-    /* id of the rank's device, as profiled: "numa:0", "GPU-...", "emulated:1" */
-    char device_id[64];
+    /* id of the rank's device, as profiled: "numa:0", "GPU-...", "emulated:1", "GPU-...,GPU-..." */
+    char device_id[DEVICE_ID];
     char cpus[256]; /* list of cores, "0-3,8"; "": not bound */
     int64_t batch;  /* samples a step */
     double weight;

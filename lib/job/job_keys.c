@@ -11,6 +11,7 @@
 #include "lib/job/types/job_texts.h"
 #include "lib/job/types/job_types.h"
 #include "lib/model/algorithm.h"
+#include "lib/model/profile.h"
 
 #include <string.h>
 
@@ -117,6 +118,9 @@ static const struct job_key table[] = {
     { "workers_per_node", "whole number or auto", "auto",
       "workers on each node; auto: one for each device or NUMA node", NULL,
       WHOLE(workers_per_node, 1, 1024, "auto", "auto") },
+    { "gpus_per_worker", "whole number", "1",
+      "GPUs of each worker, for programs that divide a model between several", NULL,
+      WHOLE(gpus_per_worker, 1, PROFILE_MAX_BUNDLE, NULL, "1") },
     { "seed", "whole number", "0", "seeds the order of samples and the initial parameters", NULL,
       WHOLE(seed, 0, INT64_MAX, NULL, "0") },
     { "batch.global", "whole number", "256", "number of samples in one step, over all workers",

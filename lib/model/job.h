@@ -89,6 +89,7 @@ struct job {
     char *hostfile;           /* absolute path, or NULL; the hosts in that file are in `host` */
     struct job_ssh ssh;       /* default for all hosts */
     int64_t workers_per_node; /* 0: auto */
+    int64_t gpus_per_worker;
     uint64_t seed;
     struct {
         int64_t global, min, max, grain; /* samples of a step; limits of a worker's part, max 0:

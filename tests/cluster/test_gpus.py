@@ -219,6 +219,31 @@ def idle(*_):
     assert len(workers) == 2 and "1 of 3 GPUs stays idle, because the job asks for 2 workers here" in output, output
 
 
+def grouped(*_):
+    """gpus_per_worker gives each worker several cards of one kind, which it sees from LOCAL_RANK * N on; what is left is named."""
+    cards = "A100,V100,A100,V100,V100:mig=1"
+    workers, output = plan(cards, "--set", "gpus_per_worker=2", CUDA_VISIBLE_DEVICES="MIG-84,GPU-00,GPU-01,GPU-02,GPU-03")
+    assert [device.split()[:2] for device, _ in workers] == [["2", "x"]] * 2, output
+    assert workers[0][0].endswith("A100-SXM4-80GB") and workers[0][1] > workers[1][1], output
+    assert "1 MIG instance gets no worker, because gpus_per_worker is 2" in output, output
+    workers, output = plan(MIXED, "--set", "gpus_per_worker=2", code=2)
+    assert "has no 2 usable GPUs of the same kind; lower gpus_per_worker" in output, output
+    workers, output = plan("A100,A100,A100", "--set", "gpus_per_worker=2", code=0)
+    assert len(workers) == 1 and "GPU 2 stays idle, because gpus_per_worker is 2" in output, output
+    workers, output = plan("A100", "--set", "gpus_per_worker=2", code=2, CUDA_VISIBLE_DEVICES="")
+    assert "run on its CPUs" in output, output
+    four = environ("A100,V100,A100,V100")
+    with Job(BUILD, Folders(), ["--set", "gpus_per_worker=2", "--", "sh", "-c",
+                                "echo $LOCAL_RANK of $CUDA_VISIBLE_DEVICES; sleep 1000"], ranks=0, **four) as j:
+        j.wait_up(" of ")
+        uuids = "GPU-00102030-.*,GPU-02122232-.*,GPU-01112131-.*,GPU-03132333-.*"
+        for rank in range(2):
+            assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, **{**four, "CUDA_VISIBLE_DEVICES": "3"}) as other:
+            assert other.end() == 3 and "is in use by job" in other.err, (other.code, other.err)
+        j.interrupt()
+
+
 def trainer(*_):
     """eddis-train computes on the CPUs, and is planned there."""
     workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
@@ -228,4 +253,4 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, queue, killed_holder, dead_driver, idle, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, queue, killed_holder, dead_driver, idle, grouped, trainer], sys.argv[3:])

@@ -13,12 +13,17 @@ from .._worker import Worker
 
 def refuse_others_gpu(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
     """Raise RuntimeError if parameters are on GPUs, but none on this worker's own.  eddis-run shows each worker the
-    GPUs of all workers of the node, in the order of LOCAL_RANK; where other ones are shown, nothing is checked."""
+    GPUs of all workers of the node, in the order of LOCAL_RANK, of each as many as gpus_per_worker; where other ones are shown, nothing is checked."""
     shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
     used = sorted({p.device.index for p in parameters if p.device.type == "cuda"})
-    own = worker.local_rank
-    if len(shown) != worker.local_size or not all(name.startswith("GPU-") for name in shown):
+    if len(shown) % worker.local_size or not all(name.startswith("GPU-") for name in shown):
         return
-    if worker.has_plan and used and own not in used:
+    each = len(shown) // worker.local_size  # gpus_per_worker
+    own = worker.local_rank * each
+    if not worker.has_plan or not used or not set(used).isdisjoint(range(own, own + each)):
+        return
+    if each == 1:
         raise RuntimeError(f"the model is on cuda:{used[0]}, but this worker's GPU is cuda:{own}: call "
                            "torch.cuda.set_device(eddis.local_rank()) before the model moves to 'cuda'")
+    raise RuntimeError(f"the model is on cuda:{used[0]}, but this worker's GPUs are cuda:{own} to cuda:{own + each - 1}: "
+                       f"they begin at eddis.local_rank() * {each}")

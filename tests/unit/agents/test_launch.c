@@ -210,6 +210,8 @@ START_TEST(devices)
         { { "GPU-a", "numa:0" }, { "GPU-a", NULL } },
         { { "MIG-b", "MIG-a" }, { "MIG-b", "MIG-a" } },
         { { "MIG-b", "GPU-a" }, { "MIG-b", "GPU-a" } },
+        { { "GPU-c,GPU-d", "GPU-a,GPU-b" },
+          { "GPU-c,GPU-d,GPU-a,GPU-b", "GPU-c,GPU-d,GPU-a,GPU-b" } },
     };
 
     for (int i = 0; i < 2; i++)
