@@ -174,12 +174,12 @@ static int lock(struct gpu_lock *l, const char *device_id, const char *job_id, i
     rc = bind_to(l, name);
     if (rc == -EADDRINUSE)
         return 0; /* an agent of this job has it */
+    if (rc == 0 && (*ret_waits = find_earlier(device_id, since, job_id, ret)))
+        rc = -EADDRINUSE;
     if (rc == 0) {
         (void)snprintf(name, sizeof name, "eddis-gpu/%s", device_id);
         rc = bind_to(l, name);
     }
-    if (rc == 0 && (*ret_waits = find_earlier(device_id, since, job_id, ret)))
-        rc = -EADDRINUSE;
     if (rc < 0)
         gpu_lock_cut(l, before);
     if (rc == -EADDRINUSE && !*ret_waits) /* without this job's own name */

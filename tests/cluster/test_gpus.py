@@ -192,6 +192,27 @@ def queue(*_):
         assert "waiting" not in free.err, free.err
 
 
+def queue_hosts(*_):
+    """Two jobs on the same two hosts, named in opposite orders, wait for a third, and not for each other."""
+    with Cluster(2, BUILD, knows=False) as c:
+        for host in c.nodes:
+            with open(c.path(host, HOME + "/.bashrc"), "w") as f:
+                f.write("".join(f"export {name}={value}\n" for name, value in environ("A100").items()))
+
+        def begin(nodes, script, *args):
+            return c.job(["-H", ",".join(nodes), *args, "--", "sh", "-c", script])
+
+        with begin(c.nodes, "sleep 1000") as first:
+            first.wait_event("rank_started", 2)
+            with begin(c.nodes, "true", "--wait") as one, begin(c.nodes[::-1], "true", "--wait=20m") as two:
+                for job in (one, two):
+                    wait_for("the wait", lambda: any("waiting for GPUs: 'GPU-" in e["text"] for e in job.events("note")))
+                first.signal(signal.SIGINT)
+                for job, code in ((first, 130), (one, 0), (two, 0)):
+                    assert job.end() == code, (job.code, job.err)
+        c.check_nothing_left()
+
+
 def killed_holder(*_):
     """A job with --wait goes on when the job that it waits for was killed."""
     cards = environ("A100")
@@ -253,4 +274,4 @@ def trainer(*_):
     assert len(workers) == 2 and "no GPU is used: the NVIDIA driver does not start" in output, output
 
 
-run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, queue, killed_holder, dead_driver, idle, grouped, trainer], sys.argv[3:])
+run([unlike, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy, second_job, queue, queue_hosts, killed_holder, dead_driver, idle, grouped, trainer], sys.argv[3:])

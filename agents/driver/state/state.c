@@ -80,6 +80,7 @@ static bool is_current(const struct state *s, enum input_type type, const struct
     switch (type) {
     case INPUT_PROFILED:
     case INPUT_UNMEASURED:
+    case INPUT_GPUS:
     case INPUT_PROFILE_FAILED:
     case INPUT_NOTE:
         return true;

@@ -352,10 +352,14 @@ static struct event event_of(struct play *p, const struct event_word *w)
 {
     static char lines[] = "mmap(2): Cannot allocate memory\n";
     struct event e = event(&p->f, w->type);
+    bool profiles =
+        w->type == EVENT_PROFILE || w->type == EVENT_UNMEASURED || w->type == EVENT_GPUS;
     const char *how = w->ends ? word(p, 2) : "0";
 
     e.text = p->text ? p->text : e.text;
     e.generation -= has(p, "older");
+    if (profiles) /* as of agents, whose orders to profile belong to no generation */
+        e.generation = 0;
     e.step = number(p, option(p, "step", "-1"));
     e.age_ns = duration(p, option(p, "age", "0s"));
     e.signal = isdigit((unsigned char)*how) ? 0 : signal_of(p, how);
