@@ -210,6 +210,8 @@ def queue_hosts(*_):
                 first.signal(signal.SIGINT)
                 for job, code in ((first, 130), (one, 0), (two, 0)):
                     assert job.end() == code, (job.code, job.err)
+        for host in c.nodes:
+            os.remove(c.path(host, HOME + "/.bashrc"))
         c.check_nothing_left()
 
 
