@@ -92,14 +92,13 @@ static bool read_owner(const char *end_of_name, struct owner *ret)
     return true;
 }
 
-/* Store the owner of the GPU in *ret; if it is unknown, "(unknown)" of "another user". */
-static void find_owner(const char *device_id, struct owner *ret)
+/* Store the owner of the GPU in *ret. Return false if it is unknown. */
+static bool find_owner(const char *device_id, struct owner *ret)
 {
     char line[512], prefix[NAME + 1];
     FILE *f = fopen("/proc/net/unix", "re");
     bool found = false;
 
-    *ret = (struct owner){ "(unknown)", "another user" };
     (void)snprintf(prefix, sizeof prefix, "@eddis-gpu/%s/", device_id);
     while (f && !found && fgets(line, sizeof line, f)) {
         const char *at = strstr(line, prefix);
@@ -108,6 +107,7 @@ static void find_owner(const char *device_id, struct owner *ret)
     }
     if (f)
         (void)fclose(f);
+    return found;
 }
 
 /* Store in *ret the job that has waited for the GPU for longest, and longer than job `own`, which
@@ -165,25 +165,30 @@ static bool is_lockable(const char *device_id)
 static int lock(struct gpu_lock *l, const char *device_id, const char *job_id, int64_t since,
                 struct owner *ret, bool *ret_waits)
 {
+    bool earlier = find_earlier(device_id, since, job_id, ret), owned;
     int before = l->n, rc;
+    struct owner owner;
     char name[NAME];
 
-    *ret_waits = false;
     (void)snprintf(name, sizeof name, "eddis-gpu/%s/", device_id);
     name_job(job_id, name);
     rc = bind_to(l, name);
     if (rc == -EADDRINUSE)
         return 0; /* an agent of this job has it */
-    if (rc == 0 && (*ret_waits = find_earlier(device_id, since, job_id, ret)))
+    if (rc == 0 && earlier) {
         rc = -EADDRINUSE;
-    if (rc == 0) {
+    } else if (rc == 0) {
         (void)snprintf(name, sizeof name, "eddis-gpu/%s", device_id);
         rc = bind_to(l, name);
     }
     if (rc < 0)
         gpu_lock_cut(l, before);
-    if (rc == -EADDRINUSE && !*ret_waits) /* without this job's own name */
-        find_owner(device_id, ret);
+    owned = rc == -EADDRINUSE && find_owner(device_id, &owner); /* this job's own name is gone */
+    *ret_waits = rc == -EADDRINUSE && earlier && !owned;
+    if (owned)
+        *ret = owner;
+    else if (rc == -EADDRINUSE && !earlier)
+        *ret = (struct owner){ "(unknown)", "another user" };
     /* Where the system has no such sockets, no job locks. */
     return rc == -EADDRINUSE || rc == -ENOMEM ? rc : 0;
 }
