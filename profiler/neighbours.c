@@ -7,6 +7,7 @@
 #include "lib/base/text.h"
 #include "lib/base/trust.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,16 +86,19 @@ static bool is_step(pid_t pid, char *ret, size_t size)
 /* ---- eddis jobs ---- */
 
 /* Check whether an eddis process belongs to a job other than job_id; if so, write that job's name
- * to ret. A process whose environment this user may not read belongs to another user.
+ * to ret. A process whose environment this user may not read belongs to another user. One whose
+ * environment cannot be read for another reason, or is empty, is ending, or was started manually
+ * with an empty environment: eddis starts none without EDDIS_JOB_ID.
  */
 static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
 {
     size_t n = 0;
     cleanup_free char *text = proctree_read(pid, "environ", &n);
+    bool forbidden = !text && (errno == EACCES || errno == EPERM);
     const char *other = text ? proctree_value(text, n, "EDDIS_JOB_ID") : NULL;
 
-    if (text && (!other || strcmp(other, job_id) == 0))
-        return false; /* this job's, or no job's: started manually */
+    if (other ? strcmp(other, job_id) == 0 : !forbidden)
+        return false; /* this job's, or no job's */
     if (other)
         (void)snprintf(ret, size, "job %.150s", other);
     else

@@ -461,6 +461,24 @@ static void describe(struct probe *b)
     topo_close(b->topo);
 }
 
+int profiler_gpus(struct node_profile *ret, struct eddis_error *err)
+{
+    cleanup_free struct cuda_list *list = calloc(1, sizeof *list);
+    int rc;
+
+    if (!list)
+        return eddis_fail(err, -ENOMEM, "no memory for a list of GPUs");
+    *ret = (struct node_profile){ 0 };
+    rc = cuda_find(clock_after_ns(clock_now_ns(), 25 * CLOCK_S), list, ret, err);
+    for (int i = 0; rc == 0 && i < list->n; i++) {
+        struct device *d = &ret->device[ret->n_devices++];
+
+        *d = device_unmeasured(DEVICE_CUDA, list->gpu[i].ordinal, -1);
+        (void)snprintf(d->id, sizeof d->id, "%s", list->gpu[i].uuid);
+    }
+    return rc;
+}
+
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err)
 {

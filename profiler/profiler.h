@@ -45,6 +45,11 @@ enum { PROFILER_EXIT_UNMEASURED = 3 };
 int profiler_run(const struct profiler_options *o, struct node_profile *ret,
                  struct eddis_error *err);
 
+/* List the GPUs of this node in *ret, without measurements. Blocks for 30 s at most. Return 0, or a
+ * negative errno if the driver fails or is late.
+ */
+int profiler_gpus(struct node_profile *ret, struct eddis_error *err);
+
 /* If the machine was busy during the last measurement, add this to the note of p. */
 void profiler_note_busy(struct node_profile *p);
 

@@ -78,6 +78,7 @@ static void remark(struct node_profile *node, const struct device *d, const char
 static void remark_idle(struct node_profile *node, int64_t workers_per_node)
 {
     int gpus = profile_count(node, DEVICE_CUDA), usable = devices_count(node);
+    int each = node->bundle ? node->bundle : 1;
     int64_t workers = node->workers ? node->workers : workers_per_node;
     const char *next = node->note[0] ? "; " : "";
 
@@ -88,8 +89,9 @@ static void remark_idle(struct node_profile *node, int64_t workers_per_node)
     else if (devices_kind(node) == DEVICE_CUDA && workers > 0 && workers < usable)
         text_append(node->note, sizeof node->note,
                     "%s%lld of %d GPUs stay%s idle, because the job asks for %lld worker%s here",
-                    next, (long long)(usable - workers), usable, usable - workers == 1 ? "s" : "",
-                    (long long)workers, workers == 1 ? "" : "s");
+                    next, (long long)(usable - workers) * each, usable * each,
+                    (usable - workers) * each == 1 ? "s" : "", (long long)workers,
+                    workers == 1 ? "" : "s");
 }
 
 /* Append to the node's note which of its GPUs have no products of matrices in this precision. */

@@ -101,7 +101,11 @@ static int count_workers(const struct job *job, const struct node_profile *node,
             err, -EINVAL,
             "node '%s' has %d %s%s, too few for %s: %lld; remove that setting to run one worker on "
             "each, or %s",
-            node->host, n, kind == DEVICE_CUDA ? "GPU" : "emulated device", n == 1 ? "" : "s",
+            node->host, n,
+            kind != DEVICE_CUDA ? "emulated device"
+            : node->bundle      ? "group of gpus_per_worker GPU"
+                                : "GPU",
+            n == 1 && !node->bundle ? "" : "s",
             node->workers ? "its workers" : "workers_per_node (-n)", (long long)wanted,
             kind == DEVICE_CUDA ? "set CUDA_VISIBLE_DEVICES to an empty value there, or request no "
                                   "GPUs from Slurm, to train on the CPUs"

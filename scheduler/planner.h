@@ -12,7 +12,7 @@
 #include "lib/model/profile.h"
 #include "modes.h"
 
-enum { PLANNER_KEY = 1024 };
+enum { PLANNER_KEY = 1536 };
 
 /* A worker's time model, measured in earlier runs or in this run. */
 struct planner_time {

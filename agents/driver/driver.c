@@ -196,6 +196,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
     const struct state_options so = {
         .n_agents = d->run.n_agents,
         .launch_ns = job->timeouts.launch_ns,
+        .gpus_ns = d->run.o->check_only ? 0 : job->timeouts.gpus_ns,
         .check_only = d->run.o->check_only,
         .share = job->checkpoint.dir != NULL,
         .unsaved = !d->run.checkpoint_dir,

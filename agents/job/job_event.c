@@ -28,6 +28,7 @@ static const char *const words[] = {
     [JOB_EVENT_ENDED] = "ended",
     [JOB_EVENT_PROFILED] = "profiled",
     [JOB_EVENT_UNMEASURED] = "unmeasured",
+    [JOB_EVENT_GPUS] = "gpus",
     [JOB_EVENT_PREPARED] = "prepared",
     [JOB_EVENT_CHECKED] = "checked",
     [JOB_EVENT_RANK_STARTED] = "rank_started",

@@ -31,6 +31,7 @@ enum job_event {
     /* events that agents report */
     JOB_EVENT_PROFILED,
     JOB_EVENT_UNMEASURED,
+    JOB_EVENT_GPUS,
     JOB_EVENT_PREPARED,
     JOB_EVENT_CHECKED,
     JOB_EVENT_RANK_STARTED,

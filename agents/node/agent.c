@@ -348,6 +348,8 @@ static void beat(struct agent *a, int64_t now_ns)
     agent_hold(a);
     if (a->probe.pid && now_ns >= a->probe.deadline_ns)
         probe_kill(&a->probe);
+    if (a->gpu_wait.list.pid && now_ns >= a->gpu_wait.list.deadline_ns)
+        probe_kill(&a->gpu_wait.list);
 }
 
 /* Return the time of the loop's next deadline: when it has to run again if no descriptor wakes it
@@ -420,6 +422,7 @@ static int finish(struct agent *a, struct eddis_error *err)
         gpu_watch_stop(a->generation->gpus, clock_now_ns());
     rc = proctree_kill_all(clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
     gpu_lock_release(&a->gpus);
+    gpu_wait_end(&a->gpu_wait);
     order_free(a->gpu_order);
     generation_close(a->generation);
     if (a->life.page) {

@@ -477,6 +477,8 @@ void agent_reap(struct agent *a)
             mpirun_ended(a, status);
         else if (pid == a->probe.pid)
             probe_ended(a, status);
+        else if (pid == a->gpu_wait.list.pid)
+            gpu_wait_listed(&a->gpu_wait, status);
         else if (pid == a->program.pid)
             program_ended(a, status);
         else if (!a->generation ||

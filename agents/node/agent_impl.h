@@ -17,6 +17,7 @@
 #include "event_sender.h"
 #include "generation.h"
 #include "gpu_lock.h"
+#include "gpu_wait.h"
 #include "openmpi.h"
 #include "probe.h"
 #include "program_probe.h"
@@ -74,7 +75,9 @@ struct agent {
     int64_t probe_order;           /* generation of the order to profile */
     struct generation *generation; /* the present generation; NULL: none */
     struct gpu_lock gpus;          /* GPUs of the job's workers, until this agent ends */
-    struct order *gpu_order;       /* order to prepare that waits for GPUs; NULL: none */
+    struct gpu_wait gpu_wait;      /* GPUs that are locked before they are measured */
+    struct order *gpu_order; /* order to profile or to prepare that waits for GPUs; NULL: none */
+    bool gpu_said;           /* the user was told for which job this one waits */
     /* times of the next try to lock them, and of the last one; 0: the order need not wait */
     int64_t gpu_next_ns, gpu_until_ns;
     int64_t check_order;          /* generation of the order to check; -1: none */
@@ -112,8 +115,8 @@ static inline int agent_watch_fd(const struct agent *a, int fd)
 /* agent_orders.c */
 /* Send the driver a request for the next order, or to register, unless a request is pending. */
 void agent_ask(struct agent *a, int64_t now_ns);
-/* If an order to prepare waits for the GPUs of another job, try again to lock them; carry the order
- * out, or report to the driver that they stay in use.
+/* If an order to profile or to prepare waits for the GPUs of another job, try again to lock them;
+ * carry the order out, or report to the driver that they stay in use.
  */
 void agent_step_prepare(struct agent *a, int64_t now_ns);
 /* If a stop is in progress, send the signals that are due; when no process or file of the

@@ -28,11 +28,25 @@
 
 /* ---- carrying them out ---- */
 
-/* Carry out "profile": start the device probe.  Return 0 or a negative errno. */
-static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
+/* Start the device probe.  Return 0 or a negative errno. */
+static int measure(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     a->probe_order = o->generation;
     return probe_start(&a->probe, a->agent_config, o->turn, err);
+}
+
+/* Carry out "profile": start the device probe, or, if the node first needs its GPUs, set
+ * a->gpu_until_ns, so that the order waits.  Return 0 or a negative errno.
+ */
+static int profile(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    if (!o->wait_ns)
+        return measure(a, o, err);
+    if (a->gpu_order)
+        return eddis_fail(err, -EBUSY, "another order waits for GPUs");
+    a->gpu_next_ns = clock_now_ns();
+    a->gpu_until_ns = clock_after_ns(a->gpu_next_ns, o->wait_ns);
+    return 0;
 }
 
 /* Make the job's folders again if they were removed since the agent's start, and tell the user so;
@@ -52,17 +66,37 @@ static int renew_folders(struct agent *a, int64_t generation, struct eddis_error
     return n < 0 ? n : file_mkdirs(a->agent_config->log_dir, 0700, err);
 }
 
-/* Lock the GPUs of an order's ranks for the job; the agent keeps them over all generations. Return
- * 0, or an error of gpu_lock_add, and then no GPU was added.
+/* Lock the GPUs of a rank, whose ids are divided by commas. Return as gpu_lock_add. */
+static int lock_rank(struct agent *a, const char *device_id, struct eddis_error *err)
+{
+    char ids[DEVICE_ID], *rest = ids;
+    const char *id;
+    int rc = 0;
+
+    (void)snprintf(ids, sizeof ids, "%s", device_id);
+    while (rc == 0 && (id = strsep(&rest, ","))) {
+        gpu_lock_move(&a->gpu_wait.held, id, &a->gpus);
+        rc = gpu_lock_add(&a->gpus, id, a->agent_config->job_id, err);
+    }
+    return rc;
+}
+
+/* Lock the GPUs of an order's ranks for the job; the agent keeps them over all generations. Release
+ * GPUs that were locked before they were measured, but get no rank. Return 0, or an error of
+ * gpu_lock_add, and then no GPU was added.
  */
 static int lock_gpus(struct agent *a, const struct order *o, struct eddis_error *err)
 {
     int before = a->gpus.n, rc = 0;
 
-    for (int i = 0; i < o->n_local && rc == 0 && !o->probe && !o->check_only; i++)
-        rc = gpu_lock_add(&a->gpus, o->rank[i].device_id, a->agent_config->job_id, err);
+    if (o->probe || o->check_only)
+        return 0;
+    for (int i = 0; i < o->n_local && rc == 0; i++)
+        rc = lock_rank(a, o->rank[i].device_id, err);
     if (rc < 0)
         gpu_lock_cut(&a->gpus, before);
+    else
+        gpu_lock_release(&a->gpu_wait.held);
     return rc;
 }
 
@@ -120,25 +154,62 @@ static int prepare(struct agent *a, const struct order *o, struct eddis_error *e
     return 0;
 }
 
+/* Carry out an order to profile whose GPUs are locked: tell the driver, and start the device probe.
+ * Return 0 or a negative errno.
+ */
+static int measure_locked(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    struct event e = { .type = EVENT_GPUS, .generation = o->generation, .rank = -1 };
+
+    event_sender_send(&a->event_sender, &e, clock_now_ns());
+    return measure(a, o, err);
+}
+
+/* Check whether an order that got rc when it tried to lock its GPUs waits further, and tell the
+ * user once for which job.  If its time is over, add to err how long it waited.
+ */
+static bool waits_on(struct agent *a, const struct order *o, int rc, int64_t now_ns,
+                     struct eddis_error *err)
+{
+    if (rc == -EAGAIN)
+        return true; /* eddis-probe has a deadline of its own */
+    if (rc != -EADDRINUSE)
+        return false;
+    if (now_ns >= a->gpu_until_ns) {
+        if (o->type == ORDER_PROFILE)
+            eddis_fail_prefix(err, rc, "waited %.0f s for GPUs (timeouts.gpus)",
+                              (double)o->wait_ns / CLOCK_S);
+        return false;
+    }
+    if (o->type == ORDER_PROFILE && !a->gpu_said)
+        event_sender_note(&a->event_sender, o->generation, "waiting for GPUs: %s", err->text);
+    a->gpu_said = a->gpu_said || o->type == ORDER_PROFILE;
+    return true;
+}
+
 void agent_step_prepare(struct agent *a, int64_t now_ns)
 {
     struct eddis_error err = { 0 };
     struct order *o = a->gpu_order;
+    bool profiles = o && o->type == ORDER_PROFILE;
     int rc = 0;
 
     if (!o || (now_ns < a->gpu_next_ns && !a->stop.active && !a->bye))
         return;
     if (!a->stop.active && !a->bye) {
-        rc = lock_gpus(a, o, &err);
-        if (rc == -EADDRINUSE && now_ns < a->gpu_until_ns) {
+        rc = profiles ? gpu_wait_try(&a->gpu_wait, o, a->agent_config->job_id, &err)
+                      : lock_gpus(a, o, &err);
+        if (waits_on(a, o, rc, now_ns, &err)) {
             a->gpu_next_ns = clock_after_ns(now_ns, GPU_AGAIN_NS);
             return;
         }
         if (rc == 0)
-            rc = make_generation(a, o, &err);
+            rc = profiles ? measure_locked(a, o, &err) : make_generation(a, o, &err);
     }
     if (rc < 0)
         event_sender_failed(&a->event_sender, EVENT_FAILED, o->generation, &err);
+    if (rc < 0 || a->stop.active || a->bye)
+        gpu_wait_end(&a->gpu_wait);
     order_free(o);
     a->gpu_order = NULL;
     a->gpu_until_ns = 0;
@@ -394,6 +465,8 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
+        if (a->agent_config->wait_gpus)
+            gpu_wait_list(&a->gpu_wait, a->agent_config);
         /* Send the first report only after one interval: it needs a second connection, and other
          * agents still wait for their first.
          */

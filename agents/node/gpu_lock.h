@@ -9,6 +9,8 @@
 
 #include "lib/base/error.h"
 
+#include <stdint.h>
+
 /* Sockets that lock GPUs; zero: none */
 struct gpu_lock {
     int *fd; /* [n] */
@@ -22,6 +24,24 @@ struct gpu_lock {
  */
 int gpu_lock_add(struct gpu_lock *l, const char *device_id, const char *job_id,
                  struct eddis_error *err);
+
+/* Do the same for a job that has called gpu_lock_queue with this time: lock the GPU only if no
+ * other job has waited for it for longer. err names the job that has it, or is the next.
+ */
+int gpu_lock_in_turn(struct gpu_lock *l, const char *device_id, const char *job_id,
+                     int64_t since_ms, struct eddis_error *err);
+
+/* Let other jobs see, until *l is released, that the job waits for this GPU since this time of
+ * clock_now_ns, in milliseconds. No job that came later, and no job that does not wait, gets it
+ * before. Return 0 or -ENOMEM.
+ */
+int gpu_lock_queue(struct gpu_lock *l, const char *device_id, const char *job_id, int64_t since_ms,
+                   struct eddis_error *err);
+
+/* Move the lock of this GPU from one list to another; do nothing if it is not there. Without memory
+ * it stays.
+ */
+void gpu_lock_move(struct gpu_lock *from, const char *device_id, struct gpu_lock *to);
 
 /* Release all GPUs of *l that were added since l->n was n. */
 void gpu_lock_cut(struct gpu_lock *l, int n);

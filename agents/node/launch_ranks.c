@@ -218,7 +218,7 @@ static int threads_of(const struct launch *l, const struct order_rank *r)
     return sharing > 1 ? threads / sharing : threads;
 }
 
-/* Check whether a rank's device is a whole GPU. Ids are as gpu.h describes them. */
+/* Check whether a rank's device is a whole GPU, or several. Ids are as gpu.h describes them. */
 static bool is_gpu(const struct order_rank *r)
 {
     return strncmp(r->device_id, "GPU-", 4) == 0 || strncmp(r->device_id, "HIP-", 4) == 0;
@@ -237,11 +237,11 @@ static bool have_gpus(const struct order *o)
     return true;
 }
 
-/* Add the variable that shows these n GPUs; list: their ids, with commas. Of AMD's GPUs
+/* Add the variable that shows GPUs; list: their ids, with commas.  Of AMD's GPUs
  * ROCR_VISIBLE_DEVICES takes UUIDs, in each version of ROCm, and HIP_VISIBLE_DEVICES then counts
  * what that shows; a value inherited from the job would choose among them.
  */
-static void show(struct strlist *e, const char *list, int n)
+static void show(struct strlist *e, const char *list)
 {
     struct strbuf numbers = { 0 };
     bool are_amd = strncmp(list, "GPU-", 4) == 0 && strcspn(list, ",") == AMD_ID;
@@ -252,22 +252,25 @@ static void show(struct strlist *e, const char *list, int n)
     }
     if (are_amd)
         strlist_addf(e, "ROCR_VISIBLE_DEVICES=%s", list);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; *list; i++) {
+        int n = (int)strcspn(list, ",");
+
         strbuf_addf(&numbers, "%s", i ? "," : "");
         if (are_amd)
             strbuf_addf(&numbers, "%d", i);
         else
-            strbuf_addf(&numbers, "%.*s", (int)strcspn(list + 4, ","), list + 4);
-        list += are_amd || i == n - 1 ? 0 : strcspn(list, ",") + 1;
+            strbuf_addf(&numbers, "%.*s", n - 4, list + 4);
+        list += n + (list[n] == ',');
     }
     strlist_addf(e, "HIP_VISIBLE_DEVICES=%s", strbuf_text(&numbers));
     e->failed = e->failed || numbers.failed;
     strbuf_fini(&numbers);
 }
 
-/* Show rank r its GPUs.  If each rank of the node has a whole GPU of its own, all these GPUs are
- * visible, and scripts choose the LOCAL_RANK-th, as with torchrun.  Otherwise the rank sees only
- * its own GPU, because CUDA accepts only one part of a GPU (MIG).  For other devices add nothing.
+/* Show rank r its GPUs.  If each rank of the node has whole GPUs of its own, all these GPUs are
+ * visible, and scripts choose the LOCAL_RANK-th, as with torchrun, or with N GPUs of each rank those
+ * from LOCAL_RANK * N on.  Otherwise the rank sees only its own GPU, because CUDA accepts only one
+ * part of a GPU (MIG).  For other devices add nothing.
  */
 static void add_devices(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {
@@ -275,14 +278,14 @@ static void add_devices(struct strlist *e, const struct launch *l, const struct 
 
     if (!have_gpus(l->order)) {
         if (is_gpu(r) || strncmp(r->device_id, "MIG-", 4) == 0)
-            show(e, r->device_id, 1);
+            show(e, r->device_id);
         return;
     }
     for (int k = 0; k < l->order->n_local; k++)
         for (int i = 0; i < l->order->n_local; i++)
             if (l->order->rank[i].local_rank == k)
                 strbuf_addf(&all, "%s%s", k ? "," : "", l->order->rank[i].device_id);
-    show(e, strbuf_text(&all), l->order->n_local);
+    show(e, strbuf_text(&all));
     e->failed = e->failed || all.failed;
     strbuf_fini(&all);
 }

@@ -86,27 +86,31 @@ static void close_files(struct probe *p)
     p->pid = 0;
 }
 
-int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct eddis_error *err)
+/* Start the probe with these arguments, and free them; rc is an earlier error. Return 0 or a
+ * negative errno.
+ */
+static int start(struct probe *p, const struct agent_config *b, struct strlist *argv, int rc,
+                 struct eddis_error *err)
 {
-    struct strlist argv = { 0 }, env = { 0 };
+    struct strlist env = { 0 };
     struct spawn s = {
         .in = -1, .dir = b->workdir, .own_group = true, .parent_death_signal = SIGKILL
     };
-    int rc;
 
-    if (p->pid)
-        return eddis_fail(err, -EALREADY, "the node is being profiled already");
-    rc = launch_check_workdir(b->workdir, err); /* a failed start would only name the program */
-    if (rc < 0)
+    if (rc == 0 && p->pid)
+        rc = eddis_fail(err, -EALREADY, "the node is being profiled already");
+    if (rc == 0) /* a failed start would only name the program */
+        rc = launch_check_workdir(b->workdir, err);
+    if (rc < 0) {
+        strlist_fini(argv);
         return rc;
+    }
     p->out = s.out = memfd_create("eddis-profile", MFD_CLOEXEC);
     p->err = s.err = memfd_create("eddis-probe-errors", MFD_CLOEXEC);
     if (p->out < 0 || p->err < 0)
         rc = eddis_fail_errno(err, -errno, "cannot make a file in memory");
-    else
-        rc = arguments(b, turn, &argv, err);
     environment(b, &env);
-    s.argv = (const char *const *)argv.item;
+    s.argv = (const char *const *)argv->item;
     s.envp = (const char *const *)env.item;
     if (rc == 0 && env.failed)
         rc = eddis_fail(err, -ENOMEM, "no memory for the probe");
@@ -115,9 +119,28 @@ int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct
     p->deadline_ns = clock_after_ns(clock_now_ns(), PROBE_DEADLINE_NS);
     if (rc < 0)
         close_files(p);
-    strlist_fini(&argv);
+    strlist_fini(argv);
     strlist_fini(&env);
     return rc;
+}
+
+int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct eddis_error *err)
+{
+    struct strlist argv = { 0 };
+    int rc = arguments(b, turn, &argv, err);
+
+    return start(p, b, &argv, rc, err);
+}
+
+int probe_list(struct probe *p, const struct agent_config *b, struct eddis_error *err)
+{
+    struct strlist argv = { 0 };
+    int rc = arguments(b, true, &argv, err);
+
+    strlist_addf(&argv, "--gpus");
+    if (rc == 0 && argv.failed)
+        rc = eddis_fail(err, -ENOMEM, "no memory for the probe");
+    return start(p, b, &argv, rc, err);
 }
 
 /* Set err from the wait status of a failed probe and its first line on standard error.  Return

@@ -26,6 +26,11 @@ struct probe {
  */
 int probe_start(struct probe *p, const struct agent_config *b, bool turn, struct eddis_error *err);
 
+/* Start eddis-probe to list the node's GPUs only; probe_finish gets a line "INDEX ID" for each.
+ * Return as probe_start.
+ */
+int probe_list(struct probe *p, const struct agent_config *b, struct eddis_error *err);
+
 /* Read the result of a probe that has ended with this waitpid status. Return 0, and the profile's
  * text in *ret, which the caller frees; -ENODATA: there is no stored profile, and the probe was not
  * allowed to measure; or another negative errno, and err ends with what the probe wrote on standard

@@ -23,7 +23,8 @@
  * The agent answers each order with an event:
  *
  *   profile    -> profile (text of a node_profile); unmeasured if the node must be
- *                 measured and order.turn is not set; or failed
+ *                 measured and order.turn is not set; or failed.  With order.wait_ns, before
+ *                 both: gpus, once no other job uses the node's GPUs and this one has locked them
  *   prepare    -> prepared: node folder and board exist, the plan is published; or failed
  *   check      -> checked: this node sees the files that all nodes must share, and its interpreter
  *                 has printed its versions, if order.program_ns asks for them; or failed
@@ -108,6 +109,7 @@ struct agent_config {
     int64_t restarts;      /* maximum restarts of this job */
     int64_t log_max_bytes; /* largest log file of one rank */
     int64_t cache_ns;      /* maximum age of a cached profile; 0: always measure */
+    bool wait_gpus;        /* the order to profile will have wait_ns */
     struct job_emulated emulate[JOB_MAX_EMULATED];
     int n_emulate;
     int64_t lease_ns, heartbeat_ns;

@@ -14,6 +14,7 @@ enum event_type {
     EVENT_PROFILE,
     /* the node has no profile yet: the driver must first allow this agent to measure */
     EVENT_UNMEASURED,
+    EVENT_GPUS, /* the node has locked its GPUs, for which the order to profile made it wait */
     EVENT_PREPARED,
     EVENT_CHECKED, /* text: versions of the program's Python (program_versions.h), or "" */
     EVENT_RANK_STARTED,

@@ -128,6 +128,9 @@ static int check_prepare_own(const void *order, struct eddis_error *err)
 
 static const struct field profile_fields[] = {
     FIELD(struct order, turn, BOOL, 0, 0),
+    FIELD(struct order, wait_ns, INT64, 0, INT64_MAX),
+    FIELD_NUMBERS(struct order, device, OWNED, "device", n_device, PROFILE_MAX_DEVICES,
+                  "\"device\" # is not a number"),
 };
 
 static const struct field check_fields[] = {

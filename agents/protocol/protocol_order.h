@@ -5,6 +5,7 @@
 
 #include "lib/base/error.h"
 #include "lib/board/layout.h"
+#include "lib/model/profile.h"
 #include "protocol_limits.h"
 
 #include <stdbool.h>
@@ -61,8 +62,8 @@ enum stop_ladder {
 /* One rank of the node. */
 struct order_rank {
     int rank, local_rank;
-    /* id of the rank's device, as profiled: "numa:0", "GPU-...", "emulated:1" */
-    char device_id[64];
+    /* id of the rank's device, as profiled: "numa:0", "GPU-...", "emulated:1", "GPU-...,GPU-..." */
+    char device_id[DEVICE_ID];
     char cpus[256]; /* list of cores, "0-3,8"; "": not bound */
     int64_t batch;  /* samples a step */
     double weight;
@@ -84,7 +85,11 @@ struct order {
     enum order_type type;
     int64_t generation;
     /* profile */
-    bool turn; /* this agent may measure: no other agent of its machine measures now */
+    bool turn;       /* this agent may measure: no other agent of its machine measures now */
+    int64_t wait_ns; /* longest time to wait for the GPUs, which are locked before the profile is
+                      * made; 0: they are not */
+    int *device;     /* [n_device] CUDA ordinals of the GPUs to lock; none: all */
+    int n_device;
     /* prepare */
     bool probe;              /* the ranks measure the network instead of training */
     bool check_only;         /* the generation is not started, so it needs no GPU for itself */

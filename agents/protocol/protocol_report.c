@@ -37,11 +37,12 @@ static const struct field hello_fields[] = {
 };
 static const struct fields hello_table = FIELDS(struct hello, hello_fields);
 
-static const char *const event_names[] = {
-    "profile",   "unmeasured", "prepared", "checked",   "rank_started", "rank_exit", "mpirun_exit",
-    "relay",     "network",    "choice",   "committed", "stopped",      "logs",      "failed",
-    "unsettled", "note",       "quiet",    "place",     "signal",       "refused",   "left"
-};
+static const char *const event_names[] = { "profile", "unmeasured",   "gpus",      "prepared",
+                                           "checked", "rank_started", "rank_exit", "mpirun_exit",
+                                           "relay",   "network",      "choice",    "committed",
+                                           "stopped", "logs",         "failed",    "unsettled",
+                                           "note",    "quiet",        "place",     "signal",
+                                           "refused", "left" };
 
 static const struct field relay_row[] = { FIELD_STRUCT("relay", struct event, relay, relay_table) };
 static const struct field logs_row[] = { FIELD(struct event, order, INT64, 0, INT64_MAX) };

@@ -28,6 +28,7 @@ static const struct option_row rows[] = {
       "use a cached profile up to N seconds old (604800; 0: measure again)" },
     { "cpus-only", 0, NULL, "the job uses no GPU: only note a failure of their driver" },
     { "kept-only", 0, NULL, "measure nothing; exit with 3 if the cached profile is not complete" },
+    { "gpus", 0, NULL, "print the number and the id of each GPU, and measure nothing" },
     { GPU_WATCH_OPTION, 0, "ID,...",
       "print what these GPUs do, a line of JSON each, every 2 s; exit with 4 without NVML" },
     { "help", 'h', NULL, "print this help" },
@@ -50,7 +51,8 @@ static const struct option_table table = {
 struct probe_options {
     struct profiler_options profiler;
     struct job_emulated emulate[JOB_MAX_EMULATED];
-    char *gpus; /* ids to follow, with commas; NULL: measure the node */
+    bool gpus;     /* only print them */
+    char *watched; /* ids of GPUs to follow, with commas; NULL: measure the node */
 };
 
 /* Parse "RATE:A_S:C_S", the value of --emulate, into *ret. Return 0 or -EINVAL. */
@@ -94,12 +96,16 @@ static int take_option(const struct options_item *item, struct probe_options *w,
         w->profiler.cpus_only = true;
         return 0;
     }
+    if (options_is(item, "gpus")) {
+        w->gpus = true;
+        return 0;
+    }
     if (options_is(item, "kept-only")) {
         w->profiler.kept_only = true;
         return 0;
     }
     if (options_is(item, GPU_WATCH_OPTION)) {
-        w->gpus = (char *)(uintptr_t)item->value;
+        w->watched = (char *)(uintptr_t)item->value;
         return 0;
     }
     if (w->profiler.n_emulate == JOB_MAX_EMULATED)
@@ -172,6 +178,14 @@ static int watch_gpus(char *ids)
     return 0;
 }
 
+/* Print "INDEX ID" of each GPU of the profile, a line each. Return 0 or a negative error. */
+static int print_gpus(const struct node_profile *p, struct eddis_error *err)
+{
+    for (int i = 0; i < p->n_devices; i++)
+        (void)printf("%d %s\n", p->device[i].index, p->device[i].id);
+    return fflush(stdout) == 0 ? 0 : eddis_fail_errno(err, -errno, "cannot write the list");
+}
+
 /* Print the profile of this node's cores, memory and GPUs, from the cache or measured, as a line of
  * JSON.  Return 0, EXIT_USAGE, 1 after another error, or PROFILER_EXIT_UNMEASURED: --kept-only was
  * given, and the cached profile is not complete.
@@ -199,13 +213,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "eddis-probe: %s\n", err.text);
         return EXIT_USAGE;
     }
-    if (o.gpus)
-        return watch_gpus(o.gpus);
+    if (o.watched)
+        return watch_gpus(o.watched);
     /* Exit codes of measuring children are needed, even if our parent ignored SIGCHLD. */
     (void)signal(SIGCHLD, SIG_DFL);
-    rc = profiler_run(&o.profiler, &p, &err);
+    rc = o.gpus ? profiler_gpus(&p, &err) : profiler_run(&o.profiler, &p, &err);
     if (rc == 0)
-        rc = print(&p, &err);
+        rc = o.gpus ? print_gpus(&p, &err) : print(&p, &err);
     if (rc < 0)
         fprintf(stderr, "eddis-probe: %s\n", err.text);
     return rc == -EINVAL ? EXIT_USAGE : rc == -ENODATA ? PROFILER_EXIT_UNMEASURED : rc < 0;

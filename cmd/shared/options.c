@@ -102,9 +102,9 @@ static int long_option(struct options *o, const char *word, struct options_item 
         return unknown(o->table, word, n, err);
     if (word[n] == '=' && !row->argument)
         return eddis_fail(err, -EINVAL, "option \"--%s\" takes no value", row->name);
-    if (row->argument && word[n] != '=')
+    if (row->argument && word[n] != '=' && row->argument[0] != '[')
         return take_argument(o, row, o->argv[o->at], ret, err);
-    *ret = (struct options_item){ row, row->argument ? word + n + 1 : NULL };
+    *ret = (struct options_item){ row, word[n] == '=' ? word + n + 1 : NULL };
     return 1;
 }
 
@@ -209,7 +209,8 @@ void options_help(const struct option_table *t, FILE *out)
         else
             n = snprintf(left, sizeof left, "      --%s", r->name);
         if (r->argument && n < (int)sizeof left)
-            n += snprintf(left + n, sizeof left - (size_t)n, " %s", r->argument);
+            n += snprintf(left + n, sizeof left - (size_t)n, "%s%s",
+                          r->argument[0] == '[' ? "" : " ", r->argument);
         if (n >= OPTIONS_COLUMN - 1)
             fprintf(out, "%s\n%*s%s\n", left, OPTIONS_COLUMN, "", r->help);
         else

@@ -24,7 +24,8 @@
 struct option_row {
     const char *name;     /* "dry-run" */
     char letter;          /* short form; 0: none */
-    const char *argument; /* name of the argument in --help, "FILE"; NULL: the option takes none */
+    const char *argument; /* name of the argument in --help, "FILE"; "[=TIME]": it may be left out,
+                           * or follows '='; NULL: the option takes none */
     const char *help;     /* one line, lower case, no full stop */
 };
 

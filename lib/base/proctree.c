@@ -158,11 +158,16 @@ pid_t proctree_above(const char *command)
 char *proctree_read(pid_t pid, const char *name, size_t *ret_n)
 {
     char path[64], *text = NULL;
-    cleanup_fd int fd = -1;
+    int fd, rc;
 
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && file_read_fd(fd, path, MAX_TEXT, &text, ret_n, NULL) == 0 ? text : NULL;
+    if (fd < 0)
+        return NULL;
+    rc = file_read_fd(fd, path, MAX_TEXT, &text, ret_n, NULL);
+    (void)close(fd);
+    errno = -rc;
+    return rc == 0 ? text : NULL;
 }
 
 const char *proctree_value(const char *text, size_t n, const char *name)

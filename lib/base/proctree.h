@@ -57,7 +57,9 @@ uid_t proctree_user(pid_t pid);
 pid_t proctree_above(const char *command);
 
 /* Return the bytes of /proc/PID/<name> ("cmdline", "environ") followed by a 0, for the caller to
- * free.  NULL: no such process, or not readable by this user. ret_n may be NULL.
+ * free.  An exiting process has released its memory, so both are empty or cannot be read.  NULL:
+ * errno is EACCES or EPERM if this user may not read it, ESRCH or ENOENT if the process is exiting,
+ * a zombie or gone, or another. ret_n may be NULL.
  */
 char *proctree_read(pid_t pid, const char *name, size_t *ret_n);
 

@@ -12,6 +12,7 @@
 #include "lib/job/types/job_types.h"
 #include "lib/model/algorithm.h"
 #include "lib/model/precision.h"
+#include "lib/model/profile.h"
 
 #include <string.h>
 
@@ -118,6 +119,9 @@ static const struct job_key table[] = {
     { "workers_per_node", "whole number or auto", "auto",
       "workers on each node; auto: one for each device or NUMA node", NULL,
       WHOLE(workers_per_node, 1, 1024, "auto", "auto") },
+    { "gpus_per_worker", "whole number", "1",
+      "GPUs of each worker, for programs that divide a model between several", NULL,
+      WHOLE(gpus_per_worker, 1, PROFILE_MAX_BUNDLE, NULL, "1") },
     { "seed", "whole number", "0", "seeds the order of samples and the initial parameters", NULL,
       WHOLE(seed, 0, INT64_MAX, NULL, "0") },
     { "batch.global", "whole number", "256", "number of samples in one step, over all workers",
@@ -212,6 +216,9 @@ static const struct job_key table[] = {
     { "node_losses", "whole number or auto", "auto",
       "how many times a job may lose a node and restart; auto: no limit, unless restarts is 0",
       NULL, WHOLE(node_losses, 1, 1000000, "auto", "auto") },
+    { "timeouts.gpus", "duration or none", "0s",
+      "time to wait for GPUs that another job uses; 0s: fail instead; none: wait without limit",
+      NULL, DURATION(timeouts.gpus_ns, 0, 3650 * DAY, "none", "0s") },
     { "timeouts.launch", "duration", "60s", "maximum time until every worker has started", NULL,
       DURATION(timeouts.launch_ns, CLOCK_S, DAY, NULL, "60s") },
     { "timeouts.lease", "duration", "10s",

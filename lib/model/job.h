@@ -93,6 +93,7 @@ struct job {
     char *hostfile;           /* absolute path, or NULL; the hosts in that file are in `host` */
     struct job_ssh ssh;       /* default for all hosts */
     int64_t workers_per_node; /* 0: auto */
+    int64_t gpus_per_worker;
     uint64_t seed;
     struct {
         int64_t global, min, max, grain; /* samples of a step; limits of a worker's part, max 0:
@@ -138,9 +139,9 @@ struct job {
                                                   * none; most restarts; most lost nodes; each 0:
                                                   * auto */
     struct {
-        int64_t launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns,
-            checkpoint_ns, job_ns; /* hang_ns, first_step_ns and job_ns may be CLOCK_NEVER: no
-                                    * limit */
+        int64_t gpus_ns, launch_ns, lease_ns, heartbeat_ns, node_lost_ns, hang_ns, first_step_ns,
+            grace_ns, checkpoint_ns, job_ns; /* gpus_ns, hang_ns, first_step_ns and job_ns may be
+                                              * CLOCK_NEVER: no limit */
     } timeouts;
     char **env;      /* NULL-ended "NAME=VALUE", sorted by name */
     char **env_pass; /* NULL-ended patterns ("WANDB_*") of the caller's variables to pass on */

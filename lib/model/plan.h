@@ -44,7 +44,7 @@ struct plan_worker {
     int rank, local_rank;
     int node; /* index into plan.node */
     enum device_kind kind;
-    char device_id[64];
+    char device_id[DEVICE_ID];
     char device[96];          /* for people: "emulated 0.50" */
     char cpus[256];           /* the worker's cores as a list; "": not bound */
     double fixed_s, sample_s; /* time model: a step of b samples takes fixed_s + sample_s * b */

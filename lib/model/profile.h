@@ -20,6 +20,8 @@ enum {
     PROFILE_PROBE_VERSION = 5, /* increment it if a probe changes what it measures */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
+    PROFILE_MAX_BUNDLE = 8,                        /* most GPUs of one worker */
+    DEVICE_ID = PROFILE_MAX_BUNDLE * (40 + 1) + 8, /* bytes of their ids, divided by commas */
 };
 
 /* CUDA: also AMD's GPUs, as in PyTorch */
@@ -31,7 +33,8 @@ extern const char *const device_kind_names[DEVICE_KINDS];
 struct device {
     enum device_kind kind;
     int index;            /* within its kind on the node: NUMA node, GPU's number, row of emulate */
-    char id[64];          /* stable: "numa:0", "GPU-<uuid>", "emulated:0" */
+    char id[DEVICE_ID];   /* stable: "numa:0", "GPU-<uuid>", "emulated:0"; of several GPUs,
+                           * scheduler/bundles.h, "GPU-<uuid>,GPU-<uuid>" */
     char name[96];        /* for people: "AMD EPYC 7763, 2 cores", "NVIDIA H100 80GB HBM3" */
     char pci[16];         /* "0000:17:00.0"; "": none */
     char cpus[256];       /* nearest cores as a list, "0-15,32-47" */
@@ -66,6 +69,7 @@ struct node_profile {
      * samples per step of one of them (0: the job's general limit).
      */
     int64_t workers, max_batch;
+    int bundle; /* GPUs of each device, as bundles_make has joined them; 0: one; not in the JSON */
     bool cpus_only; /* the program computes on the CPUs, whatever GPUs there are; not in the JSON */
     uint32_t software; /* checksum of the software that the job names for the node alone; 0: none;
                         * not in the JSON */

@@ -241,6 +241,90 @@ def second_job(*_):
         third.check(0, "ok")
 
 
+def waits(job, *, for_job):
+    """Until the user was told for whom it waits, once."""
+    wait_for("the wait", lambda: [e for e in job.events("note") if "waiting for GPUs" in e["text"]])
+    said, = [e["text"] for e in job.events("note") if "waiting for GPUs" in e["text"]]
+    assert re.search(f"waiting for GPUs: 'GPU-.*' is (in use by|next for) job {for_job} of {getpass.getuser()}$", said), said
+    assert not job.events("profiled") and not job.events("measures"), job.events()
+
+
+def queue(*_):
+    """Jobs with --wait get the cards of a running job in the order in which they came, and are measured then; Ctrl-C, SIGTERM,
+    --stop, the time limit and the deadline end the wait."""
+    cards = environ("A100,V100")
+    script = ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; date +from=%s%N; sleep 0.5; date +to=%s%N"]
+
+    def begin(*args, folders=None):
+        return Job(BUILD, folders or Folders(), [*args, *script], ranks=0, **cards)
+
+    with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; sleep 1000"], ranks=0, **cards) as first:
+        first.wait_up()
+        job_id = re.search(r"up (\S+)", first.log(0)).group(1)
+        with begin("--wait") as second:
+            waits(second, for_job=job_id)
+            with begin("--wait", "--set", "profile.cache=0s") as third, begin("--wait=1s") as late:
+                assert late.end() == 3, (late.code, late.err)
+                assert re.search(rf"waited \d+ s for GPUs \(timeouts.gpus\): 'GPU-.*' is in use by job {job_id} of ", late.err), late.err
+                waits(third, for_job=job_id)
+                for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+                    with begin("--wait") as ended:
+                        waits(ended, for_job=job_id)
+                        ended.signal(number)
+                        assert ended.end() == code, (ended.code, ended.err)
+                folders = Folders()
+                with begin("--wait", folders=folders) as stopped, begin("--wait", "--timeout", "1s") as limited:
+                    waits(stopped, for_job=job_id)
+                    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--stop", stopped.dir], env=folders.environ(),
+                                          stderr=subprocess.PIPE, text=True, timeout=120)
+                    assert done.returncode == 0 and stopped.end() == 130, (done, stopped.code, stopped.err)
+                    assert limited.end() == 124, (limited.code, limited.err)
+                assert second.process.poll() is None and third.process.poll() is None
+                first.interrupt()
+                second.check(0, "ok", "waiting for GPUs: 'GPU-")
+                third.check(0, "ok", "waiting for GPUs: 'GPU-")
+                ends = [int(re.search(rf"{word}=(\d+)", job.log(rank)).group(1))
+                        for job, word in ((second, "to"), (third, "from")) for rank in (0, 1)]
+                assert max(ends[:2]) < min(ends[2:]), ends
+    with begin("--wait") as free:  # nobody is waited for
+        free.check(0, "ok")
+        assert "waiting" not in free.err, free.err
+
+
+def queue_hosts(*_):
+    """Two jobs on the same two hosts, named in opposite orders, wait for a third, and not for each other."""
+    with Cluster(2, BUILD, knows=False) as c:
+        for host in c.nodes:
+            with open(c.path(host, HOME + "/.bashrc"), "w") as f:
+                f.write("".join(f"export {name}={value}\n" for name, value in environ("A100").items()))
+
+        def begin(nodes, script, *args):
+            return c.job(["-H", ",".join(nodes), *args, "--", "sh", "-c", script])
+
+        with begin(c.nodes, "sleep 1000") as first:
+            first.wait_event("rank_started", 2)
+            with begin(c.nodes, "true", "--wait") as one, begin(c.nodes[::-1], "true", "--wait=20m") as two:
+                for job in (one, two):
+                    wait_for("the wait", lambda: any("waiting for GPUs: 'GPU-" in e["text"] for e in job.events("note")))
+                first.signal(signal.SIGINT)
+                for job, code in ((first, 130), (one, 0), (two, 0)):
+                    assert job.end() == code, (job.code, job.err)
+        for host in c.nodes:
+            os.remove(c.path(host, HOME + "/.bashrc"))
+        c.check_nothing_left()
+
+
+def killed_holder(*_):
+    """A job with --wait goes on when the job that it waits for was killed."""
+    cards = environ("A100")
+    with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up $EDDIS_JOB_ID; sleep 1000"], ranks=0, **cards) as first:
+        first.wait_up(ranks=1)
+        with Job(BUILD, Folders(), ["--wait=10m", "--", "true"], ranks=0, **cards) as second:
+            waits(second, for_job=re.search(r"up (\S+)", first.log(0)).group(1))
+            first.signal(signal.SIGKILL)
+            second.check(0, "ok")
+
+
 def dead_driver(*_):
     """A job on the cards of a job whose driver was killed waits until that one's agent has ended its workers."""
     with Job(BUILD, Folders(), ["--", "sh", "-c", "echo up; sleep 1000"], ranks=0, **environ("A100,V100")) as first:
@@ -336,6 +420,31 @@ def idle(*_):
     """Fewer workers than cards: the others are said to be idle."""
     workers, output = plan(MIXED, "-n", "2")
     assert len(workers) == 2 and "1 of 3 GPUs stays idle, because the job asks for 2 workers here" in output, output
+
+
+def grouped(*_):
+    """gpus_per_worker gives each worker several cards of one kind, which it sees from LOCAL_RANK * N on; what is left is named."""
+    cards = "A100,V100,A100,V100,V100:mig=1"
+    workers, output = plan(cards, "--set", "gpus_per_worker=2", CUDA_VISIBLE_DEVICES="MIG-84,GPU-00,GPU-01,GPU-02,GPU-03")
+    assert [device.split()[:2] for device, _ in workers] == [["2", "x"]] * 2, output
+    assert workers[0][0].endswith("A100-SXM4-80GB") and workers[0][1] > workers[1][1], output
+    assert "1 MIG instance gets no worker, because gpus_per_worker is 2" in output, output
+    workers, output = plan(MIXED, "--set", "gpus_per_worker=2", code=2)
+    assert "has no 2 usable GPUs of the same kind; lower gpus_per_worker" in output, output
+    workers, output = plan("A100,A100,A100", "--set", "gpus_per_worker=2", code=0)
+    assert len(workers) == 1 and "GPU 2 stays idle, because gpus_per_worker is 2" in output, output
+    workers, output = plan("A100", "--set", "gpus_per_worker=2", code=2, CUDA_VISIBLE_DEVICES="")
+    assert "run on its CPUs" in output, output
+    four = environ("A100,V100,A100,V100")
+    with Job(BUILD, Folders(), ["--set", "gpus_per_worker=2", "--", "sh", "-c",
+                                "echo $LOCAL_RANK of $CUDA_VISIBLE_DEVICES; sleep 1000"], ranks=0, **four) as j:
+        j.wait_up(" of ")
+        uuids = "GPU-00102030-.*,GPU-02122232-.*,GPU-01112131-.*,GPU-03132333-.*"
+        for rank in range(2):
+            assert re.search(f"{rank} of {uuids}$", j.log(rank), re.M), j.log(rank)
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, **{**four, "CUDA_VISIBLE_DEVICES": "3"}) as other:
+            assert other.end() == 3 and "is in use by job" in other.err, (other.code, other.err)
+        j.interrupt()
 
 
 def trainer(*_):
@@ -460,5 +569,5 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, trainer, watched, throttled,
-     links, unwatched], sys.argv[3:])
+     second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
+     trainer, watched, throttled, links, unwatched], sys.argv[3:])

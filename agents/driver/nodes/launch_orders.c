@@ -324,16 +324,41 @@ static void check(struct launch_orders *l)
                          .program_ns = o->check_only ? o->job->timeouts.launch_ns / 4 * 3 : 0 });
 }
 
+/* Order the next node to lock its GPUs, as soon as no other job uses them, and to report its
+ * profile then.
+ */
+static void profile_locked(struct launch_orders *l, int agent)
+{
+    const struct state *s = &l->run->state;
+    const struct job *job = l->run->o->job;
+    const struct job_host *host = job->n_hosts ? &job->host[agent] : NULL;
+    size_t n = host ? host->n_device : 0;
+    int64_t now_ns = clock_now_ns();
+    int device[PROFILE_MAX_DEVICES];
+    struct order o = { .type = ORDER_PROFILE,
+                       .wait_ns = s->gpus_ns >= CLOCK_NEVER ? CLOCK_NEVER : s->gpus_ns - now_ns,
+                       .device = device };
+
+    if (o.wait_ns < 1)
+        o.wait_ns = 1;
+    for (size_t i = 0; i < n && i < PROFILE_MAX_DEVICES; i++)
+        device[o.n_device++] = (int)host->device[i];
+    job_run_order(l->run, agent, &o);
+}
+
 /* Order an agent (-1: all) to report its node's profile. turn: the agent's time slot has come, in
  * which it alone measures.
  */
 static void profile(struct launch_orders *l, int agent, bool turn)
 {
     const struct order o = { .type = ORDER_PROFILE, .turn = turn };
+    int next = turn ? -1 : state_next_for_gpus(&l->run->state);
 
     if (turn)
         job_run_say(l->run, JOB_EVENT_MEASURES, agent, -1, "");
-    if (agent >= 0)
+    if (next >= 0 && (agent < 0 || agent == next))
+        profile_locked(l, next);
+    else if (agent >= 0)
         job_run_order(l->run, agent, &o);
     else
         job_run_order_all(l->run, &o);

@@ -12,6 +12,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
 #include "lib/model/algorithm.h"
+#include "scheduler/bundles.h"
 #include "scheduler/devices.h"
 #include "scheduler/planner.h"
 
@@ -152,6 +153,8 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
         ret[i].cpus_only = job_runs_trainer(job);
         if (job->n_hosts)
             rc = planner_host(&job->host[g->agent[i]], &ret[i], err);
+        if (rc == 0 && !g->run->o->profile_only)
+            rc = bundles_make(&ret[i], job->gpus_per_worker, err);
     }
     return rc;
 }

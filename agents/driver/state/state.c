@@ -80,6 +80,7 @@ static bool is_current(const struct state *s, enum input_type type, const struct
     switch (type) {
     case INPUT_PROFILED:
     case INPUT_UNMEASURED:
+    case INPUT_GPUS:
     case INPUT_PROFILE_FAILED:
     case INPUT_NOTE:
         return true;
@@ -107,6 +108,8 @@ static enum input_type input_of(const struct state *s, int agent, const struct e
         return INPUT_PROFILED;
     case EVENT_UNMEASURED:
         return INPUT_UNMEASURED;
+    case EVENT_GPUS:
+        return INPUT_GPUS;
     case EVENT_PREPARED:
         return INPUT_PREPARED;
     case EVENT_CHECKED:

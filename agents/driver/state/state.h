@@ -39,10 +39,10 @@ struct state_options {
     int64_t node_losses; /* maximum lost nodes; 0: no bound, unless restarts is 0 */
     bool restarts_asked; /* the user has set restarts */
     bool furthest;       /* steps are read from output, in which some ranks print fewer */
-    int64_t launch_ns, lease_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns, checkpoint_ns,
-        job_ns;
+    int64_t gpus_ns, launch_ns, lease_ns, node_lost_ns, hang_ns, first_step_ns, grace_ns,
+        checkpoint_ns, job_ns;
     /* CLOCK_NEVER: no limit. 0 in node_lost_ns, hang_ns, first_step_ns: no limit, too, but no node
-     * is lost before its lease has certainly expired.
+     * is lost before its lease has certainly expired. 0 in gpus_ns: nodes wait for no GPU.
      */
 };
 
@@ -77,6 +77,7 @@ struct state {
     int64_t started_ns;  /* time at which mpirun was ordered; 0: not ordered */
     int64_t alive_ns;    /* time of the generation's first sign of life; 0: none yet */
     int64_t deadline_ns; /* end of the phase */
+    int64_t gpus_ns;     /* PROFILE: end of the time to wait for GPUs, with o.gpus_ns */
     struct state_agent *agent;
     struct state_rank *rank; /* [n_ranks]; NULL before the first plan or probe */
     int n_ranks, first;      /* first: the agent that runs mpirun */

@@ -8,7 +8,10 @@
 #include <stdbool.h>
 
 enum action_type {
-    ACTION_PROFILE, /* order .agent (-1: all) to report its profile if the profile is stored */
+    /* order .agent (-1: all, or in a job that waits for GPUs, state_next_for_gpus) to report its
+     * profile if the profile is stored
+     */
+    ACTION_PROFILE,
     ACTION_MEASURE, /* order .agent to measure: it is the agent's turn on its machine */
     ACTION_NETWORK, /* answer with state_network_try, state_network_known or state_fail */
     ACTION_FORGET,  /* drop the network from the cache: it did not work */

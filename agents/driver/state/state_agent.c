@@ -34,8 +34,26 @@ static bool came(struct state *s, const struct state_input *in)
 /* Record an agent's first registration.  After that of the last agent enter PROFILE. */
 void state_agent_registered(struct state *s, const struct state_input *in)
 {
-    if (came(s, in) && state_first_without(s, offsetof(struct state_agent, registered), false) < 0)
-        state_go(s, STATE_PHASE_PROFILE, in->now_ns);
+    if (!came(s, in) ||
+        state_first_without(s, offsetof(struct state_agent, registered), false) >= 0)
+        return;
+    s->gpus_ns = clock_after_ns(in->now_ns, s->o.gpus_ns);
+    state_go(s, STATE_PHASE_PROFILE, in->now_ns);
+}
+
+/* Record that a node has locked its GPUs, and order the next node to profile, which locks its own.
+ */
+void state_agent_has_gpus(struct state *s, const struct state_input *in)
+{
+    int next;
+
+    if (s->agent[in->agent].has_gpus)
+        return;
+    s->agent[in->agent].has_gpus = true;
+    next = state_next_for_gpus(s);
+    if (next >= 0 && !state_is_ending(s))
+        state_push(s, ACTION_PROFILE)->agent = next;
+    state_extend(s, in->now_ns);
 }
 
 /* Record the registration of an agent in a later phase, and order it to report its profile. */

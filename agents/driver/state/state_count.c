@@ -4,6 +4,8 @@
 
 #include "agents/protocol/timing.h"
 
+#include <string.h>
+
 /* ---- nodes ---- */
 
 const char *state_host(const struct state *s, int agent)
@@ -21,6 +23,26 @@ bool state_is_usable(const struct state *s, int agent)
     const struct state_agent *a = &s->agent[agent];
 
     return a->registered && a->profiled && !a->lost && !a->ended;
+}
+
+/* Compare two agents by machine, host and number, which depend on no job but the last. */
+static int compare_places(const struct state *s, int a, int b)
+{
+    int order = strcmp(s->agent[a].machine, s->agent[b].machine);
+
+    if (order == 0)
+        order = strcmp(s->agent[a].host, s->agent[b].host);
+    return order ? order : a - b;
+}
+
+int state_next_for_gpus(const struct state *s)
+{
+    int next = -1;
+
+    for (int i = 0; i < s->o.n_agents && s->o.gpus_ns && s->phase == STATE_PHASE_PROFILE; i++)
+        if (!s->agent[i].has_gpus && (next < 0 || compare_places(s, i, next) < 0))
+            next = i;
+    return next;
 }
 
 int state_count_usable(const struct state *s)

@@ -12,6 +12,7 @@ enum input_type {
     INPUT_REGISTERED,
     INPUT_PROFILED,
     INPUT_UNMEASURED,     /* an agent has no stored profile, and waits for its turn to measure */
+    INPUT_GPUS,           /* an agent has locked its node's GPUs */
     INPUT_PROFILE_FAILED, /* ORDER_PROFILE failed on an agent that is not measured */
     INPUT_PREPARED,
     INPUT_CHECKED,
@@ -96,6 +97,7 @@ state_handler_fn state_agent_measured;      /* in PROFILE */
 state_handler_fn state_agent_measured_late; /* in later phases, for the next generation */
 state_handler_fn state_agent_regrouped;     /* in REGROUP */
 state_handler_fn state_agent_wants_turn;
+state_handler_fn state_agent_has_gpus;
 state_handler_fn state_agent_measure_failed;
 state_handler_fn state_agent_note;
 state_handler_fn state_agent_silent;

@@ -24,6 +24,7 @@ struct state_agent {
     bool remote; /* the agent's process is on another machine; set by the caller */
     /* the agent's present process has registered, and has reported its profile */
     bool registered, profiled;
+    bool has_gpus; /* the node has locked its GPUs in PROFILE */
     /* id that is equal for nodes on one machine; "": unknown; set by the caller before the agent
      * registers
      */

@@ -85,13 +85,13 @@ static const struct phase_row {
 };
 
 /* Return the duration of a time limit; CLOCK_NEVER: no limit.  LIMIT_STOP depends on the present
- * ladder.
+ * ladder; LIMIT_LAUNCH begins when no node waits for GPUs, which the nodes limit themselves.
  */
 static int64_t limit_ns(const struct state *s, enum limit l)
 {
     switch (l) {
     case LIMIT_LAUNCH:
-        return s->o.launch_ns;
+        return state_next_for_gpus(s) < 0 ? s->o.launch_ns : CLOCK_NEVER;
     case LIMIT_STOP:
         return clock_after_ns(LADDER_S * CLOCK_S + CONFIRM_S * CLOCK_S,
                               s->ladder == STOP_ORDERLY ? s->o.grace_ns : 0);

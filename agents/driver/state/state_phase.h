@@ -63,6 +63,12 @@ bool state_is_up(const struct state *s);
 /* Check whether all ranks, of the probe or of the job, are up and not being stopped. */
 bool state_all_up(const struct state *s);
 
+/* Return the agent whose node is the next to lock its GPUs, in PROFILE of a job that waits for
+ * them; -1: none.  The order is that of machines and hosts, the same for all jobs: a job that waits
+ * for a node's GPUs has those of nodes before it only, so no two jobs wait for each other.
+ */
+int state_next_for_gpus(const struct state *s);
+
 /* Check whether workers may report progress: mpirun was ordered for the job, and workers may still
  * exist.
  */

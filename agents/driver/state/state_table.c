@@ -25,6 +25,7 @@ static const struct row {
                          { state_agent_measured, state_agent_measured_late,
                            state_agent_regrouped } },
     [INPUT_UNMEASURED] = { ".1111111111111..", { state_agent_wants_turn } },
+    [INPUT_GPUS] = { ".1..............", { state_agent_has_gpus } },
     [INPUT_PROFILE_FAILED] = { "1122222222222222",
                                { state_launch_order_failed, state_agent_measure_failed } },
     [INPUT_PREPARED] = { "--.1..2.3...2...",

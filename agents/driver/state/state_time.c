@@ -105,7 +105,8 @@ void state_put_off(struct state *s, int64_t ns)
     int64_t *times[] = { &s->begun_ns,   &s->started_ns, &s->alive_ns,      &s->deadline_ns,
                          &s->look_ns,    &s->settle_ns,  &s->preempt_ns,    &s->asked_ns,
                          &s->stop_ns,    &s->probe_ns,   &s->regroup_ns,    &s->again_ns,
-                         &s->counted_ns, &s->mpirun_ns,  &s->failure.at_ns, &s->before.at_ns };
+                         &s->counted_ns, &s->mpirun_ns,  &s->failure.at_ns, &s->before.at_ns,
+                         &s->gpus_ns };
 
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (*times[i] != CLOCK_NEVER)

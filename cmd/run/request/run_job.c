@@ -47,6 +47,7 @@ static const struct setting settings[] = {
     { "ssh-port", "ssh.port", "--ssh-port", AS_KEY },
     { "ssh-command", "ssh.command", "--ssh-command", AS_TEXT },
     { "network-interface", "communication.interface", "--network-interface", AS_TEXT },
+    { "wait", "timeouts.gpus", "--wait", AS_KEY },
     { "timeout", "timeouts.job", "--timeout", AS_KEY },
     { "log-dir", "logs.dir", "--log-dir", AS_PATH },
 };
@@ -138,7 +139,7 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
         if (options_is(i, settings[k].option)) {
             w->hosts = w->hosts || settings[k].key == settings[0].key;
             w->hostfile = w->hostfile || options_is(i, "hostfile");
-            return remember(w, &settings[k], i->value, err);
+            return remember(w, &settings[k], i->value ? i->value : "none", err);
         }
     if (options_is(i, "np"))
         return take_np(w, i->value, err);

@@ -14,6 +14,7 @@ static const struct option_row rows[] = {
     { "ssh-port", 0, "PORT", "port of the machines' ssh servers" },
     { "ssh-command", 0, "COMMAND", "program to run instead of ssh, as rsync's -e" },
     { "network-interface", 0, "NETWORK", "use this network: eth1, 10.1.0.0/24" },
+    { "wait", 0, "[=TIME]", "wait for GPUs that another job uses, at most for this time" },
     { "timeout", 0, "TIME", "end the job after this time: 30s, 5m, 12:00:00" },
     { "resume", 0, "CHECKPOINT",
       "continue from the folder of a checkpoint, or from a job's newest checkpoint" },

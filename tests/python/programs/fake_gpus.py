@@ -120,7 +120,8 @@ def own():
     worker = types.SimpleNamespace(local_rank=1, local_size=2, has_plan=True)
     both = "GPU-a,GPU-b"
     cases = [(both, [0], True), (both, [1], False), (both, [0, 1], False), (both, [], False), ("GPU-b", [0], False),
-             ("0,1", [0], False), ("", [0], False)]
+             ("0,1", [0], False), ("", [0], False), ("GPU-a,GPU-b,GPU-c,GPU-d", [0, 1], True),
+             ("GPU-a,GPU-b,GPU-c,GPU-d", [2], False), ("GPU-a,GPU-b,GPU-c,GPU-d", [2, 3], False)]
     for shown, used, refused in cases:
         parameters = [types.SimpleNamespace(device=torch.device("cuda", index)) for index in used] + [torch.zeros(1)]
         for hip, variable, other in ((None, "CUDA", "ROCR"), ("6.3", "ROCR", "CUDA")):
@@ -129,7 +130,8 @@ def own():
                 try:
                     _own_gpu.refuse_others_gpu(worker, parameters)
                 except RuntimeError as error:
-                    assert refused and "the model is on cuda:0, but this worker's GPU is cuda:1: call" in str(error)
+                    whose = "GPU is cuda:1: call" if shown == both else "GPUs are cuda:2 to cuda:3: they begin at"
+                    assert refused and f"the model is on cuda:0, but this worker's {whose}" in str(error)
                 else:
                     assert not refused, (shown, used, hip)
 

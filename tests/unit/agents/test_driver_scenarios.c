@@ -216,6 +216,7 @@ static void take_begin(struct play *p)
     o.node_losses = number(p, option(p, "losses", "0"));
     o.restarts_asked = has(p, "asked");
     o.furthest = has(p, "furthest");
+    o.gpus_ns = duration(p, option(p, "gpus", "0s"));
     o.launch_ns = duration(p, option(p, "launch", "60s"));
     o.hang_ns = duration(p, option(p, "hang", o.share ? "30s" : "0s"));
     o.first_step_ns = duration(p, option(p, "first", o.share ? "1800s" : "0s"));
@@ -332,6 +333,7 @@ static const struct event_word {
     /* WORD NODES [step=N]: SENTENCE; all: those that are there and have a part */
     { "profile", EVENT_PROFILE },
     { "unmeasured", EVENT_UNMEASURED },
+    { "gpus", EVENT_GPUS },
     { "prepared", EVENT_PREPARED },
     { "measured", EVENT_NETWORK },
     { "stopped", EVENT_STOPPED },
@@ -350,10 +352,14 @@ static struct event event_of(struct play *p, const struct event_word *w)
 {
     static char lines[] = "mmap(2): Cannot allocate memory\n";
     struct event e = event(&p->f, w->type);
+    bool profiles =
+        w->type == EVENT_PROFILE || w->type == EVENT_UNMEASURED || w->type == EVENT_GPUS;
     const char *how = w->ends ? word(p, 2) : "0";
 
     e.text = p->text ? p->text : e.text;
     e.generation -= has(p, "older");
+    if (profiles) /* as of agents, whose orders to profile belong to no generation */
+        e.generation = 0;
     e.step = number(p, option(p, "step", "-1"));
     e.age_ns = duration(p, option(p, "age", "0s"));
     e.signal = isdigit((unsigned char)*how) ? 0 : signal_of(p, how);

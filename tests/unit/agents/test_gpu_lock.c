@@ -76,6 +76,65 @@ START_TEST(long_ids)
 }
 END_TEST
 
+/* Jobs that wait get a GPU in the order in which they came, also jobs with long ids; others get
+ * none while one waits.
+ */
+START_TEST(in_turn)
+{
+    struct gpu_lock holder = { 0 }, early = { 0 }, late = { 0 }, queue[2] = { { 0 } };
+    struct eddis_error err = { 0 };
+    char gpu[64], one[128], two[128];
+
+    (void)snprintf(gpu, sizeof gpu, "GPU-00000000-0000-0000-0002-%012ld", (long)getpid());
+    (void)snprintf(one, sizeof one, "%0104d-20260101-120000-1a2b", 0);
+    (void)snprintf(two, sizeof two, "%0104d-20260101-120000-1a2c", 0);
+    ck_assert_int_eq(gpu_lock_add(&holder, gpu, "holder", &err), 0);
+    ck_assert_int_eq(gpu_lock_queue(&queue[1], gpu, two, 11, &err), 0);
+    ck_assert_int_eq(gpu_lock_queue(&queue[0], gpu, one, 9, &err), 0);
+    ck_assert_int_eq(gpu_lock_queue(&queue[0], "numa:0", one, 9, &err), 0);
+    ck_assert_int_eq(gpu_lock_in_turn(&early, gpu, one, 9, &err), -EADDRINUSE);
+    ck_assert_msg(strstr(err.text, "is in use by job holder of ") != NULL, "%s", err.text);
+    gpu_lock_release(&holder);
+    ck_assert_int_eq(gpu_lock_in_turn(&late, gpu, two, 11, &err), -EADDRINUSE);
+    ck_assert_msg(strstr(err.text, "is next for job ") && strstr(err.text, "-1a2b of "), "%s",
+                  err.text);
+    ck_assert_int_eq(gpu_lock_add(&late, gpu, "impatient", &err), -EADDRINUSE);
+    ck_assert_msg(strstr(err.text, "-1a2b of ") && strstr(err.text, "--wait"), "%s", err.text);
+    ck_assert_int_eq(late.n, 0);
+    ck_assert_int_eq(gpu_lock_in_turn(&early, gpu, one, 9, &err), 0);
+    gpu_lock_release(&queue[0]);
+    gpu_lock_move(&early, "GPU-other", &holder);
+    ck_assert_int_eq(holder.n, 0);
+    gpu_lock_move(&early, gpu, &holder);
+    ck_assert_int_eq(early.n, 0);
+    ck_assert_int_gt(holder.n, 0);
+    ck_assert_int_eq(gpu_lock_in_turn(&late, gpu, two, 11, &err), -EADDRINUSE);
+    gpu_lock_release(&holder);
+    ck_assert_int_eq(gpu_lock_in_turn(&late, gpu, two, 11, &err), 0);
+    gpu_lock_release(&late);
+    gpu_lock_release(&queue[1]);
+    gpu_lock_release(&early);
+}
+END_TEST
+
+/* Of two jobs that came at the same time one is the first, whichever asks first. */
+START_TEST(same_time)
+{
+    struct gpu_lock l = { 0 }, queue = { 0 };
+    struct eddis_error err = { 0 };
+    const char *const jobs[] = { "a", "b" };
+    char gpu[64];
+
+    (void)snprintf(gpu, sizeof gpu, "GPU-00000000-0000-0000-0003-%012ld", (long)getpid());
+    ck_assert_int_eq(gpu_lock_queue(&queue, gpu, jobs[_i], 5, &err), 0);
+    ck_assert_int_eq(gpu_lock_queue(&queue, gpu, jobs[!_i], 5, &err), 0);
+    ck_assert_int_eq(gpu_lock_in_turn(&l, gpu, "b", 5, &err), -EADDRINUSE);
+    ck_assert_int_eq(gpu_lock_in_turn(&l, gpu, "a", 5, &err), 0);
+    gpu_lock_release(&l);
+    gpu_lock_release(&queue);
+}
+END_TEST
+
 /* Where jobs share GPUs on purpose, nothing is locked. */
 START_TEST(shared)
 {
@@ -96,6 +155,8 @@ static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, locks);
     tcase_add_test(tc, long_ids);
+    tcase_add_test(tc, in_turn);
+    tcase_add_loop_test(tc, same_time, 0, 2);
     tcase_add_loop_test(tc, shared, 0, 3);
 }
 

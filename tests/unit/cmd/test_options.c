@@ -14,6 +14,7 @@ static const struct option_row rows[] = {
     { "quiet", 'q', NULL, "say less" },
     { "job-dir", 0, "FOLDER", "where the job's files go, a name that is long enough to wrap" },
     { "env", 'x', "NAME=VALUE", "set a variable" },
+    { "wait", 0, "[=TIME]", "wait for others" },
 };
 static const char *const use[] = { "[option ...] FILE", "[option ...] -- command ...", NULL };
 static const struct option_table table = {
@@ -41,6 +42,9 @@ static const struct {
     { "-x A=1 -xB=2", "env=A=1 env=B=2 " },
     { "file -v -- -v --np", ":file verbose :-v :--np " },
     { "-- --", ":-- " },
+    { "--wait file", "wait :file " },
+    { "--wait=30s file", "wait=30s :file " },
+    { "--wait= file", "wait= :file " },
     { "- x", ":- :x " },
     { "--np -4", "np=-4 " },
 };
@@ -149,6 +153,7 @@ START_TEST(help)
                            "      --job-dir FOLDER     where the job's files go, a name that is "
                            "long enough to wrap\n"
                            "  -x, --env NAME=VALUE     set a variable\n"
+                           "      --wait[=TIME]        wait for others\n"
                            "\n"
                            "exit codes: none\n");
     free(text);

@@ -13,6 +13,7 @@
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +25,27 @@
 enum { NOBODY = 65534 };
 
 static char found[96];
-static int hold[2]; /* what is started here ends with us */
+static int hold[2];  /* what is started here ends with us */
+static pid_t ending; /* ends when its environment is read; 0: none */
+static bool no_environment;
+static int refused; /* errno of each read of an environment; 0: it is read */
+
+char *__real_proctree_read(pid_t pid, const char *name, size_t *ret_n);
+char *__wrap_proctree_read(pid_t pid, const char *name, size_t *ret_n);
+
+char *__wrap_proctree_read(pid_t pid, const char *name, size_t *ret_n)
+{
+    siginfo_t info;
+
+    if (strcmp(name, "environ") != 0)
+        return __real_proctree_read(pid, name, ret_n);
+    if (pid == ending) {
+        ck_assert_int_eq(kill(pid, SIGKILL), 0);
+        ck_assert_int_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    }
+    errno = refused;
+    return refused ? NULL : __real_proctree_read(pid, name, ret_n);
+}
 
 static bool look(void)
 {
@@ -55,7 +76,7 @@ static pid_t begin(const struct other *o)
 {
     cleanup_free char *path = file_join(scratch, "%s", o->name), *text = NULL;
     const char *argv[] = { o->title, "-c", "read line", o->word, NULL };
-    const char *envp[] = { "PATH=/usr/bin:/bin", o->variable, NULL };
+    const char *envp[] = { no_environment ? NULL : "PATH=/usr/bin:/bin", o->variable, NULL };
     int64_t end_ns = clock_now_ns() + 60 * CLOCK_S;
     size_t n;
     pid_t pid;
@@ -124,6 +145,40 @@ START_TEST(sees)
 }
 END_TEST
 
+/* A process that ends while it is looked at is nobody's; one that this user may not read is another
+ * user's.
+ */
+START_TEST(ends_meanwhile)
+{
+    static const struct other row = { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other" };
+    static const struct other bare = { "eddis-rank", "eddis-rank", NULL };
+    static const int gone[] = { ESRCH, ENOENT };
+    pid_t pid;
+
+    if (!alone("ends_meanwhile"))
+        return;
+    pid = begin(&row);
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++) {
+        refused = gone[i];
+        ck_assert_msg(!look(), "%s", found);
+    }
+    refused = EACCES;
+    ck_assert(look());
+    ck_assert_str_eq(found, "a job of another user");
+    refused = 0;
+    ck_assert(look());
+    ck_assert_str_eq(found, "job other");
+    ending = pid;
+    ck_assert_msg(!look(), "%s", found);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    ending = 0;
+    no_environment = true;
+    pid = begin(&bare);
+    ck_assert_msg(!look(), "%s", found);
+    end(pid);
+}
+END_TEST
+
 /* Run eddis-probe below a slurmstepd of this title; returns what it says of others. */
 static void probe_below(const char *title, struct node_profile *ret)
 {
@@ -186,6 +241,7 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_loop_test(tc, sees, 0, sizeof rows / sizeof *rows);
+    tcase_add_test(tc, ends_meanwhile);
     if (getenv("EDDIS_PROBE"))
         tcase_add_test(tc, measured_beside);
 }
