@@ -54,7 +54,7 @@ START_TEST(bundled)
     ck_assert_int_eq(plan_nodes(1, NULL), 0);
     ck_assert_int_eq(p->n_workers, 3);
     ck_assert_str_eq(p->worker[2].device_id, "GPU-2,GPU-4");
-    devices_remark(1, node, 1);
+    devices_remark(1, PRECISION_FP32, node, 1);
     ck_assert_ptr_nonnull(
         strstr(node->note, "; 4 of 6 GPUs stay idle, because the job asks for 1 "));
     ck_assert_int_eq(bundles_make(node, 8, &err), -EINVAL);
