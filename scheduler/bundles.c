@@ -17,7 +17,8 @@
 /* Check whether the device is a whole GPU that a worker can use. */
 static bool is_usable(const struct node_profile *node, const struct device *d)
 {
-    return devices_has_worker(node, d) && (strncmp(d->id, "GPU-", 4) == 0 || strncmp(d->id, "HIP-", 4) == 0);
+    return devices_has_worker(node, d) &&
+           (strncmp(d->id, "GPU-", 4) == 0 || strncmp(d->id, "HIP-", 4) == 0);
 }
 
 /* Store in ret [n] the first unused GPU and n - 1 like it, those of its NUMA node first. used

@@ -268,9 +268,9 @@ static void show(struct strlist *e, const char *list)
 }
 
 /* Show rank r its GPUs.  If each rank of the node has whole GPUs of its own, all these GPUs are
- * visible, and scripts choose the LOCAL_RANK-th, as with torchrun, or with N GPUs of each rank those
- * from LOCAL_RANK * N on.  Otherwise the rank sees only its own GPU, because CUDA accepts only one
- * part of a GPU (MIG).  For other devices add nothing.
+ * visible, and scripts choose the LOCAL_RANK-th, as with torchrun, or with N GPUs of each rank
+ * those from LOCAL_RANK * N on.  Otherwise the rank sees only its own GPU, because CUDA accepts
+ * only one part of a GPU (MIG).  For other devices add nothing.
  */
 static void add_devices(struct strlist *e, const struct launch *l, const struct order_rank *r)
 {

@@ -268,8 +268,8 @@ def weighted(loss: torch.Tensor | Criterion, *, sum: bool = False, n: float | No
 
     loss: the whole loss, a mean over this worker's samples, or over a micro-batch times its share of them.  With
     loader(pieces=), a mean over the samples of the loop's batch; after `set_weight`, their sum divided by the weight.
-    Or what computes it, as torch.nn.BCELoss(): then the result computes weighted losses, for a script that takes several
-    in a step.  It is a module if that is one, so that it may move to a device.
+    Or what computes it, as torch.nn.BCELoss(): then the result computes weighted losses, for a script that takes
+    several in a step.  It is a module if that is one, so that it may move to a device.
     sum: the loss is a sum over samples; the result is the gradient of the sum over all workers' samples.
 
     n: the number of samples over which the loss is a mean, for a batch that was fetched a step ahead, when the plan may

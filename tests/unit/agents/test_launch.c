@@ -223,8 +223,14 @@ START_TEST(devices)
         { { "numa:0", "HIP-12" }, { NULL, NULL }, { NULL, NULL }, { NULL, "12" } },
         { { "GPU-c,GPU-d", "GPU-a,GPU-b" },
           { "GPU-c,GPU-d,GPU-a,GPU-b", "GPU-c,GPU-d,GPU-a,GPU-b" } },
-        { { AMD_B "," AMD_A, "numa:0" }, { NULL, NULL }, { AMD_B "," AMD_A, NULL }, { "0,1", NULL } },
-        { { "HIP-3,HIP-12", "HIP-0,HIP-1" }, { NULL, NULL }, { NULL, NULL }, { "3,12,0,1", "3,12,0,1" } },
+        { { AMD_B "," AMD_A, "numa:0" },
+          { NULL, NULL },
+          { AMD_B "," AMD_A, NULL },
+          { "0,1", NULL } },
+        { { "HIP-3,HIP-12", "HIP-0,HIP-1" },
+          { NULL, NULL },
+          { NULL, NULL },
+          { "3,12,0,1", "3,12,0,1" } },
     };
 
     for (int i = 0; i < 2; i++)
