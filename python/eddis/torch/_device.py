@@ -42,6 +42,7 @@ from .._worker import Mark, Worker
 
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
+BLOCK_BYTES = 4 << 20  # largest gradient that is copied together with others, and largest product that a copy needs
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 _WAIT_S = L.SLICE_NS / 1e9  # longest single wait, so that Python can run signal handlers
 _EXIT_S = 5  # longest wait for a copy in progress when the script ends
@@ -75,14 +76,18 @@ class Run:
         """The block in host memory."""
         return self._memory[self._start:self._start + self._n * self._dtype.itemsize].view(self._dtype)
 
-    def joined(self, factor: float) -> torch.Tensor:
-        """Return a block on the device that has the tensors, multiplied by factor, and zeros in the gaps.  The product
-        has the bits of the library's own."""
+    def empty(self, factor: float) -> None:
+        """Copy the tensors, multiplied by factor, and zeros in the gaps to the block in host memory: all at once, but
+        large tensors in parts, so that their products take little of the device's memory.  The products have the bits
+        of the library's own."""
         if len(self.tensors) == 1:
-            return self.tensors[0] if factor == 1 else self.tensors[0] * factor
+            n = max(1, self._n) if factor == 1 else BLOCK_BYTES // self._dtype.itemsize
+            for part, host in zip(self.tensors[0].split(n), self.host.split(n)):
+                host.copy_(part if factor == 1 else part * factor, non_blocking=True)
+            return
         block = torch.zeros(self._n, dtype=self._dtype, device=self.tensors[0].device)
         torch._foreach_copy_(self._parts(block), self.tensors)
-        return block if factor == 1 else block.mul_(factor)
+        self.host.copy_(block if factor == 1 else block.mul_(factor), non_blocking=True)
 
     def fill(self) -> None:
         """Copy the block in host memory to the tensors, all at once."""
@@ -142,6 +147,7 @@ def _served(name: str) -> Callable[[Callable[[], object]], object]:
     ends before the interpreter does: a thread that returns from PyTorch afterwards would crash the process.  From then
     on the caller makes its calls itself."""
     calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+    is_over = threading.Event()
 
     def serve() -> None:
         while call := calls.get():
@@ -150,10 +156,18 @@ def _served(name: str) -> Callable[[Callable[[], object]], object]:
     thread.start()
 
     def end() -> None:
+        is_over.set()
         calls.put(None)
         thread.join(_EXIT_S)
     atexit.register(end)
-    return lambda call: calls.put(call) if thread.is_alive() else call()
+
+    def make(call: Callable[[], object]) -> None:
+        if not is_over.is_set():
+            calls.put(call)
+            return
+        thread.join()  # it may take longer than _EXIT_S
+        call()
+    return make
 
 
 class _CudaCopied:
@@ -235,7 +249,7 @@ class _Cuda:
     def gather(self, runs: list[Run], factor: float, behind: Iterable[torch.cuda.Stream]) -> Copied:
         with self._copying(self._out, [self._back, *behind]):
             for run in runs:
-                run.host.copy_(run.joined(factor), non_blocking=True)
+                run.empty(factor)
         return _CudaCopied(self._device, self._out)
 
     def scatter(self, runs: list[Run]) -> None:
@@ -299,7 +313,7 @@ class _Thread:
 
     def gather(self, runs: list[Run], factor: float, behind: Iterable[None]) -> Copied:
         self.n_out += sum(run.host.nbytes for run in runs)
-        return self._begin_out(lambda: [run.host.copy_(run.joined(factor)) for run in runs])
+        return self._begin_out(lambda: [run.empty(factor) for run in runs])
 
     def scatter(self, runs: list[Run]) -> None:
         self.n_back += sum(run.host.nbytes for run in runs)

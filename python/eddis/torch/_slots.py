@@ -2,13 +2,13 @@
 """The library's memory for gradients, as tensors: a slot for the gradient of each parameter, and the node's results.
 
 A device copies gradients straight into their slots and reads results where they lie, so the library copies nothing
-itself.  Slots of one data type that are neighbours are copied together, as one run.  Between two slots the library
-keeps a few bytes that are zero, and a mark, which it sets when a gradient is announced: a run writes zeros there.
+itself.  Slots of one data type that are neighbours are copied together, as one run; a large one is copied alone.
+Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a gradient is announced: a
+run writes zeros there.
 """
 
 from __future__ import annotations
 
-import bisect
 import ctypes
 import mmap
 from collections.abc import Iterable
@@ -17,7 +17,7 @@ import torch
 
 from .. import _lib as L
 from .._worker import Worker
-from ._device import Device, Run
+from ._device import BLOCK_BYTES, Device, Run
 
 
 class Slots:
@@ -30,8 +30,10 @@ class Slots:
         self.block = _bytes_at(self.first, n_bytes.value)
         results = L.lib.eddis_result_block(worker.handle, n_bytes)
         self.results = _bytes_at(results, n_bytes.value) if results else None  # None: results are in the slots
-        slots = (L.lib.eddis_gradient(worker.handle, number) for number in worker.outliving)
-        self.starts = sorted(slot - self.first for slot in slots if slot)
+        slots = {number: L.lib.eddis_gradient(worker.handle, number) for number in worker.outliving}
+        self.start = {number: slot - self.first for number, slot in slots.items() if slot}
+        starts = sorted(self.start.values())
+        self.next = dict(zip(starts, starts[1:]))  # start of the slot behind the one that starts there
         self.locker: Device | None = None  # the device for which the memory is locked
 
     def lock(self, device: Device) -> None:
@@ -64,15 +66,13 @@ class Slots:
     def runs(self, gradients: Iterable[tuple[int, torch.Tensor]]) -> list[Run]:
         """Return the runs that the slots of these gradients, by number of their parameters, form.  The gradients are
         dense."""
-        address = L.lib.eddis_gradient
-        return self._runs([(address(self.worker.handle, number) - self.first, self.block, gradient)
-                           for number, gradient in gradients])
+        return self._runs([(self.start[number], self.block, gradient) for number, gradient in gradients])
 
     def result_runs(self, gradients: Iterable[tuple[int, torch.Tensor]]) -> list[Run]:
         """Return the runs of the combined gradients that go to these tensors, as `runs` does; after a wait for them."""
         parts = []
         for number, gradient in gradients:
-            start = L.lib.eddis_gradient(self.worker.handle, number) - self.first
+            start = self.start[number]
             at = L.lib.eddis_result(self.worker.handle, number) - self.first
             parts.append((start, self.block if self.results is None or at == start else self.results, gradient))
         return self._runs(parts)
@@ -80,19 +80,15 @@ class Slots:
     def _runs(self, parts: list[tuple[int, torch.Tensor, torch.Tensor]]) -> list[Run]:
         """Return the runs of `parts`, tuples (start in bytes, memory that contains it, gradient)."""
         runs: list[Run] = []
-        before: tuple[int, torch.Tensor, torch.dtype] | None = None  # where the next slot would continue the run
+        goes_on: tuple[int | None, int, torch.dtype] | None = None  # slot that would continue the run; None: none
         for start, memory, gradient in sorted(parts, key=lambda part: part[0]):
             flat = gradient.detach().as_strided((gradient.numel(),), (1,))
-            if before != (start, id(memory), flat.dtype):
+            is_small = flat.nbytes <= BLOCK_BYTES
+            if not is_small or goes_on != (start, id(memory), flat.dtype):
                 runs.append(Run(memory, start, flat.dtype))
             runs[-1].add(start, flat)
-            before = (self._next(start), id(memory), flat.dtype)
+            goes_on = (self.next.get(start), id(memory), flat.dtype) if is_small else None
         return runs
-
-    def _next(self, start: int) -> int:
-        """Return the start of the slot behind the one that starts there; -1: none."""
-        at = bisect.bisect_right(self.starts, start)
-        return self.starts[at] if at < len(self.starts) else -1
 
 
 def _bytes_at(address: int, n_bytes: int) -> torch.Tensor:

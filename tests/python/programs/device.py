@@ -91,6 +91,12 @@ def runs():
         device.scatter([run])
         device.join()
         assert all(bool((tensor == 1).all()) for tensor in tensors)
+    large = torch.randn(_device.BLOCK_BYTES // 2 + 3)  # in parts
+    run = _device.Run(torch.empty(large.nbytes + 64, dtype=torch.uint8), 64, large.dtype)
+    run.add(64, large)
+    for factor in (0.3, 1):
+        device.gather([run], factor, []).synchronize()
+        assert torch.equal(run.host, large * factor)
 
 
 def announcements():
