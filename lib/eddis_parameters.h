@@ -101,9 +101,10 @@ void *eddis_result_block(struct eddis *e, size_t *ret_bytes);
 #define EDDIS_WEIGHTED ((const void *)3)
 
 /* Return the factor by which the library multiplies this worker's gradients in the set's next round
- * of this step, its weight divided by the batch, to be asked for between eddis_set_weight and the
- * round's first announcement.  A product of the gradient's type gives the same bits as the library
- * does.  0: the weight is 0, or no factor is known before the round, as with float16, and then
+ * of this step: the worker's weight divided by the batch, or 1 in a group of one worker.  Ask for
+ * it between eddis_set_weight and the round's first announcement.  The product has the bits of the
+ * library's own if it is computed in the gradient's type, or for bfloat16 in float32 and rounded.
+ * 0: the weight is 0, or no factor is known before the round, as with float16, and then
  * EDDIS_WEIGHTED cannot be announced (-EINVAL).
  */
 double eddis_factor(struct eddis *e, int set);
