@@ -96,7 +96,8 @@ void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes);
 void *eddis_result_block(struct eddis *e, size_t *ret_bytes);
 
 /* A source of an announcement: the gradient is in eddis_gradient, and the program has multiplied it
- * by eddis_factor.  With the result EDDIS_IN_PLACE the library then copies nothing.
+ * by eddis_factor.  With the result EDDIS_IN_PLACE the library then copies nothing, unless the
+ * workers' weights do not add up to the batch.
  */
 #define EDDIS_WEIGHTED ((const void *)3)
 
