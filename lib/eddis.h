@@ -338,9 +338,9 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err);
 
 /* Announce that this parameter's gradient is ready, after the last micro-batch.  Never block.
- * source: its elements, the mean over all of this worker's samples, borrowed until the wait
- * returns; NULL: it is in eddis_gradient; EDDIS_ZERO: it is zero.  Not read if the step's weight is
- * 0.  result: where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it through
+ * source: its elements, the mean over this worker's samples, borrowed until the wait returns; NULL:
+ * it is in eddis_gradient; EDDIS_WEIGHTED; EDDIS_ZERO: it is zero.  Not read if the step's weight
+ * is 0.  result: where the combined gradient goes, may be source; EDDIS_IN_PLACE: read it through
  * eddis_result; NULL: to eddis_parameter.result, and if that is NULL too, read it in eddis_gradient
  * until the set's next round or the next eddis_step_begin.  A parameter that is not announced
  * before eddis_wait counts as zero.  If others announced it, the combined gradient goes to

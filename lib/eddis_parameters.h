@@ -82,9 +82,39 @@ int eddis_commit(struct eddis *e, struct eddis_error *err);
 void *eddis_gradient(struct eddis *e, int parameter);
 
 /* Borrow the block that contains all memory of eddis_gradient, *ret_bytes long, until eddis_close.
- * Register it with a GPU's driver for faster copies.  Return NULL before eddis_commit.
+ * It is page-aligned: register it with a GPU's driver for faster copies.  A program may write to a
+ * parameter's part and zeros to the gaps between parts, before it announces the parameters beside
+ * the gaps.  Return NULL before eddis_commit.
  */
 void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes);
+
+/* Borrow the block of the node's results, *ret_bytes long, until eddis_close; do not write to it.
+ * A result that eddis_result does not find in the block of eddis_gradient is in this block, too, at
+ * the offset of the parameter's part in that block.  Register it with a GPU's driver, which cannot
+ * register the memory of eddis_result.  NULL: all results are in the block of eddis_gradient.
+ */
+void *eddis_result_block(struct eddis *e, size_t *ret_bytes);
+
+/* A source of an announcement: the gradient is in eddis_gradient, and the program has multiplied it
+ * by eddis_factor.  With the result EDDIS_IN_PLACE the library then copies nothing, unless the
+ * workers' weights do not add up to the batch.
+ */
+#define EDDIS_WEIGHTED ((const void *)3)
+
+/* Return the factor by which the library multiplies this worker's gradients in the set's next round
+ * of this step: the worker's weight divided by the batch, or 1 in a group of one worker.  Ask for
+ * it between eddis_set_weight and the round's first announcement.  The product has the bits of the
+ * library's own if it is computed in the gradient's type, or for bfloat16 in float32 and rounded.
+ * 0: the weight is 0, or no factor is known before the round, as with float16, and then
+ * EDDIS_WEIGHTED cannot be announced (-EINVAL).
+ */
+double eddis_factor(struct eddis *e, int set);
+
+/* Wait until the combined gradient of one parameter, which must have been announced, is in place.
+ * Return as eddis_wait.
+ */
+int eddis_wait_parameter(struct eddis *e, int parameter, int64_t timeout_ns,
+                         struct eddis_error *err);
 
 /* Set the address of the parameter's value, for example of a tensor that was reallocated.  From now
  * on the library uses the elements at this address and not the old memory.  No other call of the

@@ -271,6 +271,11 @@ void *comm_shm_arena(const struct comm_shm *m)
                                : NULL;
 }
 
+void *comm_shm_results(const struct comm_shm *m)
+{
+    return m->size.arena_bytes ? m->map + m->at.results : NULL;
+}
+
 int64_t shm_offset(const struct comm_shm *m, const void *data, size_t bytes)
 {
     uintptr_t at = (uintptr_t)data, arena = (uintptr_t)comm_shm_arena(m);

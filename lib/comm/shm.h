@@ -53,6 +53,11 @@ int comm_shm_take(struct collective *share, struct comm_shm **ret, struct eddis_
 /* Borrow this rank's arena, page-aligned; NULL: there are no arenas. */
 void *comm_shm_arena(const struct comm_shm *m);
 
+/* Borrow the results, of the size of an arena, page-aligned; NULL: there are no arenas.  The memory
+ * is writable, as a device's driver wants it, but a program must not write to it.
+ */
+void *comm_shm_results(const struct comm_shm *m);
+
 /* Leave and free m; other ranks' reductions that wait for this rank then fail.  Accept NULL. */
 void comm_shm_close(struct comm_shm *m);
 

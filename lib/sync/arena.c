@@ -79,7 +79,8 @@ int arena_place(struct arena *a, const struct comm_place *place, struct eddis_er
         memset(a->data, 0, bytes);
         return 0;
     }
-    a->own = calloc(1, bytes + PAGE - 1); /* calloc touches no page of a large block */
+    /* Whole pages, which a device's driver locks; calloc touches no page of a large block. */
+    a->own = calloc(1, (bytes + PAGE - 1) / PAGE * PAGE + PAGE - 1);
     if (!a->own)
         return eddis_fail(err, -ENOMEM, "no memory for gradients of %zu bytes", bytes);
     a->data = (char *)(((uintptr_t)a->own + PAGE - 1) / PAGE * PAGE);

@@ -3,6 +3,7 @@
 #include "engine_impl.h"
 
 #include "lib/comm/node_groups.h"
+#include "lib/comm/shm.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -344,6 +345,16 @@ void *engine_memory(const struct engine *e, size_t *ret_bytes)
 {
     *ret_bytes = e->arena.bytes;
     return e->arena.data;
+}
+
+void *engine_results(const struct engine *e)
+{
+    return e->arena.own || !e->arena.data ? NULL : comm_shm_results(e->place.nodes->shm);
+}
+
+bool engine_weighs(const struct engine *e)
+{
+    return e->weighs;
 }
 
 int engine_n_buckets(const struct engine *e)

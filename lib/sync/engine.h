@@ -107,6 +107,12 @@ void *engine_slot(const struct engine *e, int parameter);
 /* Borrow the memory of all slots, *ret_bytes long, until engine_free. */
 void *engine_memory(const struct engine *e, size_t *ret_bytes);
 
+/* Borrow, to read, the node's results: at the slots' offsets, unless they are in the slots. */
+void *engine_results(const struct engine *e);
+
+/* Check, from any thread, whether gradients are packed only once the ranks' weights are summed. */
+bool engine_weighs(const struct engine *e);
+
 /* Borrow this round's result of a parameter whose destination is ENGINE_IN_PLACE, or its slot.
  * Valid once its bucket is combined, until the set's next round or the next step begins.
  */
@@ -135,8 +141,7 @@ int engine_bucket_of(const struct engine *e, int parameter);
 /* Return the number of sets. */
 int engine_n_sets(const struct engine *e);
 
-/* Return the first bucket of a set; the set's last bucket is the one before the next set's first.
- */
+/* Return the first bucket of a set; its last one is before the next set's first. */
 int engine_first_bucket(const struct engine *e, int set);
 
 /* The properties of a step. */
@@ -159,14 +164,17 @@ void engine_set_weight(struct engine *e, double weight);
 /* Set the weight of the set's next round in this step, before that round begins. */
 void engine_set_round_weight(struct engine *e, int set, double weight);
 
-/* Special values of a result and of a source. */
+/* Special values of a result and of sources. */
 #define ENGINE_IN_PLACE ((void *)1)
 #define ENGINE_ZERO     ((const void *)2)
+#define ENGINE_WEIGHTED ((const void *)3)
 
 /* An announced gradient: where the gradient is, and where its result goes. */
 struct engine_announcement {
     int parameter;
-    const void *source; /* NULL: the slot, or the factors if there are any; ENGINE_ZERO: zeros */
+    /* NULL: the slot, or the factors if any; ENGINE_ZERO: zeros; ENGINE_WEIGHTED: the slot, which
+     * is packed already, unless engine_weighs */
+    const void *source;
     /* NULL: the parameter's default, else the slot; ENGINE_IN_PLACE: read it by engine_result */
     void *result;
     const void *u, *v; /* factors of a matrix [m, n], see pack.h; NULL: none */
@@ -230,8 +238,7 @@ int64_t engine_rounds_begun(const struct engine *e, int set);
 /* Return the number of the set's buckets that have left in its newest round. */
 int engine_n_left(const struct engine *e, int set);
 
-/* Return the newest round of the bucket's set, from 1, in which the bucket was combined; 0: none.
- */
+/* Return the newest round of the set, from 1, in which its bucket was combined; 0: none. */
 int64_t engine_done_round(const struct engine *e, int bucket);
 
 /* Return the newest step in which this bucket was combined; -1: none. */

@@ -96,16 +96,18 @@ bool engine_missed(const struct engine *e, int parameter)
     return e->slot[parameter].missed;
 }
 
-/* Pack the announced gradient into its slot, multiplied by weight / whole of its set, or as zeros
- * if the weight is 0, and set the slot's mark.  With one rank, store the gradient unweighted in its
- * destination, or in its slot if there is none.
+/* Pack the announced gradient into its slot, multiplied by weight / whole of its set unless it is
+ * there already, or as zeros if the weight is 0, and set the slot's mark.  With one rank, store the
+ * gradient unweighted in its destination, or in its slot if there is none.
  */
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
     const struct set *set = &e->set[s->set];
-    double weight = set->weight, factor = engine_alone(e) ? 1.0 : weight / set->whole;
+    bool as_is = engine_alone(e) || a->source == ENGINE_WEIGHTED;
+    double weight = set->weight, factor = as_is ? 1.0 : weight / set->whole;
     void *own = engine_slot(e, a->parameter);
+    const void *source = a->source && a->source != ENGINE_WEIGHTED ? a->source : own;
     void *result = a->result ? a->result : e->slot[a->parameter].place;
     bool to_result = engine_alone(e) && result && result != ENGINE_IN_PLACE;
     void *to = to_result ? result : own;
@@ -115,7 +117,7 @@ static void engine_pack(struct engine *e, const struct engine_announcement *a)
     else if (a->u)
         pack_product(s->type, to, &(struct pack_factors){ a->u, a->v, a->k, a->m, a->n }, factor);
     else
-        pack_scaled(s->type, to, a->source ? a->source : own, s->n, factor);
+        pack_scaled(s->type, to, source, s->n, factor);
     if (!engine_alone(e)) /* with one rank no code reads marks */
         arena_mark(&e->arena, a->parameter, true);
     e->slot[a->parameter].result = engine_alone(e) ? NULL : result;

@@ -162,13 +162,19 @@ static int announce_check(const struct eddis *e, int parameter, const void *sour
     if (e->parameters.item[parameter].slot < 0)
         return eddis_fail(err, -EINVAL, "parameter '%s' is state and has no gradient",
                           e->parameters.item[parameter].name);
-    if (source == EDDIS_IN_PLACE || result == EDDIS_ZERO)
+    if (source == EDDIS_IN_PLACE || result == EDDIS_ZERO || result == EDDIS_WEIGHTED)
         return eddis_fail(err, -EINVAL,
-                          "parameter '%s' was announced with %s: EDDIS_ZERO is a source, "
-                          "EDDIS_IN_PLACE a result",
+                          "parameter '%s' was announced with %s: EDDIS_ZERO and EDDIS_WEIGHTED are "
+                          "sources, EDDIS_IN_PLACE is a result",
                           e->parameters.item[parameter].name,
-                          result == EDDIS_ZERO ? "EDDIS_ZERO as its result"
-                                               : "EDDIS_IN_PLACE as its source");
+                          result == EDDIS_ZERO       ? "EDDIS_ZERO as its result"
+                          : result == EDDIS_WEIGHTED ? "EDDIS_WEIGHTED as its result"
+                                                     : "EDDIS_IN_PLACE as its source");
+    if (source == EDDIS_WEIGHTED && engine_weighs(e->engine))
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' was announced with EDDIS_WEIGHTED, but float16 gradients "
+                          "are weighted by eddis: announce them with NULL",
+                          e->parameters.item[parameter].name);
     return 0;
 }
 
@@ -254,6 +260,20 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
                                                        .m = (size_t)p->dims[0],
                                                        .n = (size_t)p->dims[1] },
                         err);
+}
+
+double eddis_factor(struct eddis *e, int set)
+{
+    double weight, factor = 0;
+
+    if (worker_check_gradients(e, NULL) < 0 || !e->engine || set < 0 || set >= e->step.n_sets)
+        return 0;
+    pthread_mutex_lock(&e->step.announce_lock);
+    weight = e->step.set[set].weighed ? e->step.set[set].weight.weight : e->step.own_weight;
+    if (e->step.begun && !engine_weighs(e->engine))
+        factor = e->group.place.n_ranks == 1 ? 1 : weight / e->step.begin.step.batch;
+    pthread_mutex_unlock(&e->step.announce_lock);
+    return factor;
 }
 
 int eddis_set_round_weight(struct eddis *e, int set, double weight, struct eddis_error *err)

@@ -305,6 +305,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     e->step.finished = e->step.waited = e->step.weight_fixed = false;
     e->step.rounds = 0;
     e->step.begun = true;
+    e->step.own_weight = e->step.begin.step.weight;
     e->step.begin.command.kind = MAIL_BEGIN;
     e->step.round++;
     comm_thread_send(e->comm_thread, &e->step.begin.command);
@@ -333,6 +334,7 @@ int eddis_set_weight(struct eddis *e, double weight, struct eddis_error *err)
         e->step.weight_fixed = true; /* the weight may not change after this */
         e->step.weight =
             (struct command_weight){ .command.kind = MAIL_WEIGHT, .set = -1, .weight = weight };
+        e->step.own_weight = weight;
         comm_thread_send(e->comm_thread, &e->step.weight.command);
     }
     pthread_mutex_unlock(&e->step.announce_lock);

@@ -60,6 +60,7 @@ struct step {
     bool finished;     /* no more rounds may begin in this step */
     bool weight_fixed; /* the weight was set, or a gradient was announced */
     struct command_weight weight;
+    double own_weight;    /* weight of this worker's gradients in the step */
     struct step_set *set; /* [n_sets]; NULL before eddis_commit */
     int n_sets;
     int rounds; /* rounds begun in this step, of all sets */

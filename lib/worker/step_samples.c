@@ -79,6 +79,7 @@ static void count_locked(struct eddis *e, int64_t count)
     e->step.weight_fixed = true; /* nothing may change the weight after this */
     e->step.weight =
         (struct command_weight){ .command.kind = MAIL_WEIGHT, .set = -1, .weight = (double)count };
+    e->step.own_weight = (double)count;
     comm_thread_send(e->comm_thread, &e->step.weight.command);
     emulate_begin(&e->emulation, e->step.current.step, count, e->step.begun_ns);
 }

@@ -35,6 +35,20 @@ void *eddis_gradient_block(struct eddis *e, size_t *ret_bytes)
     return engine_memory(e->engine, ret_bytes);
 }
 
+void *eddis_result_block(struct eddis *e, size_t *ret_bytes)
+{
+    void *results = NULL;
+    size_t bytes = 0;
+
+    if (worker_check(e, NULL) < 0 || !e->engine || !ret_bytes)
+        return NULL;
+    results = engine_results(e->engine);
+    (void)engine_memory(e->engine, &bytes);
+    if (results)
+        *ret_bytes = bytes;
+    return results;
+}
+
 int eddis_set_value(struct eddis *e, int parameter, void *value, struct eddis_error *err)
 {
     struct parameter *p;

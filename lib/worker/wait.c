@@ -230,6 +230,14 @@ int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_er
     return rc;
 }
 
+/* Check that a parameter's gradient, if it has one, was announced, or that its round is closed or
+ * over.  With announce_lock held.
+ */
+static bool wait_is_announced(const struct step_set *s, const struct parameter *p)
+{
+    return p->slot < 0 || (s->open ? s->finished || p->announced : s->met);
+}
+
 /* Check that every parameter of the layer was announced, or that its round is closed or over.
  * Return 0, or -EINVAL if not.  *ret_round: number of that round of its set; another thread may
  * begin the next one at any time.  With announce_lock held.
@@ -239,16 +247,24 @@ static int wait_layer_check(const struct eddis *e, int layer, int64_t *ret_round
 {
     const struct parameter_layer *l = &e->parameters.layer[layer];
     const struct step_set *s = &e->step.set[l->set];
-    bool ends = s->open ? s->finished : s->met;
 
-    for (int i = l->newest; !ends && i >= 0; i = e->parameters.item[i].older)
-        if (e->parameters.item[i].slot >= 0 && (!s->open || !e->parameters.item[i].announced))
+    for (int i = l->newest; i >= 0; i = e->parameters.item[i].older)
+        if (!wait_is_announced(s, &e->parameters.item[i]))
             return eddis_fail(
                 err, -EINVAL,
                 "layer '%s' cannot be waited for, its parameter '%s' was not announced", l->name,
                 e->parameters.item[i].name);
     *ret_round = s->rounds;
     return 0;
+}
+
+/* Wait until the gradient of a parameter is combined in round number `round` of its set; a
+ * parameter without a gradient is passed by.  Return as wait_slot.
+ */
+static int wait_one(struct eddis *e, const struct parameter *p, int64_t round, int64_t deadline_ns,
+                    struct eddis_error *err)
+{
+    return p->slot < 0 ? 0 : wait_slot(e, p->set, p->slot, round, deadline_ns, err);
 }
 
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err)
@@ -274,9 +290,39 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
     before = phase_wait_enter(&e->phase);
     for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
          i = e->parameters.item[i].older)
-        if (e->parameters.item[i].slot >= 0)
-            rc = wait_slot(e, e->parameters.layer[layer].set, e->parameters.item[i].slot, round,
-                           deadline, err);
+        rc = wait_one(e, &e->parameters.item[i], round, deadline, err);
     phase_wait_leave(&e->phase, before, rc);
     return rc < 0 ? rc : wait_places_layer(e, layer, err);
+}
+
+int eddis_wait_parameter(struct eddis *e, int parameter, int64_t timeout_ns,
+                         struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns), round = 0;
+    const struct parameter *p;
+    enum eddis_phase before;
+    int rc = worker_check_gradients(e, err);
+
+    if (rc == 0)
+        rc = wait_check(e, err);
+    if (rc < 0)
+        return rc;
+    if (parameter < 0 || parameter >= e->parameters.n)
+        return eddis_fail(err, -EINVAL, "there is no parameter %d", parameter);
+    p = &e->parameters.item[parameter];
+    pthread_mutex_lock(&e->step.announce_lock);
+    if (wait_is_announced(p->rounds, p))
+        round = p->rounds->rounds;
+    else
+        rc = eddis_fail(err, -EINVAL,
+                        "parameter '%s' cannot be waited for, as it was not announced", p->name);
+    pthread_mutex_unlock(&e->step.announce_lock);
+    if (rc == 0)
+        rc = rounds_release(e, deadline, err);
+    if (rc < 0)
+        return rc;
+    before = phase_wait_enter(&e->phase);
+    rc = wait_one(e, p, round, deadline, err);
+    phase_wait_leave(&e->phase, before, rc);
+    return rc < 0 || !p->rounds->finished ? rc : wait_place(e, parameter, err);
 }

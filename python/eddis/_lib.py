@@ -29,7 +29,9 @@ WORLD_SEVERAL = 1
 EXIT_FINISH = 2
 EXIT_MEMORY = 79
 MAX_DIMS = 8
+IN_PLACE = 1  # result of an announcement: it is read where it is
 ZERO = 2  # source of an announcement: the gradient is zero
+WEIGHTED = 3  # source: the gradient is in the library's memory, multiplied by eddis_factor
 
 
 class Error(RuntimeError):
@@ -123,6 +125,7 @@ _CALLS = {
     "announce": [c_void_p, c_int, c_void_p, c_void_p],
     "wait": [c_void_p, c_int64],
     "wait_set": [c_void_p, c_int, c_int64],
+    "wait_parameter": [c_void_p, c_int, c_int64],
     "set_metric": [c_void_p, c_char_p, c_double],
     "progress": [c_int64, c_int64],
     "progress_report": [POINTER(ProgressReport)],
@@ -143,6 +146,9 @@ _OTHERS = {
     "checkpoint_folder": ([c_void_p], c_char_p),
     "gradient": ([c_void_p, c_int], c_void_p),
     "gradient_block": ([c_void_p, POINTER(c_size_t)], c_void_p),
+    "result": ([c_void_p, c_int], c_void_p),
+    "result_block": ([c_void_p, POINTER(c_size_t)], c_void_p),
+    "factor": ([c_void_p, c_int], c_double),
     "world": ([c_void_p, POINTER(World)], c_int),
     "stop": ([c_void_p], c_int),
     "set_phase": ([c_void_p, c_int], None),

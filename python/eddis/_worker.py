@@ -116,6 +116,7 @@ class Worker:
         self.after_values: list[Callable[[], None]] = []  # take values that the library has written
         # Called before a step ends: raise an error if it cannot, fill in its report.
         self.before_end: list[Callable[[], None]] = []
+        self.before_close: list[Callable[[], None]] = []  # give back the library's memory
         # Share the models' tensors that are not registered, at a start without checkpoint.
         self.at_start: list[Callable[[], None]] = []
         # Called before a checkpoint is read: examine the model as the script has made it.
@@ -219,6 +220,7 @@ class Worker:
         if not self.handle:
             return
         self.finish()
+        run_all(self.before_close)
         handle, self.handle = self.handle, None
         L.call("close", handle)
 

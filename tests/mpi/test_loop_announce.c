@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loop_announce.c - many gradients by one call, parameters of unlike shapes or without a
- * gradient, and a worker alone with nothing to do, over the loop in every mode
+ * gradient, a worker alone with nothing to do, and gradients that the program has weighted in the
+ * library's memory, over the loop in every mode
  */
 #include "lib/worker/worker.h"
 #include "loop_job.h"
@@ -8,6 +9,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 static const struct loop_job modes[] = {
@@ -104,8 +106,118 @@ static void alone_body(struct eddis *e, int rank, struct loop_job *j)
     free(own);
 }
 
+/* ---- weighted by the program, and read in place ---- */
+
+/* A gradient of this worker at this step, the mean of its samples. */
+static float weighted_element(int rank, int64_t step, int k)
+{
+    return 0.37F * (float)((k * 7 + rank * 31 + (int)step * 3) % 101 - 50);
+}
+
+/* Borrow the combined gradient of a parameter from where a device may read it, and check that it is
+ * what eddis_result shows.
+ */
+static const float *weighted_result(struct eddis *e, int parameter)
+{
+    size_t bytes = 0, n = 0;
+    char *slot = eddis_gradient(e, parameter), *block = eddis_gradient_block(e, &bytes);
+    char *results = eddis_result_block(e, &n);
+    const char *found = eddis_result(e, parameter);
+    bool in_block = found >= block && found < block + bytes;
+    const char *read = in_block ? found : results + (slot - block);
+
+    CHECK((uintptr_t)block % PAGE == 0 && (in_block || (n == bytes && results != NULL)));
+    CHECK((uintptr_t)results % PAGE == 0 && memcmp(read, found, LARGE * sizeof(float)) == 0);
+    return (const float *)read;
+}
+
+/* The bits of a gradient that the library weights, copies and copies back.  If the node has
+ * results, the library does not write to the gradient's pages, or this would be a segmentation
+ * fault.
+ */
+static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    enum { WEIGHTED, COPIED };
+    float *value = calloc(LARGE, sizeof *value), *own = calloc(LARGE, sizeof *own), *slot;
+    struct eddis_step s;
+    size_t bytes = 0;
+    int n = 0;
+
+    CHECK(add_vector(e, value, LARGE) == WEIGHTED && add_vector(e, value, LARGE) == COPIED);
+    CHECK(eddis_factor(e, 0) == 0 && !eddis_result_block(e, &bytes));
+    OK(eddis_commit(e, &err));
+    slot = eddis_gradient(e, WEIGHTED);
+    for (; step_begin(e, &s); n++) {
+        bool in_place = eddis_result_block(e, &bytes) != NULL;
+        float factor;
+
+        if (j->arg && s.count)
+            OK(eddis_set_weight(e, 3.0 + rank, &err));
+        factor = (float)eddis_factor(e, 0);
+        CHECK(j->arg || s.count || factor == 0);
+        for (int k = 0; k < LARGE; k++) {
+            own[k] = weighted_element(rank, s.step, k);
+            slot[k] = own[k] * factor;
+        }
+        REFUSED(-EINVAL, "not announced", eddis_wait_parameter(e, WEIGHTED, 0, &err));
+        if (in_place && !j->arg && s.count)
+            forbid(slot, LARGE, PROT_READ);
+        OK(eddis_announce(e, COPIED, own, own, &err));
+        OK(eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        OK(eddis_wait_parameter(e, WEIGHTED, TIMEOUT_NS, &err));
+        OK(eddis_wait_parameter(e, COPIED, TIMEOUT_NS, &err));
+        CHECK(memcmp(weighted_result(e, WEIGHTED), own, LARGE * sizeof *own) == 0);
+        if (in_place)
+            forbid(slot, LARGE, PROT_READ | PROT_WRITE);
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
+        OK(eddis_step_end(e, NULL, &err));
+    }
+    CHECK(n > 0 || j->per_group == ASYNC);
+    free(value);
+    free(own);
+}
+
+/* Float16 gradients are weighted by the library alone. */
+static void unweighted_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    uint16_t value[4] = { 0 };
+    struct eddis_parameter p = vector_of(value, 4);
+    struct eddis_step s;
+
+    p.dtype = EDDIS_FLOAT16;
+    CHECK(add_parameter(e, &p) == 0);
+    OK(eddis_commit(e, &err));
+    CHECK(step_begin(e, &s) && eddis_factor(e, 0) == 0);
+    REFUSED(-EINVAL, "float16", eddis_announce(e, 0, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+    memset(eddis_gradient(e, 0), 0, sizeof value);
+    OK(eddis_announce(e, 0, NULL, EDDIS_IN_PLACE, &err));
+    OK(eddis_wait(e, TIMEOUT_NS, &err));
+    OK(eddis_step_end(e, NULL, &err));
+}
+
+static void run_weighted(void)
+{
+    const struct loop_job places[] = {
+        { .n = 1, .each.batch = 8 },
+        { .n = 3, .split = { 9, 2, 5 } },
+        { .n = 3, .split = { 9, 0, 5 }, NODES(0, 0, 1) },
+        { .n = 2, .share = 8, NODES(0, 1) },
+        { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true },
+        { .n = 4, .share = 8, .per_group = 2 },
+        { .n = 2, .share = 8, .per_group = ASYNC },
+    };
+    bool weights = true; /* the program's own weights do not add up to the batch */
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        loop_job_run_body(&places[i], weighted_body, NULL);
+        loop_job_run_body(&places[i], weighted_body, &weights);
+    }
+    loop_job_run_body(&places[1], unweighted_body, NULL);
+}
+
 int main(void)
 {
+    run_weighted();
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         run_trainings(&modes[i]);
         if (modes[i].n == 1 || modes[i].per_group == ASYNC)

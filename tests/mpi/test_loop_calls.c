@@ -189,6 +189,8 @@ static void null_steps(struct eddis *e)
     INVALID("no parameter 7", eddis_set_value(e, 7, &g, err));
     INVALID("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
     INVALID("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
+    INVALID("EDDIS_WEIGHTED", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_WEIGHTED, err));
+    INVALID("no parameter 7", eddis_wait_parameter(e, 7, 0, err));
     INVALID("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
     INVALID("NULL", eddis_announce_many(e, 1, NULL, NULL, NULL, err));
     INVALID("-1 parameters", eddis_announce_many(e, -1, (const int[]){ 0 }, NULL, NULL, err));
@@ -326,7 +328,10 @@ static void null_handles(void)
     INVALID("NULL", eddis_commit(NULL, err));
     RETURNS(NULL, eddis_gradient(NULL, 0));
     RETURNS(NULL, eddis_gradient_block(NULL, &(size_t){ 0 }));
+    RETURNS(NULL, eddis_result_block(NULL, &(size_t){ 0 }));
     RETURNS(NULL, eddis_result(NULL, 0));
+    CHECK(eddis_factor(NULL, 0) == 0);
+    note("eddis_factor");
     INVALID("NULL", eddis_set_value(NULL, 0, &x, err));
     INVALID("NULL", eddis_broadcast_parameters(NULL, 0, err));
     INVALID("NULL", eddis_step_begin(NULL, &s, err));
@@ -344,6 +349,7 @@ static void null_handles(void)
     INVALID("NULL", eddis_announce_factors(NULL, 0, &x, &x, 1, &x, err));
     INVALID("NULL", eddis_announce_many(NULL, 0, NULL, NULL, NULL, err));
     INVALID("NULL", eddis_wait_layer(NULL, 0, 0, err));
+    INVALID("NULL", eddis_wait_parameter(NULL, 0, 0, err));
     INVALID("NULL", eddis_wait_set(NULL, 0, 0, err));
     INVALID("NULL", eddis_set_round_weight(NULL, 0, 1, err));
     INVALID("NULL", eddis_add_layer_to(NULL, 0, "x", EDDIS_LAYER_OTHER, err));

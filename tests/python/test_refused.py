@@ -76,3 +76,28 @@ for batch, in eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(8, 1)),
     code, output = run(tmp_path, program)
     told = "RuntimeError: DistributedDataParallel combines the gradients of parameter 'weight' already"
     assert code == 1 and told in output and ("made" in output) == (how == "after"), output
+
+
+@pytest.mark.parametrize("kind", ["fully_shard", slow("FullyShardedDataParallel"), slow("distribute_tensor")])
+def test_in_parts(tmp_path, kind):
+    """A model of which each worker has a part is for eddis.torch.attach."""
+    program = script(tmp_path, f"""torch.distributed.init_process_group("gloo")
+net = torch.nn.Linear(4, 4)
+if "{kind}" == "distribute_tensor":
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+    net.weight = torch.nn.Parameter(distribute_tensor(net.weight.data, init_device_mesh("cpu", (2,)), [Shard(0)]))
+elif "{kind}" == "fully_shard":
+    from torch.distributed.fsdp import fully_shard
+    fully_shard(net)
+else:  # which does not start on CPUs
+    from eddis.torch import _others
+    class FullyShardedDataParallel(torch.nn.Sequential):
+        pass
+    _others._fsdp = lambda: (FullyShardedDataParallel,)
+    net = FullyShardedDataParallel(net)
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(net.parameters(), lr=1.0), net.named_parameters())
+""")
+    code, output = run(tmp_path, program)
+    told = [line for line in output.splitlines() if "call eddis.torch.attach(model) and leave out" in line]
+    assert code == 1 and told and all("RuntimeError: " in line for line in told), output

@@ -4,6 +4,8 @@ those of the CPU do; EDDIS_TORCH_STAGING has the CPU take that way"""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 
@@ -75,3 +77,14 @@ def test_late(tmp_path, monkeypatch, rate):
     output = said(tmp_path, *job(PROGRAMS / "late.py", devices=f"[{{rate: {rate}, a_ms: 5, c_ms: 1}}, {{rate: 1}}]",
                                  batch__global=2, batch__min=0, batch__rebalance="off", restarts=0))
     assert output.count("changed 0\n") == 2, output
+
+
+def test_one_pass(tmp_path, monkeypatch):
+    """The host only adds: a device copies weighted gradients to where they are added, and sums from there, each once,
+    the first before the last have come.  Memory is locked for the gradients of a worker and the sums of its node."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
+    output = said(tmp_path, *job(PROGRAMS / "one_pass.py", devices="[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 1}]",
+                                 batch__global=8, batch__rebalance="off", restarts=0))
+    assert output.count("out 100 back 100 locked ") == 2, output
+    locked = [int(percent) for percent in re.findall(r"locked (\d+)\n", output)]
+    assert len(locked) == 2 and all(percent in (100, 200) for percent in locked), output

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on devices with memory of their own: the library reads and writes copies of them in host memory, called
-places.
+"""Tensors on devices with memory of their own: the library reads and writes copies of them in host memory.
 
-Gradients are copied to their places on a separate stream, several at a time.  A copy is begun by the hook in which the
-last of its gradients is complete, or at the end of the pass, so that it overlaps with the rest of the backward pass.  A
-thread waits for the copies one after the other and announces the gradients that have arrived.  No hook waits for the
-device, and the script's own stream goes on.  When all gradients are combined they are copied back; the script's stream
-waits for that, but not the script.  Values of parameters are copied when the library is about to read them or has
-written them.
+Gradients are gathered in blocks on the device, multiplied there by the worker's share of the batch, and each block is
+copied once, straight into the library's memory (_slots.py), on a separate stream.  A copy is begun by the hook in which
+the last of its gradients is complete, or at the end of the pass, so that it overlaps with the rest of the backward
+pass.  A thread waits for the copies one after the other and announces the gradients that have arrived.  No hook waits
+for the device, and the script's own stream goes on.  As soon as the gradients of a block are combined they are copied
+back from where the library has combined them, on a second stream, while other blocks still travel.  The end of the
+backward pass waits until all are combined; only the script's stream waits for the copies back.
+
+Values of parameters have places in host memory.  They are copied when the library is about to read them or has written
+them.
 
 Only marks on the device's stream measure how long the device was busy, since a step ends on the host long before it
 ends there.  The marks of a step up to its last round have passed when the step ends.  The rest, the update, is reported
@@ -29,7 +32,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
 
 import torch
@@ -39,6 +42,7 @@ from .._worker import Mark, Worker
 
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
+BLOCK_BYTES = 4 << 20  # largest gradient that is copied together with others, and largest product that a copy needs
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 _WAIT_S = L.SLICE_NS / 1e9  # longest single wait, so that Python can run signal handlers
 _EXIT_S = 5  # longest wait for a copy in progress when the script ends
@@ -51,15 +55,65 @@ class Copied(Protocol):
         """Wait until the copies are done."""
 
 
+class Run:
+    """Tensors of one device and type whose host memory is one block, with gaps: `start` bytes behind the start of
+    `memory`.  Each tensor has one dimension and no gaps."""
+
+    def __init__(self, memory: torch.Tensor, start: int, dtype: torch.dtype) -> None:
+        self._memory, self._start, self._dtype = memory, start, dtype
+        self.tensors: list[torch.Tensor] = []
+        self._at: list[int] = []  # of each tensor in the block, in elements
+        self._n = 0  # elements of the block
+
+    def add(self, start: int, tensor: torch.Tensor) -> None:
+        """Add the next tensor, whose host memory is `start` bytes behind the start of the memory."""
+        self._at.append((start - self._start) // self._dtype.itemsize)
+        self._n = self._at[-1] + tensor.numel()
+        self.tensors.append(tensor)
+
+    @property
+    def host(self) -> torch.Tensor:
+        """The block in host memory."""
+        return self._memory[self._start:self._start + self._n * self._dtype.itemsize].view(self._dtype)
+
+    def empty(self, factor: float) -> None:
+        """Copy the tensors, multiplied by factor, and zeros in the gaps to the block in host memory: all at once, but
+        large tensors in parts, so that their products take little of the device's memory.  The products have the bits
+        of the library's own."""
+        if len(self.tensors) == 1:
+            n = max(1, self._n) if factor == 1 else BLOCK_BYTES // self._dtype.itemsize
+            for part, host in zip(self.tensors[0].split(n), self.host.split(n)):
+                host.copy_(part if factor == 1 else part * factor, non_blocking=True)
+            return
+        block = torch.zeros(self._n, dtype=self._dtype, device=self.tensors[0].device)
+        torch._foreach_copy_(self._parts(block), self.tensors)
+        self.host.copy_(block if factor == 1 else block.mul_(factor), non_blocking=True)
+
+    def fill(self) -> None:
+        """Copy the block in host memory to the tensors, all at once."""
+        if len(self.tensors) == 1:
+            self.tensors[0].copy_(self.host, non_blocking=True)
+            return
+        block = torch.empty(self._n, dtype=self._dtype, device=self.tensors[0].device)
+        block.copy_(self.host, non_blocking=True)
+        torch._foreach_copy_(self.tensors, self._parts(block))
+
+    def _parts(self, block: torch.Tensor) -> list[torch.Tensor]:
+        """Return the parts of a block that belong to the tensors."""
+        return [block[at:at + tensor.numel()] for at, tensor in zip(self._at, self.tensors)]
+
+
 class Device(Protocol):
     """A device that holds tensors, and copies them while the host goes on."""
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         """Return host memory for this tensor's elements, in the same memory order."""
 
-    def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """Return host memory for each of these tensors, valid until the process ends, so that the library can use it
-        after the interpreter's end."""
+    def lock(self, memory: torch.Tensor) -> None:
+        """Lock whole pages of host memory for faster copies, as far as the system allows it."""
+
+    def unlock(self, memory: torch.Tensor) -> None:
+        """Wait for the copies back that use memory that `lock` was given, and unlock it."""
 
     def here(self) -> Any:
         """Return the stream on which the script's thread now gives work to the device, for `to_host`."""
@@ -70,6 +124,13 @@ class Device(Protocol):
 
     def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
         """Begin to copy hosts to tensors, after all work given to the device until now."""
+
+    def gather(self, runs: list[Run], factor: float, behind: Iterable[Any]) -> Copied:
+        """Begin to copy the tensors of each run, multiplied by factor, to its host memory, like `to_host`."""
+
+    def scatter(self, runs: list[Run]) -> None:
+        """Begin to copy the host memory of each run to its tensors, after all work given to the device until now but
+        for copies to the host, which may be of other tensors only."""
 
     def join(self) -> Copied:
         """Let all later work of the device wait for the copies begun until now, and return these copies."""
@@ -86,6 +147,7 @@ def _served(name: str) -> Callable[[Callable[[], object]], object]:
     ends before the interpreter does: a thread that returns from PyTorch afterwards would crash the process.  From then
     on the caller makes its calls itself."""
     calls: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+    is_over = threading.Event()
 
     def serve() -> None:
         while call := calls.get():
@@ -94,10 +156,18 @@ def _served(name: str) -> Callable[[Callable[[], object]], object]:
     thread.start()
 
     def end() -> None:
+        is_over.set()
         calls.put(None)
         thread.join(_EXIT_S)
     atexit.register(end)
-    return lambda call: calls.put(call) if thread.is_alive() else call()
+
+    def make(call: Callable[[], object]) -> None:
+        if not is_over.is_set():
+            calls.put(call)
+            return
+        thread.join()  # it may take longer than _EXIT_S
+        call()
+    return make
 
 
 class _CudaCopied:
@@ -116,12 +186,13 @@ class _CudaCopied:
 
 
 class _Cuda:
-    """A GPU of CUDA or ROCm.  Its copy engines are fastest with locked memory, which stays at its address.  Where the
-    system locks none, as some containers, plain memory does, and CUDA copies it in pieces."""
+    """A GPU of CUDA or ROCm.  Its copy engines, one for each direction, are fastest with locked memory, which stays at
+    its address.  Where the system locks none, as some containers, plain memory does, and CUDA copies it in pieces."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._stream = torch.cuda.Stream(device)
+        self._out = torch.cuda.Stream(device)  # to the host
+        self._back = torch.cuda.Stream(device)
         self._locks = True  # the system locks memory, as far as known
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -136,16 +207,19 @@ class _Cuda:
             flat = torch.empty(tensor.numel(), dtype=tensor.dtype, device="cpu")
         return flat.as_strided(tensor.size(), tensor.stride())
 
-    def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        """See Device.places_for.  Memory that cannot be locked stays plain, with a warning at the first time.
-        CUDA may free its own memory when the process ends, before the library last uses it.  Registered memory stays.
-        """
-        block, places = _places_for(tensors)
+    def lock(self, memory: torch.Tensor) -> None:
+        """See Device.lock.  Memory that cannot be locked stays plain, with a warning at the first time."""
         with torch.cuda.device(self._device):  # else the first GPU would get a context, too
-            code = int(torch.cuda.cudart().cudaHostRegister(block.data_ptr(), block.numel(), _PORTABLE))
+            code = int(torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.numel(), _PORTABLE))
         if code:
-            self._go_on_unlocked(block.numel(), f"error {code} of CUDA")
-        return places
+            self._go_on_unlocked(memory.numel(), f"error {code} of CUDA")
+
+    def unlock(self, memory: torch.Tensor) -> None:
+        """See Device.unlock.  The last copies back, for which no host has waited, end first."""
+        with torch.cuda.device(self._device):
+            self._back.synchronize()
+            if self._locks:
+                torch.cuda.cudart().cudaHostUnregister(memory.data_ptr())
 
     def _go_on_unlocked(self, n_bytes: int, reason: str) -> None:
         """Warn that memory could not be locked, and ask for no more."""
@@ -162,22 +236,39 @@ class _Cuda:
 
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor],
                 behind: Iterable[torch.cuda.Stream]) -> Copied:
-        self._copy(hosts, tensors, behind)
-        return _CudaCopied(self._device, self._stream)
+        with self._copying(self._out, [self._back, *behind]):
+            for host, tensor in zip(hosts, tensors):
+                host.copy_(tensor, non_blocking=True)
+        return _CudaCopied(self._device, self._out)
 
     def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
-        self._copy(tensors, hosts, [self.here()])
+        with self._copying(self._back, [self._out, self.here()]):
+            for tensor, host in zip(tensors, hosts):
+                tensor.copy_(host, non_blocking=True)
 
-    def _copy(self, to: list[torch.Tensor], sources: list[torch.Tensor], behind: Iterable[torch.cuda.Stream]) -> None:
-        """Begin to copy sources to `to` on the copy stream, after the present work of the streams `behind`."""
-        for stream in behind:
-            self._stream.wait_stream(stream)
-        with torch.cuda.stream(self._stream), torch.no_grad():
-            for one, source in zip(to, sources):
-                one.copy_(source, non_blocking=True)
+    def gather(self, runs: list[Run], factor: float, behind: Iterable[torch.cuda.Stream]) -> Copied:
+        with self._copying(self._out, [self._back, *behind]):
+            for run in runs:
+                run.empty(factor)
+        return _CudaCopied(self._device, self._out)
+
+    def scatter(self, runs: list[Run]) -> None:
+        with self._copying(self._back, [self.here()]):
+            for run in runs:
+                run.fill()
+
+    @contextlib.contextmanager
+    def _copying(self, stream: torch.cuda.Stream, behind: Iterable[torch.cuda.Stream]) -> Iterator[None]:
+        """While the context is active, work goes to this copy stream, after the present work of the streams `behind`.
+        Blocks that are made there are used again only by later work of the same stream."""
+        for other in behind:
+            stream.wait_stream(other)
+        with torch.cuda.stream(stream), torch.no_grad():
+            yield
 
     def join(self) -> Copied:
-        copied = _CudaCopied(self._device, self._stream)
+        self._back.wait_stream(self._out)
+        copied = _CudaCopied(self._device, self._back)
         torch.cuda.current_stream(self._device).wait_event(copied.event)
         return copied
 
@@ -192,38 +283,54 @@ class _Cuda:
 
 
 class _Thread:
-    """The CPU as a device, for tests: a thread makes the copies later, in order."""
+    """The CPU as a device, for tests: threads make the copies later, in order, one for each direction."""
 
     def __init__(self) -> None:
-        self._call = _served("eddis stream")
+        self._out = _served("eddis stream")
+        self._back = _served("eddis stream back")
+        self._begun_out = self._begun_back = _Passed()  # newest copies
+        self._begun_out.set()
+        self.n_out = self.n_back = 0  # bytes of gradients that were copied, for tests
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         return torch.empty_like(tensor, requires_grad=False)
 
-    def places_for(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
-        return _places_for(tensors)[1]
+    def lock(self, memory: torch.Tensor) -> None:
+        """See Device.lock: nothing is gained."""
+
+    def unlock(self, memory: torch.Tensor) -> None:
+        """See Device.unlock."""
 
     def here(self) -> None:
         return None  # the CPU has no work left
 
     def to_host(self, hosts: list[torch.Tensor], tensors: list[torch.Tensor], behind: Iterable[None]) -> Copied:
-        return self._begin(lambda: [host.copy_(tensor.detach()) for host, tensor in zip(hosts, tensors)])
+        return self._begin_out(lambda: [host.copy_(tensor.detach()) for host, tensor in zip(hosts, tensors)])
 
     def to_device(self, tensors: list[torch.Tensor], hosts: list[torch.Tensor]) -> None:
-        self._begin(lambda: [tensor.detach().copy_(host) for tensor, host in zip(tensors, hosts)])
+        self._begin_back(lambda: [tensor.detach().copy_(host) for tensor, host in zip(tensors, hosts)],
+                         self._begun_out)
 
-    def _begin(self, copy: Callable[[], object]) -> _Passed:
-        """Have the thread run `copy` after the calls before; return an event that is set when it is done."""
-        copied = _Passed()
+    def gather(self, runs: list[Run], factor: float, behind: Iterable[None]) -> Copied:
+        self.n_out += sum(run.host.nbytes for run in runs)
+        return self._begin_out(lambda: [run.empty(factor) for run in runs])
 
-        def run() -> None:
-            copy()
-            copied.set()
-        self._call(run)
-        return copied
+    def scatter(self, runs: list[Run]) -> None:
+        self.n_back += sum(run.host.nbytes for run in runs)
+        self._begin_back(lambda: [run.fill() for run in runs])
+
+    def _begin_out(self, copy: Callable[[], object]) -> _Passed:
+        """Begin copies to the host, behind all copies back."""
+        self._begun_out = _begin(self._out, self._begun_back, copy)
+        return self._begun_out
+
+    def _begin_back(self, copy: Callable[[], object], behind: _Passed | None = None) -> _Passed:
+        """Begin copies back, behind the copies `behind`."""
+        self._begun_back = _begin(self._back, behind, copy)
+        return self._begun_back
 
     def join(self) -> Copied:
-        copied = self._begin(lambda: None)
+        copied = self._begin_back(lambda: None, self._begun_out)
         copied.synchronize()  # the CPU's next work comes at once
         return copied
 
@@ -241,6 +348,22 @@ class _Passed(threading.Event):
         self.wait()
 
 
+def _begin(call: Callable[[Callable[[], object]], object], behind: _Passed | None, copy: Callable[[], object]) -> \
+        _Passed:
+    """Have the thread of _served run `copy`, after its calls before and after `behind`; return an event that is set
+    when it is done."""
+    copied = _Passed()
+
+    def run() -> None:
+        if behind:
+            behind.synchronize()
+        with torch.no_grad():
+            copy()
+        copied.set()
+    call(run)
+    return copied
+
+
 def _pages(n_bytes: int) -> torch.Tensor:
     """Return plain memory of whole pages, at least n_bytes, which stays until the process ends.  Whole pages, since a
     device locks pages, and each only once.  Children made by fork do not get it: a shared page would move when it is
@@ -251,9 +374,10 @@ def _pages(n_bytes: int) -> torch.Tensor:
     return torch.frombuffer(pages, dtype=torch.uint8)
 
 
-def _places_for(tensors: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+def places_for(tensors: list[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """Return a block of memory of _pages, and a list of tensors in it, one for each given tensor, with the same
-    data type, shape and strides."""
+    data type, shape and strides.  It is valid until the process ends, so that the library can use it after the
+    interpreter's end."""
     sizes = [-(-t.numel() * t.element_size() // ALIGNMENT) * ALIGNMENT for t in tensors]
     block = _pages(sum(sizes))
     rows = block[:sum(sizes)].split(sizes)
@@ -289,15 +413,25 @@ class Places:
 
     def __init__(self, worker: Worker) -> None:
         self._of: list[tuple[Device, list[Callable[[], torch.Tensor]], list[torch.Tensor]]] = []
+        self._blocks: list[tuple[Device, torch.Tensor]] = []
+        self._worker = worker
+        worker.after_commit.append(self._lock)
         worker.before_values.append(self._fetch)
         worker.after_values.append(self._put)
 
     def add(self, device: Device, tensors: list[Callable[[], torch.Tensor]]) -> list[torch.Tensor]:
         """Make places for tensors on a device, and return the places.  Each tensor is given by a function that returns
         it, since the script may replace it."""
-        places = device.places_for([tensor() for tensor in tensors])
+        block, places = places_for([tensor() for tensor in tensors])
+        self._blocks.append((device, block))
         self._of.append((device, tensors, places))
         return places
+
+    def _lock(self) -> None:
+        """Lock the places where they are used in every exchange of values: not in sync mode, which copies values at the
+        start only.  A callback after commit."""
+        for device, block in self._blocks if self._worker.is_several else ():
+            device.lock(block)
 
     def _fetch(self) -> None:
         """Copy all tensors to their places, and wait for it."""
@@ -320,26 +454,33 @@ class Announcer:
         self._announce = announce
         self._call = _served("eddis announcer")
         self._changed = threading.Condition()
-        self._left = 0  # calls of put whose gradients are not announced yet
+        self._begun = self._done = 0  # calls of put, and those whose gradients are announced
         self._error: BaseException | None = None  # first error of an announcement
 
-    def put(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
+    def put(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> int:
         """Have the thread announce these gradients, tuples (number, source, result), when the copies are done; None:
-        there are no copies to wait for.  Does not wait."""
+        there are no copies to wait for.  Does not wait.  Return the number of this call, for `wait`."""
         with self._changed:
-            self._left += 1
+            self._begun += 1
+            number = self._begun
         self._call(lambda: self._run(copied, announced))
+        return number
 
-    def drain(self) -> None:
-        """Wait until all gradients given to `put` are announced.  Raises the first error of an announcement."""
+    def wait(self, number: int) -> None:
+        """Wait until the gradients of the call of `put` with this number are announced, and of those before.  Raises
+        the first error of an announcement."""
         with self._changed:
-            while self._left:
+            while self._done < number:
                 self._changed.wait(_WAIT_S)  # in slices, so that Ctrl-C is handled
             if self._error:
                 raise self._error
 
+    def drain(self) -> None:
+        """Wait until all gradients given to `put` are announced.  Raises the first error of an announcement."""
+        self.wait(self._begun)
+
     def _run(self, copied: Copied | None, announced: list[tuple[int, int, int]]) -> None:
-        """Wait for the copies and announce the gradients; keep the first error for `drain`.  Runs in the announcer's
+        """Wait for the copies and announce the gradients; keep the first error for `wait`.  Runs in the announcer's
         thread."""
         try:
             if copied:
@@ -349,9 +490,8 @@ class Announcer:
         except BaseException as error:
             self._error = self._error or error
         with self._changed:
-            self._left -= 1
-            if not self._left:
-                self._changed.notify_all()
+            self._done += 1
+            self._changed.notify_all()
 
 
 class Clock:

@@ -24,7 +24,7 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import torch
@@ -35,6 +35,7 @@ from .. import _lib as L
 from .._worker import Mark, Worker
 from ._device import Announcer, Clock, Copied, Device, Places, device_of
 from ._own_gpu import refuse_others_gpu
+from ._slots import Slots
 
 DTYPES = {torch.float32: L.FLOAT32, torch.float64: L.FLOAT64, torch.float16: L.FLOAT16,
           torch.bfloat16: L.BFLOAT16, torch.int32: L.INT32, torch.int64: L.INT64, torch.uint8: L.UINT8}
@@ -49,13 +50,14 @@ _use_count = getattr(torch._C, "_storage_Use_Count", None)  # before PyTorch 2.8
 _announce = L.lib.eddis_announce
 _message = L._Message()  # for announcements in the thread of the backward pass; written only if an announcement fails
 _announcer: Announcer | None = None  # set if a parameter is on a device
+_slots: Slots | None = None  # set if there is an announcer, and the group has several workers
 
 
 class Member:
     """A parameter of a set, with the state of its gradient in the present round."""
 
     __slots__ = ("parameter", "name", "id", "index", "dtype", "n", "on", "stride", "value", "address", "round", "spare",
-                 "device", "place", "adds")
+                 "device", "adds")
 
     def __init__(self, parameter: torch.nn.Parameter, name: str, index: int) -> None:
         self.parameter, self.name, self.index = parameter, name, index
@@ -64,7 +66,6 @@ class Member:
         self.round = -1  # last round in which the gradient was announced
         self.spare: torch.Tensor | None = None  # receives the other workers' gradient if this worker has none
         self.device: Device | None = None  # device of the parameter; None: in host memory
-        self.place: torch.Tensor | None = None  # host memory for the gradient of a device's parameter
 
     def settle(self) -> None:
         """Record the parameter's type, size, device and memory order, which must not change from now on, and its
@@ -83,7 +84,7 @@ class Member:
 
 
 class _Together:
-    """Gradients of one device that are copied to the host together."""
+    """Gradients of one device that are copied to the host together, and back when they are combined."""
 
     def __init__(self) -> None:
         self.members: list[Member] = []
@@ -132,7 +133,10 @@ class ParameterSet:
         self.places = Places(worker)
         self.members_of: dict[Device, list[Member]] = {}
         self.together: dict[Device, _Together] = {}  # gradients whose copy has not begun
-        # Copies of the latest results to the devices; when they are done, their places are free.
+        # Gradients of this round whose copy has begun, with the number of their announcement.
+        self.begun: list[tuple[Device, _Together, int]] = []
+        self.factor: float | None = None  # of this round's gradients, see eddis_factor; None: not asked for yet
+        # Copies of the latest results to the devices; when they are done, the results may be replaced.
         self.taken: dict[Device | None, Copied] = {}
         worker.before_commit.append(self._register)
         worker.before_values.append(self._find)
@@ -220,9 +224,8 @@ class ParameterSet:
                 member.parameter.requires_grad_(True).register_post_accumulate_grad_hook(self._touch)
                 member.parameter.requires_grad_(is_trained)  # a parameter that is frozen now may be trained later
             return
-        for device, members in self.members_of.items():
-            for member, place in zip(members, device.places_for([m.parameter for m in members])):
-                member.place = place
+        for device in self.members_of:
+            _slots_of(self.worker).lock(device)
         if any(member.device is None for member in self.members):
             _users_in_hook()  # makes a backward pass of its own, so not inside of the script's
         for member in self.members:
@@ -319,8 +322,7 @@ class ParameterSet:
         elif self.worker.weight:
             self._put_together(member.device, member, gradient)
         else:  # weight 0: nobody reads the gradient
-            place = member.place.data_ptr()
-            self._send([(member.id, place or L.ZERO, place)], self.taken.get(member.device))
+            self._send([(member.id, L.ZERO, L.IN_PLACE)], self.taken.get(member.device))
 
     def _put_together(self, device: Device, member: Member, gradient: torch.Tensor) -> None:
         """Collect a gradient until enough of them can be copied together, or the pass is over.  The first gradient,
@@ -335,22 +337,27 @@ class ParameterSet:
             self._begin_copies()
 
     def _begin_copies(self) -> None:
-        """Begin to copy all collected gradients to their places, and have them announced when they have arrived."""
+        """Begin to copy all collected gradients to their slots, and have them announced when they have arrived.  The
+        device weights them, unless only the library can: then their factor is 0."""
         while self.together:
             device, together = self.together.popitem()
-            places = [member.place for member in together.members]
-            copied = device.to_host(places, together.gradients, together.behind)
-            self._send([(member.id, place.data_ptr() or L.ZERO, place.data_ptr())
-                        for member, place in zip(together.members, places)], copied)
+            if self.factor is None:
+                self.factor = L.lib.eddis_factor(self.worker.handle, self.number)
+            ids = [member.id for member in together.members]
+            runs = _slots_of(self.worker).runs(zip(ids, together.gradients))
+            copied = device.gather(runs, self.factor or 1.0, together.behind)
+            source = L.WEIGHTED if self.factor else 0
+            number = self._send([(member_id, source, L.IN_PLACE) for member_id in ids], copied)
+            self.begun.append((device, together, number))
 
-    def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> None:
+    def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> int:
         """Announce gradients, tuples (number, source, result): immediately, or by the announcer when `copied` is done.
-        """
+        Return the announcer's number of the announcement; 0: no announcer."""
         if _announcer:
-            _announcer.put(copied, announced)
-        else:
-            for number, source, result in announced:
-                announce(self.worker, _message, number, source, result)
+            return _announcer.put(copied, announced)
+        for number, source, result in announced:
+            announce(self.worker, _message, number, source, result)
+        return 0
 
     def _pass_over(self) -> None:
         """End a backward pass: if it is the last of its micro-batches, combine the gradients.  Called by autograd's
@@ -376,6 +383,7 @@ class ParameterSet:
         self.used[-1] = self.worker.loops % 2
         self._send([(self.used_id, self.used.data_ptr(), self.used_by_any.data_ptr())])
         self.worker.mark(Mark.WAITS)
+        self._take_first()
         if _announcer:
             _announcer.drain()
         self.worker.wait_set(self.number)
@@ -386,7 +394,7 @@ class ParameterSet:
             gradient.copy_(copy)
         self.shared.clear()
         self.under_way.clear()
-        self._take_results(unused)
+        self._take_rest(unused)
         self.worker.mark(Mark.GOES_ON)
         self._take_unused(unused)
         self.is_combining = False
@@ -406,21 +414,41 @@ class ParameterSet:
             if member.spare is None:
                 member.check(member.parameter)
                 member.spare = torch.zeros_like(member.parameter)
-            place = member.spare if member.place is None else member.place
-            self._send([(member.id, L.ZERO, place.data_ptr())], self.taken.get(member.device))
+            place = L.IN_PLACE if member.device else member.spare.data_ptr()
+            self._send([(member.id, L.ZERO, place)], self.taken.get(member.device))
             unused.append(member)
         for member in unused:
             self.used[member.index] = 0
         return unused
 
-    def _take_results(self, unused: list[Member]) -> None:
-        """Begin to copy the combined gradients back from their places to the devices; for members without a gradient,
-        to `spare`."""
+    def _take_first(self) -> None:
+        """As soon as gradients are combined that were copied to the host together, begin to copy them back, while
+        others still travel.  Waits until all of these are combined."""
+        for device, together, number in self.begun:
+            _announcer.wait(number)
+            for member in together.members:
+                L.wait("wait_parameter", self.worker.handle, member.id)
+            self._take(device, together.members, ())
+
+    def _take_rest(self, unused: list[Member]) -> None:
+        """Begin to copy all combined gradients back to the devices that _take_first has not; for members without a
+        gradient, to `spare`.  The devices' later work waits for all copies."""
+        taken = {member for _, together, _ in self.begun for member in together.members}
         without = set(unused) if self.members_of else ()
         for device, members in self.members_of.items():
-            device.to_device([member.spare if member in without else member.parameter.grad for member in members],
-                             [member.place for member in members])
+            rest = [member for member in members if member not in taken]
+            if rest:
+                self._take(device, rest, without)
             self.taken[device] = device.join()
+            if self.worker.is_several:  # the next exchange of models may use the memory of the results
+                self.taken[device].synchronize()
+        self.begun.clear()
+        self.factor = None
+
+    def _take(self, device: Device, members: list[Member], without: Collection[Member]) -> None:
+        """Begin to copy combined gradients of a device's members back, to `spare` for those in `without`."""
+        tensors = [member.spare if member in without else member.parameter.grad for member in members]
+        device.scatter(_slots_of(self.worker).result_runs(zip([member.id for member in members], tensors)))
 
     def _take_unused(self, unused: list[Member]) -> None:
         """For members without a gradient here, take the other workers' gradient if any worker had one; otherwise the
@@ -462,6 +490,14 @@ def _follow(worker: Worker, device: Device) -> None:
     if _announcer is None:
         _announcer = Announcer(functools.partial(announce, worker, L._Message()))
         Clock(worker, device)
+
+
+def _slots_of(worker: Worker) -> Slots:
+    """Return the library's memory for gradients, which all sets share."""
+    global _slots
+    if _slots is None:
+        _slots = Slots(worker)
+    return _slots
 
 
 def is_dense(tensor: torch.Tensor) -> bool:

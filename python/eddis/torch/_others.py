@@ -14,6 +14,8 @@ import torch
 
 from .._worker import worker
 
+_ATTACH = "call eddis.torch.attach(model) and leave out eddis.torch.DistributedOptimizer"
+
 
 def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, torch.nn.Parameter]]) -> None:
     """Raise RuntimeError if another program combines the gradients of these parameters among several workers."""
@@ -25,12 +27,15 @@ def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, t
     names = {p: name for name, p in named}
     for p, name in names.items():
         if _is_sharded(p):
-            raise RuntimeError(f"parameter '{name}' is one of torch.distributed's, which combines its gradients: leave "
-                               "out fully_shard, or eddis.torch.DistributedOptimizer")
+            raise RuntimeError(f"parameter '{name}' is a DTensor, as fully_shard makes, of which each worker has "
+                               f"a part and whose gradients torch.distributed combines: {_ATTACH}")
     for wrapper in _wrappers():
         for p in wrapper.parameters():
             if p in names:
                 kind = type(wrapper).__name__
+                if isinstance(wrapper, _fsdp()):
+                    raise RuntimeError(f"each worker has a part of parameter '{names[p]}', whose gradients {kind} "
+                                       f"combines: {_ATTACH}")
                 raise RuntimeError(f"{kind} combines the gradients of parameter '{names[p]}' already, so they would be "
                                    f"combined twice: leave out {kind}, or what wraps the model in it, and give "
                                    "eddis.torch.DistributedOptimizer the model itself")

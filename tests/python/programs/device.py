@@ -56,15 +56,47 @@ def values():
 def places():
     tensors = [torch.randn(3, 4), torch.randn(0, 3), torch.randn(()), torch.randn(7).bfloat16(),
                torch.randn(2, 3, 4, 5).to(memory_format=torch.channels_last), torch.randn(4, 3).double().t()]
-    made = _device.device_of(tensors[0]).places_for(tensors)
+    made = _device.places_for(tensors)[1]
     for tensor, place in zip(tensors, made):
         place.copy_(tensor)
     for tensor, place in zip(tensors, made):
         assert torch.equal(tensor, place) and tensor.stride() == place.stride()
         assert not place.numel() or place.data_ptr() % _device.ALIGNMENT == 0
     for size in (0, 1, 100, 5000):  # no two blocks on one page
-        block = _device._places_for([torch.zeros(size)])[0]
+        block = _device.places_for([torch.zeros(size)])[0]
         assert block.data_ptr() % mmap.PAGESIZE == block.numel() % mmap.PAGESIZE == 0 and block.numel() > 4 * size
+
+
+def runs():
+    """Slots that are neighbours are one block, with zeros between them; products have the bits of the library's."""
+    torch.manual_seed(3)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        memory, device = torch.full((4096,), 7, dtype=torch.uint8), _device.device_of(torch.zeros(1))
+        tensors = [torch.randn(n).to(dtype) for n in (5, 0, 9)]
+        run = _device.Run(memory, 64, dtype)
+        for start, tensor in zip((64, 192, 320), tensors):
+            run.add(start, tensor)
+        kept = [tensor.clone() for tensor in tensors]
+        device.gather([run], 1 / 3, []).synchronize()
+        block = memory[64:320 + 9 * dtype.itemsize].view(dtype)
+        assert torch.equal(run.host, block) and bool((memory[:64] == 7).all())
+        assert bool((memory[320 + 9 * dtype.itemsize:] == 7).all())
+        factor = torch.tensor(1 / 3, dtype=torch.float64 if dtype == torch.float64 else torch.float32)
+        for at, tensor in zip((0, 128, 256), kept):
+            first = at // dtype.itemsize
+            product = (tensor.to(factor.dtype) * factor).to(dtype)
+            assert torch.equal(block[first:first + tensor.numel()], product), dtype
+            block[first:first + tensor.numel()] = 1
+        assert block.sum() == 14  # zeros in the gaps
+        device.scatter([run])
+        device.join()
+        assert all(bool((tensor == 1).all()) for tensor in tensors)
+    large = torch.randn(_device.BLOCK_BYTES // 2 + 3)  # in parts
+    run = _device.Run(torch.empty(large.nbytes + 64, dtype=torch.uint8), 64, large.dtype)
+    run.add(64, large)
+    for factor in (0.3, 1):
+        device.gather([run], factor, []).synchronize()
+        assert torch.equal(run.host, large * factor)
 
 
 def announcements():
@@ -177,5 +209,5 @@ def left():
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"
-for look in (values, places, announcements, times, late_times, random_numbers, losses, left):
+for look in (values, places, runs, announcements, times, late_times, random_numbers, losses, left):
     look()

@@ -10,7 +10,7 @@ import warnings
 
 import torch
 
-from eddis.torch import _device, _own_gpu
+from eddis.torch import _device, _own_gpu, _slots
 
 _current = threading.local()  # each thread begins with the first GPU
 
@@ -51,13 +51,21 @@ class Event:
 class Stream:
     """torch.cuda.Stream"""
 
+    made = 0
+
     def __init__(self, device):
         self.index = device.index
+        self.number, Stream.made = Stream.made, Stream.made + 1
+        self.behind = []  # what it waits for
 
     def wait_stream(self, stream):
-        pass
+        self.behind.append(stream.number)
 
-    wait_event = wait_stream
+    def wait_event(self, event):
+        self.behind.append("event")
+
+    def synchronize(self):
+        self.behind.append("host")
 
 
 class Refuses:
@@ -88,6 +96,50 @@ def contexts():
     assert came == [7] and device.elapsed_ns(device.mark(), device.mark()) == 2000000
 
 
+def directions():
+    """Copies to the GPU wait for the script's stream and not for those to the host, which wait for earlier ones to the
+    GPU; the script's stream waits for both."""
+    script = Stream(torch.device("cuda", 1))
+    with unittest.mock.patch("torch.cuda.current_stream", lambda device: script):
+        device = _device._Cuda(torch.device("cuda", 1))
+        out, back = device._out, device._back
+        device.gather([], 0.5, [script])
+        assert (out.behind, back.behind) == ([back.number, script.number], [])
+        device.scatter([])
+        assert (len(out.behind), back.behind, script.behind) == (2, [script.number], [])
+        device.join()
+        assert (back.behind, script.behind) == ([script.number, out.number], ["event"])
+
+
+class Locks:
+    """torch.cuda.cudart(), of a system that locks memory"""
+
+    calls = []
+
+    def cudaHostRegister(self, address, n_bytes, flags):
+        Locks.calls.append((address, n_bytes))
+        return 0
+
+    def cudaHostUnregister(self, address):
+        Locks.calls.append(address)
+
+
+def locked():
+    """The library's memory is locked once for all GPUs, and unlocked before it is freed, when copies back are over."""
+    memory = [torch.zeros(4096, dtype=torch.uint8) for _ in range(2)]
+    slots = _slots.Slots.__new__(_slots.Slots)
+    slots.worker, slots.locker = types.SimpleNamespace(before_close=[]), None
+    slots.block, slots.results = memory
+    devices = [_device._Cuda(torch.device("cuda", index)) for index in range(2)]
+    with unittest.mock.patch("torch.cuda.cudart", Locks):
+        for device in devices:
+            slots.lock(device)
+        both = [(it.data_ptr(), 4096) for it in memory]
+        assert Locks.calls == both and len(slots.worker.before_close) == 1
+        slots.worker.before_close[0]()
+    assert Locks.calls == both + [address for address, _ in both] and "host" in devices[0]._back.behind
+
+
 def unlocked():
     """Memory that cannot be locked serves all the same, with one warning."""
     unlocked_first(_device._Cuda(torch.device("cuda", 1)))
@@ -95,7 +147,7 @@ def unlocked():
     with warnings.catch_warnings(record=True) as told, unittest.mock.patch("torch.ones", ones):
         warnings.simplefilter("always")
         for _ in range(2):
-            assert [place.shape for place in device.places_for([torch.zeros(3, 4)])] == [(3, 4)]
+            device.lock(_device.places_for([torch.zeros(3, 4)])[0])
         place = device.host_like(torch.zeros(2))
     assert len(told) == 1 and "cannot be locked for cuda:1 (error 801 of CUDA)" in str(told[0].message), told
     assert place.shape == (2,) and not place.is_pinned()
@@ -137,6 +189,6 @@ def own():
 
 
 with stand_in():
-    for look in (contexts, unlocked):
+    for look in (contexts, directions, locked, unlocked):
         look()
 own()

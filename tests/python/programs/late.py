@@ -18,16 +18,16 @@ class Late(_device._Thread):
         super().__init__()
         self.copied, self.changed, self.looked = [], 0, 0
 
-    def to_device(self, tensors, hosts):
+    def scatter(self, runs):
         def copy():
-            for tensor, host in zip(tensors, hosts):
-                tensor.detach().copy_(host)
-                self.copied.append((host, host.clone()))
-        self._begin(copy)
+            for run in runs:
+                run.fill()
+                self.copied.append((run.host, run.host.clone()))
+        self._begin_back(copy)
 
     def join(self):
         super().join()
-        return self._begin(self.look)
+        return self._begin_back(self.look)
 
     def look(self):
         time.sleep(0.3 if eddis.rank() == 0 else 0)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""one_pass.py - trains a large layer and small ones of a device and prints, in per cent of the gradients, what was
+copied to the host, what was copied back, and what was locked.  In the first step the small layers' copy to the host
+only begins when the large one's copy back has begun."""
+
+import os
+import threading
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from eddis import _lib as L
+from eddis.torch import _device, _gradients
+
+MINUTES = 5 * 60
+
+
+class Watched(_device._Thread):
+    """Counts copies and locked memory, and holds the second copy to the host back."""
+
+    def __init__(self):
+        super().__init__()
+        self.copies = self.runs = self.locked = 0
+        self.is_back = threading.Event()
+
+    def lock(self, memory):
+        self.locked += memory.numel()
+
+    def gather(self, runs, factor, behind):
+        self.copies += 1
+        self.runs += len(runs)
+        if self.copies == 2:
+            self._begin_out(self.hold)
+        return super().gather(runs, factor, behind)
+
+    def hold(self):
+        if not self.is_back.wait(MINUTES):
+            os._exit(9)
+
+    def scatter(self, runs):
+        super().scatter(runs)
+        self.is_back.set()
+
+
+_device._Thread = Watched
+
+import eddis.torch as eddis  # noqa: E402
+
+announced = []
+send = _gradients.announce
+
+
+def announce(worker, message, number, source, result):
+    announced.append((source, result))
+    send(worker, message, number, source, result)
+
+
+_gradients.announce = announce
+SMALL = 8
+loader = eddis.loader(DataLoader(TensorDataset(torch.randn(16, 64)), batch_size=4))
+model = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(SMALL)), nn.Linear(64, 4096, bias=False))
+optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model=model)
+steps = 0
+for epoch in loader.epochs(1):
+    for x, in loader:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+        steps += 1
+device = _device.device_of(x)
+assert device.copies == device.runs == 2 * steps, "small layers are not copied together"
+assert announced.count((L.WEIGHTED, L.IN_PLACE)) == (SMALL + 1) * steps, "weighted or copied by the library"
+assert len(announced) == (SMALL + 2) * steps, announced
+n_bytes = sum(p.nbytes for p in model.parameters())
+out, back, locked = (round(100 * n / n_bytes) for n in (device.n_out / steps, device.n_back / steps, device.locked))
+print(f"rank {eddis.rank()}: out {out} back {back} locked {locked}")
