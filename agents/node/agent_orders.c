@@ -178,7 +178,7 @@ static bool waits_on(struct agent *a, const struct order *o, int rc, int64_t now
     if (now_ns >= a->gpu_until_ns) {
         if (o->type == ORDER_PROFILE)
             eddis_fail_prefix(err, rc, "waited %.0f s for GPUs (timeouts.gpus)",
-                              (double)o->wait_ns / CLOCK_S);
+                              (double)a->agent_config->gpus_ns / CLOCK_S);
         return false;
     }
     if (o->type == ORDER_PROFILE && !a->gpu_said)
@@ -465,7 +465,7 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
-        if (a->agent_config->wait_gpus)
+        if (a->agent_config->gpus_ns)
             gpu_wait_list(&a->gpu_wait, a->agent_config);
         /* Send the first report only after one interval: it needs a second connection, and other
          * agents still wait for their first.
