@@ -107,14 +107,17 @@ static bool is_others(pid_t pid, const char *job_id, char *ret, size_t size)
     return true;
 }
 
-/* Check whether an eddis-probe process measures. With --kept-only or --emulate it computes nothing.
- */
+/* Check whether an eddis-probe process measures. With some options it computes nothing. */
 static bool is_measuring(pid_t pid)
 {
+    static const char *const idle[] = { "--kept-only", "--emulate", "--gpus", "--watch-gpus" };
     size_t n = 0;
     cleanup_free char *words = proctree_read(pid, "cmdline", &n);
 
-    return words && !has_word(words, n, "--kept-only") && !has_word(words, n, "--emulate");
+    for (size_t i = 0; words && i < sizeof idle / sizeof *idle; i++)
+        if (has_word(words, n, idle[i]))
+            return false;
+    return words != NULL;
 }
 
 /* ---- all ---- */

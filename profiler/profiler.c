@@ -283,6 +283,13 @@ static int measure(struct probe *b, struct eddis_error *ret_err)
     return 0;
 }
 
+/* Check whether a GPU lacks a rate in some precision that it may have. */
+static bool lacks_rate(const struct device *d)
+{
+    return d->kind == DEVICE_CUDA &&
+           (isnan(d->tf32_flops) || isnan(d->bf16_flops) || isnan(d->fp16_flops));
+}
+
 /* Check whether every measurement of existing hardware succeeded undisturbed. If not, a later
  * measurement may be better.
  */
@@ -294,7 +301,8 @@ static bool complete(const struct probe *b)
     if (b->unsure || profile_is_busy(p->load, p->threads))
         return false;
     for (int i = 0; i < p->n_devices; i++) {
-        if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s))
+        if (isnan(p->device[i].fp32_flops) || isnan(p->device[i].memory_bytes_per_s) ||
+            lacks_rate(&p->device[i]))
             return false;
         gpus += p->device[i].kind == DEVICE_CUDA;
     }

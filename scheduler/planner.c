@@ -91,21 +91,22 @@ static int count_workers(const struct job *job, const struct node_profile *node,
     enum device_kind kind = devices_kind(node);
     int n = devices_count(node);
     int64_t wanted = node->workers ? node->workers : job->workers_per_node;
+    const char *what = kind != DEVICE_CUDA ? "emulated device" : node->bundle ? "group" : "GPU";
+    char group[48] = "";
 
     if (n == 0)
         return eddis_fail(err, -EINVAL, "node '%s' has no device to train on", node->host);
     if (wanted == 0)
         return n;
+    if (node->bundle)
+        (void)snprintf(group, sizeof group, " of %d GPUs (gpus_per_worker)", node->bundle);
     if (kind != DEVICE_CPU && wanted > n)
         return eddis_fail(
             err, -EINVAL,
-            "node '%s' has %d %s%s, too few for %s: %lld; remove that setting to run one worker on "
+            "node '%s' has %d %s%s%s, too few for %s: %lld; remove that setting to run one worker "
+            "on "
             "each, or %s",
-            node->host, n,
-            kind != DEVICE_CUDA ? "emulated device"
-            : node->bundle      ? "group of gpus_per_worker GPU"
-                                : "GPU",
-            n == 1 && !node->bundle ? "" : "s",
+            node->host, n, what, n == 1 ? "" : "s", group,
             node->workers ? "its workers" : "workers_per_node (-n)", (long long)wanted,
             kind == DEVICE_CUDA ? "set CUDA_VISIBLE_DEVICES to an empty value there, or request no "
                                   "GPUs from Slurm, to train on the CPUs"

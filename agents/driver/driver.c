@@ -187,6 +187,18 @@ static int open_checkpoint_dir(struct driver *d, struct eddis_error *err)
     return 0;
 }
 
+/* Return for how long the nodes wait for GPUs; 0: not at all.  A run that only shows something
+ * waits if the command line says so.
+ */
+static int64_t gpus_ns(const struct driver_options *o)
+{
+    bool shows = o->plan_only || o->profile_only;
+
+    if (o->check_only || (shows && job_origin(o->job, "timeouts.gpus").kind != JOB_FLAG))
+        return 0;
+    return o->job->timeouts.gpus_ns;
+}
+
 /* Allocate the agents, d->run.agent, initialise the state machine with the job's settings, and set
  * how the metrics count steps.  No agent is started.  Return 0 or -ENOMEM.
  */
@@ -196,7 +208,7 @@ static int open_state(struct driver *d, struct eddis_error *err)
     const struct state_options so = {
         .n_agents = d->run.n_agents,
         .launch_ns = job->timeouts.launch_ns,
-        .gpus_ns = d->run.o->check_only ? 0 : job->timeouts.gpus_ns,
+        .gpus_ns = gpus_ns(d->run.o),
         .check_only = d->run.o->check_only,
         .share = job->checkpoint.dir != NULL,
         .unsaved = !d->run.checkpoint_dir,

@@ -424,7 +424,7 @@ static int finish(struct agent *a, struct eddis_error *err)
     gpu_lock_release(&a->gpus);
     gpu_wait_end(&a->gpu_wait);
     order_free(a->gpu_order);
-    generation_close(a->generation);
+    (void)generation_close(a->generation);
     if (a->life.page) {
         int removed = tick_remove_folders(a->life.page, err);
 

@@ -473,6 +473,7 @@ void agent_reap(struct agent *a)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        agent_note_reader(a, pid, 0);
         if (a->generation && pid == a->generation->mpirun)
             mpirun_ended(a, status);
         else if (pid == a->probe.pid)

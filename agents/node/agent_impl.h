@@ -36,6 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/types.h>
 
 struct agent {
     struct agent_options options;
@@ -74,10 +75,12 @@ struct agent {
     struct probe probe;
     int64_t probe_order;           /* generation of the order to profile */
     struct generation *generation; /* the present generation; NULL: none */
-    struct gpu_lock gpus;          /* GPUs of the job's workers, until this agent ends */
-    struct gpu_wait gpu_wait;      /* GPUs that are locked before they are measured */
-    struct order *gpu_order; /* order to profile or to prepare that waits for GPUs; NULL: none */
-    bool gpu_said;           /* the user was told for which job this one waits */
+    /* killed processes of earlier generations that read the GPUs and have not ended; 0: unused */
+    pid_t reader[8];
+    struct gpu_lock gpus;     /* GPUs of the job's workers, until this agent ends */
+    struct gpu_wait gpu_wait; /* GPUs that are locked before they are measured */
+    struct order *gpu_order;  /* order to profile or to prepare that waits for GPUs; NULL: none */
+    bool gpu_said;            /* the user was told for which job this one waits */
     /* times of the next try to lock them, and of the last one; 0: the order need not wait */
     int64_t gpu_next_ns, gpu_until_ns;
     int64_t check_order;          /* generation of the order to check; -1: none */
@@ -110,6 +113,16 @@ static inline int agent_watch_fd(const struct agent *a, int fd)
     struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
 
     return fd < 0 || epoll_ctl(a->events, EPOLL_CTL_ADD, fd, &e) == 0 ? 0 : -errno;
+}
+
+/* Replace the first of a's readers that is `from` by `to`; 0: unused. */
+static inline void agent_note_reader(struct agent *a, pid_t from, pid_t to)
+{
+    for (size_t i = 0; i < sizeof a->reader / sizeof *a->reader; i++)
+        if (a->reader[i] == from) {
+            a->reader[i] = to;
+            return;
+        }
 }
 
 /* agent_orders.c */

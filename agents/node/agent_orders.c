@@ -178,7 +178,7 @@ static bool waits_on(struct agent *a, const struct order *o, int rc, int64_t now
     if (now_ns >= a->gpu_until_ns) {
         if (o->type == ORDER_PROFILE)
             eddis_fail_prefix(err, rc, "waited %.0f s for GPUs (timeouts.gpus)",
-                              (double)o->wait_ns / CLOCK_S);
+                              (double)a->agent_config->gpus_ns / CLOCK_S);
         return false;
     }
     if (o->type == ORDER_PROFILE && !a->gpu_said)
@@ -465,7 +465,7 @@ static void on_registered(void *ctx, int status, const char *body, size_t body_n
     a->asking = false;
     if (status == 200) {
         a->registered = true;
-        if (a->agent_config->wait_gpus)
+        if (a->agent_config->gpus_ns)
             gpu_wait_list(&a->gpu_wait, a->agent_config);
         /* Send the first report only after one interval: it needs a second connection, and other
          * agents still wait for their first.
@@ -630,7 +630,7 @@ static void stopped(struct agent *a, int64_t step)
     agent_read_messages(a);    /* the last output */
     agent_look_at_wrappers(a); /* report ends that no wrapper has reported */
     node_log_say(a->event_sender.log, "start %lld has ended", (long long)a->stop_generation);
-    generation_close(a->generation);
+    agent_note_reader(a, 0, generation_close(a->generation));
     a->generation = NULL;
     a->stop = (struct stop){ 0 };
     a->looking = false;
@@ -703,16 +703,27 @@ static bool is_empty(const struct generation *g)
     return !g || !g->mpirun || !begun || g->n_ended == g->n;
 }
 
-/* Check whether a process of the generation is left, apart from one that only read the GPUs and
+/* Check whether this killed process only read the GPUs, of this generation or an earlier one. */
+static bool is_reader(const struct agent *a, pid_t pid, int64_t now_ns)
+{
+    for (size_t i = 0; i < sizeof a->reader / sizeof *a->reader; i++)
+        if (a->reader[i] == pid)
+            return true;
+    return a->generation && gpu_watch_stuck(a->generation->gpus, now_ns) == pid;
+}
+
+/* Check whether a process of the generation is left, apart from those that only read the GPUs and
  * that a driver blocks in the kernel.
  */
 static bool is_any_left(const struct agent *a, int64_t now_ns)
 {
     cleanup_free struct proctree_process *left = NULL;
-    pid_t stuck = a->generation ? gpu_watch_stuck(a->generation->gpus, now_ns) : 0;
     int n = proctree_list(getpid(), &left, NULL);
 
-    return n != 0 && !(n == 1 && left[0].pid == stuck);
+    for (int i = 0; i < n; i++)
+        if (!is_reader(a, left[i].pid, now_ns))
+            return true;
+    return n < 0;
 }
 
 void agent_step_stop(struct agent *a, int64_t now_ns)

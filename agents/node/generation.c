@@ -538,10 +538,12 @@ static void free_list(struct strlist *l)
     free(l);
 }
 
-void generation_close(struct generation *g)
+pid_t generation_close(struct generation *g)
 {
+    pid_t reader;
+
     if (!g)
-        return;
+        return 0;
     for (int i = 0; g->worker && i < g->n; i++) {
         stack_inspect_drop(&g->worker[i].stack);
         if (g->worker[i].pidfd >= 0)
@@ -559,8 +561,9 @@ void generation_close(struct generation *g)
     free(g->share_dir);
     free(g->node);
     core_watch_close(g->cores);
-    gpu_watch_close(g->gpus);
+    reader = gpu_watch_close(g->gpus);
     link_watch_close(g->links);
     free(g->worker);
     free(g);
+    return reader;
 }

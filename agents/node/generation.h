@@ -241,7 +241,9 @@ int64_t generation_age_ns(const struct worker *w, int64_t now_ns, int64_t from_n
 bool generation_kill_frozen(struct generation *g, int64_t now_ns, int64_t limit_ns, char *ret,
                             size_t size);
 
-/* Free g and remove the generation's files. Accepts NULL. */
-void generation_close(struct generation *g);
+/* Free g and remove the generation's files. Accepts NULL. Return the pid of a killed process that
+ * read the GPUs and has not ended yet; 0: there is none.
+ */
+pid_t generation_close(struct generation *g);
 
 #endif

@@ -313,7 +313,7 @@ static struct generation *allocate(const struct generation_place *where, const s
     g->links = link_watch_open(g->n);
     if (g->worker && g->node && g->argv && g->env && g->cores && g->gpus && g->links)
         return g;
-    generation_close(g);
+    (void)generation_close(g);
     return NULL;
 }
 
@@ -426,7 +426,7 @@ int generation_prepare(const struct generation_place *where, const struct order 
         return eddis_fail(err, -ENOMEM, "no memory for a start of the ranks");
     rc = make(g, where, o, err);
     if (rc < 0) {
-        generation_close(g);
+        (void)generation_close(g);
         return rc;
     }
     *ret = g;

@@ -23,6 +23,10 @@
 
 enum { LAUNCH_NAME = 32 };
 
+/* Variables that show the program GPUs, and from which users choose GPUs */
+enum { N_GPU_LISTS = 3 };
+extern const char *const launch_gpu_lists[N_GPU_LISTS];
+
 /* Characters in the names of nodes that mpirun gets. */
 #define LAUNCH_NAME_LETTERS "abcdefghijklmnopqrstuvwxyz0123456789-"
 

@@ -237,6 +237,9 @@ static bool have_gpus(const struct order *o)
     return true;
 }
 
+const char *const launch_gpu_lists[] = { "CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
+                                         "ROCR_VISIBLE_DEVICES" };
+
 /* Add the variable that shows GPUs; list: their ids, with commas.  Of AMD's GPUs
  * ROCR_VISIBLE_DEVICES takes UUIDs, in each version of ROCm, and HIP_VISIBLE_DEVICES then counts
  * what that shows; a value inherited from the job would choose among them.
@@ -309,11 +312,29 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
     add_devices(e, l, r);
 }
 
-/* Add the user's variables.  Omit PATH if add_common has added it with eddis's folder appended. */
-static void add_users(struct strlist *e, const struct launch *l)
+/* Check whether add_devices has set the variable of NAME=VALUE for one of the node's ranks. */
+static bool is_list_of_gpus(const char *variable, const struct strlist *own, int n)
+{
+    char name[32];
+
+    for (size_t i = 0; i < N_GPU_LISTS; i++) {
+        (void)snprintf(name, sizeof name, "%s=", launch_gpu_lists[i]);
+        if (strncmp(variable, name, strlen(name)) != 0)
+            continue;
+        for (int r = 0; r < n; r++)
+            if (strlist_value(own[r].item, launch_gpu_lists[i]))
+                return true;
+    }
+    return false;
+}
+
+/* Add the user's variables.  Omit PATH if add_common has added it with eddis's folder appended, and
+ * the lists of GPUs from which the ranks' own ones (own [n]) were chosen.
+ */
+static void add_users(struct strlist *e, const struct launch *l, const struct strlist *own, int n)
 {
     for (char **v = l->agent_config->env; *v; v++)
-        if (strncmp(*v, "PATH=", 5) != 0 || !l->bin[0])
+        if ((strncmp(*v, "PATH=", 5) != 0 || !l->bin[0]) && !is_list_of_gpus(*v, own, n))
             strlist_addf(e, "%s", *v);
 }
 
@@ -390,13 +411,13 @@ int launch_write_rank_file(const struct launch *l, struct eddis_error *err)
     if (rc < 0)
         return rc;
     add_common(&common, l);
-    add_users(&users, l);
+    rc = fill_specs(l, &f, own, err);
+    add_users(&users, l, own, f.n);
     /* Added last: the user cannot override these. */
     strlist_addf(&users, "EDDIS_JOB_ID=%s", l->agent_config->job_id);
     strlist_addf(&users, NODE_IDENTITY_VARIABLE "=%s", l->agent_config->mark);
     f.env = common.item;
     f.user_env = users.item;
-    rc = fill_specs(l, &f, own, err);
     if (common.failed || users.failed)
         rc = eddis_fail(err, -ENOMEM, "no memory for the ranks' variables");
     if (rc == 0)

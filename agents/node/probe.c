@@ -53,8 +53,18 @@ static int arguments(const struct agent_config *b, bool turn, struct strlist *re
     return ret->failed ? eddis_fail(err, -ENOMEM, "no memory for the probe") : 0;
 }
 
+/* Set a variable to the value that the job sets, if it does. */
+static void take(const struct agent_config *b, const char *name, struct strlist *ret)
+{
+    const char *value = strlist_value(b->env, name);
+
+    if (value)
+        strlist_set(ret, name, value);
+}
+
 /* Append to ret the environment of a probe that finds the CUDA libraries that the program will
- * load: its Python, if the command names it by a path, comes first in PATH.
+ * load, and the GPUs that the job selects: the program's Python, if the command names it by a path,
+ * comes first in PATH.
  */
 static void environment(const struct agent_config *b, struct strlist *ret)
 {
@@ -63,12 +73,10 @@ static void environment(const struct agent_config *b, struct strlist *ret)
     cleanup_strbuf struct strbuf path = { 0 };
 
     user_env_add(ret);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *value = strlist_value(b->env, names[i]);
-
-        if (value)
-            strlist_set(ret, names[i], value);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        take(b, names[i], ret);
+    for (size_t i = 0; i < N_GPU_LISTS; i++)
+        take(b, launch_gpu_lists[i], ret);
     if (slash && program_is_python(python)) {
         const char *rest = strlist_value(ret->item, "PATH");
 

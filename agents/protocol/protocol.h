@@ -109,7 +109,8 @@ struct agent_config {
     int64_t restarts;      /* maximum restarts of this job */
     int64_t log_max_bytes; /* largest log file of one rank */
     int64_t cache_ns;      /* maximum age of a cached profile; 0: always measure */
-    bool wait_gpus;        /* the order to profile will have wait_ns */
+    /* time for all nodes to wait for their GPUs; 0: the order to profile will not have wait_ns */
+    int64_t gpus_ns;
     struct job_emulated emulate[JOB_MAX_EMULATED];
     int n_emulate;
     int64_t lease_ns, heartbeat_ns;

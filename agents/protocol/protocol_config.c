@@ -103,7 +103,7 @@ static const struct field agent_config_fields[] = {
     FIELD(struct agent_config, restarts, INT64, 0, INT32_MAX),
     FIELD(struct agent_config, log_max_bytes, INT64, 1, INT64_MAX),
     FIELD(struct agent_config, cache_ns, INT64, 0, INT64_MAX),
-    FIELD(struct agent_config, wait_gpus, BOOL, 0, 0),
+    FIELD(struct agent_config, gpus_ns, INT64, 0, INT64_MAX),
     FIELD(struct agent_config, lease_ns, INT64, TIMING_LEAST_LEASE_NS, TIMING_MOST_LEASE_NS),
     FIELD(struct agent_config, heartbeat_ns, INT64, CLOCK_MS, TIMING_MOST_LEASE_NS),
     FIELD_ARRAY("emulate", struct agent_config, emulate, n_emulate, emulated_table),

@@ -16,6 +16,7 @@ enum {
     BLAS_COMPUTE_32F = 68,
     BLAS_COMPUTE_32F_FAST_TF32 = 77, /* TF32 is allowed */
     BLAS_GEMM_DEFAULT = -1,
+    BLAS_NOT_SUPPORTED = 15, /* result: the GPU lacks the precision */
 };
 
 /* The functions of a loaded library, which return 0 on success, and a handle of it. */

@@ -65,7 +65,8 @@ static int start_product(const struct product *p, int n)
 }
 
 /* Measure the duration of one product of n x n matrices and store it in *ret_s, in seconds: the
- * mean of three products, which reduces the share of the start.  Blocks.  Return 0 or -EIO.
+ * mean of three products, which reduces the share of the start.  Blocks.  Return 0, -ENOTSUP (the
+ * GPU lacks the precision) or -EIO.
  */
 static int time_product(const struct product *p, int n, double *ret_s, struct eddis_error *err)
 {
@@ -76,8 +77,9 @@ static int time_product(const struct product *p, int n, double *ret_s, struct ed
         int e = start_product(p, n);
 
         if (e)
-            return eddis_fail(err, -EIO, "the matrix product fails (%s status %d)",
-                              p->place->api->maker->blas, e);
+            return eddis_fail(err, e == BLAS_NOT_SUPPORTED ? -ENOTSUP : -EIO,
+                              "the matrix product fails (%s status %d)", p->place->api->maker->blas,
+                              e);
     }
     rc = cuda_check(p->place->api, p->place->api->stream_wait(p->place->stream),
                     "the matrix product fails", err);
@@ -143,7 +145,8 @@ static int best_rate(const struct product *p, int most, double *ret, struct eddi
 }
 
 /* Measure products in one precision and store the operations per second in *ret.  Allocate matrices
- * that use at most half of the free device memory, and free them.  Return 0, -ENOMEM or -EIO.
+ * that use at most half of the free device memory, and free them.  Return 0, -ENOMEM, or as
+ * time_product.
  */
 static int measure(const struct cuda_place *place, const struct blas *b, const struct kind *k,
                    double *ret, struct eddis_error *err)
@@ -191,6 +194,10 @@ int cuda_blas_rates(const struct cuda_place *p, struct cuda_rates *ret, struct e
             *rate = 0;
         else
             one = measure(p, &b, &kinds[i], rate, rc < 0 ? NULL : err);
+        if (one == -ENOTSUP && i > 0) { /* float32 is on every GPU */
+            *rate = 0;
+            one = 0;
+        }
         rc = rc < 0 ? rc : one; /* the first error; other precisions may work */
     }
     (void)b.destroy(b.handle);

@@ -183,8 +183,10 @@ static CUresult write_id(const struct cuda_api *a, CUdevice d, int ordinal, char
     }
     for (int i = 0; at && *at && i < ordinal; i++)
         at += strcspn(at, ",") + (strchr(at, ',') != NULL);
+    if (at)
+        at += strspn(at, " \t");
     if (at && *at)
-        (void)snprintf(ret, size, "HIP-%.*s", (int)strcspn(at, ","), at);
+        (void)snprintf(ret, size, "HIP-%.*s", (int)strcspn(at, ", \t"), at);
     else
         (void)snprintf(ret, size, "HIP-%d", ordinal);
     return 0;

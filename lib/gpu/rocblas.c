@@ -84,13 +84,14 @@ static int gemm(void *h, int ta, int tb, int m, int n, int k, const void *alpha,
 {
     const struct rocblas *r = h;
     bool is_f32 = compute == BLAS_COMPUTE_32F || compute == BLAS_COMPUTE_32F_FAST_TF32;
-    int ra = type_of(type_a), rb = type_of(type_b), rc = type_of(type_c);
+    int ra = type_of(type_a), rb = type_of(type_b), rc = type_of(type_c), e;
 
     if (ta != BLAS_OP_N || tb != BLAS_OP_N || !ra || !rb || !rc || !is_f32 ||
         algorithm != BLAS_GEMM_DEFAULT)
         return NOT_IMPLEMENTED;
-    return r->gemm(r->handle, OPERATION_NONE, OPERATION_NONE, m, n, k, alpha, a, ra, lda, b, rb,
-                   ldb, beta, c, rc, ldc, c, rc, ldc, TYPE_F32, ALGORITHM_STANDARD, 0, 0);
+    e = r->gemm(r->handle, OPERATION_NONE, OPERATION_NONE, m, n, k, alpha, a, ra, lda, b, rb, ldb,
+                beta, c, rc, ldc, c, rc, ldc, TYPE_F32, ALGORITHM_STANDARD, 0, 0);
+    return e == NOT_IMPLEMENTED ? BLAS_NOT_SUPPORTED : e;
 }
 
 /* Load the first rocBLAS of these names and create a handle in *r.  Return 0; -ENOENT: there is

@@ -265,8 +265,14 @@ def queue(*_):
             waits(second, for_job=job_id)
             with begin("--wait", "--set", "profile.cache=0s") as third, begin("--wait=1s") as late:
                 assert late.end() == 3, (late.code, late.err)
-                assert re.search(rf"waited \d+ s for GPUs \(timeouts.gpus\): 'GPU-.*' is in use by job {job_id} of ", late.err), late.err
+                assert re.search(rf"waited 1 s for GPUs \(timeouts.gpus\): 'GPU-.*' is in use by job {job_id} of ", late.err), late.err
                 waits(third, for_job=job_id)
+                folders = Folders()  # a plan is not worth the wait that a file asks for
+                with open(folders.path("work", "train.yaml"), "w") as f:
+                    f.write("command: [\"true\"]\ntimeouts: {gpus: none}\n")
+                done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", folders.path("work", "train.yaml")], text=True,
+                                      timeout=120, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**folders.environ(), **cards})
+                assert done.returncode == 0 and len(rates(done.stdout)) == 2, done
                 for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
                     with begin("--wait") as ended:
                         waits(ended, for_job=job_id)
@@ -447,6 +453,18 @@ def grouped(*_):
         j.interrupt()
 
 
+def selected(*_):
+    """The job's or a node's env selects GPUs, and each rank sees its own of them as the LOCAL_RANK-th."""
+    cards = "A100,V100,A100,V100"
+    for env in ("env={CUDA_VISIBLE_DEVICES: '3,1'}", "nodes=[{host: localhost, env: {CUDA_VISIBLE_DEVICES: '3,1'}}]"):
+        with Job(BUILD, Folders(), ["--set", env, "--", "sh", "-c", "echo $LOCAL_RANK of $CUDA_VISIBLE_DEVICES."],
+                 ranks=0, **environ(cards)) as j:
+            j.check(0, "ok")
+            assert len(j.plan()["workers"]) == 2, j.plan()
+            for rank in range(2):
+                assert re.search(f"^{rank} of GPU-03132333-.*,GPU-01112131-.*[.]$", j.log(rank), re.M), j.log(rank)
+
+
 def trainer(*_):
     """eddis-train computes on the CPUs, and is planned there."""
     workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
@@ -569,5 +587,5 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
+     second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected,
      trainer, watched, throttled, links, unwatched], sys.argv[3:])

@@ -112,6 +112,8 @@ static void behave(struct fake_card *c, const char *word)
     c->nouuid |= strcmp(word, "nouuid") == 0;
     c->used |= strcmp(word, "used") == 0;
     if (strcmp(word, "nobf16") == 0)
+        c->bf16 = -1;
+    if (strcmp(word, "oldblas") == 0)
         c->bf16 = 0;
     (void)(sscanf(word, "mig=%d", &c->instances) || sscanf(word, "numa=%d", &c->numa) ||
            sscanf(word, "nv=%d", &c->links) || sscanf(word, "switch=%d", &c->on_switch) ||

@@ -13,6 +13,7 @@
  *   mig=N    it is divided into N instances of MIG
  *   nobf16   its products in bfloat16 fail, although it has them
  *   noblas   cuBLAS or rocBLAS does not start on it
+ *   oldblas  cuBLAS or rocBLAS has no products in bfloat16 for it
  *   nouuid   HIP knows no UUID of it
  *   numa=N   it is near NUMA node N, 0 where this word is missing
  *   nv=N     N links of NVLink join it with each other card that has this word

@@ -80,8 +80,11 @@ static const char *shown(void)
         return rocr;
     ret[0] = '\0';
     snprintf(text, sizeof text, "%s", hip);
-    while ((word = strsep(&next, ",")))
+    while ((word = strsep(&next, ","))) {
+        word += strspn(word, " ");
+        word[strcspn(word, " ")] = '\0';
         append(rocr, word, ret, sizeof ret);
+    }
     return ret;
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+enum { NOT_IMPLEMENTED = 2 };
 enum { OPERATION_NONE = 111, F16 = 150, F32 = 151, BF16 = 168 };
 
 EXPORT int rocblas_gemm_ex(void *h, int ta, int tb, int m, int n, int k, const void *alpha,
@@ -21,12 +22,13 @@ int rocblas_gemm_ex(void *h, int ta, int tb, int m, int n, int k, const void *al
                     const void *c, int type_c, int ldc, void *d, int type_d, int ldd, int compute,
                     int algorithm, int32_t solution, uint32_t flags)
 {
-    int type = type_a == F16 ? R_16F : type_a == BF16 ? R_16BF : type_a == F32 ? R_32F : -1;
+    int type = type_a == F16 ? R_16F : type_a == BF16 ? R_16BF : type_a == F32 ? R_32F : -1, e;
 
     if (ta != OPERATION_NONE || tb != OPERATION_NONE || type_b != type_a || type_c != type_a ||
         type_d != type_a || d != c || ldd != ldc || compute != F32 || algorithm || solution ||
         flags)
         return INVALID;
-    return cublasGemmEx(h, 0, 0, m, n, k, alpha, a, type, lda, b, type, ldb, beta, d, type, ldd,
-                        COMPUTE_32F, -1);
+    e = cublasGemmEx(h, 0, 0, m, n, k, alpha, a, type, lda, b, type, ldb, beta, d, type, ldd,
+                     COMPUTE_32F, -1);
+    return e == NOT_SUPPORTED ? NOT_IMPLEMENTED : e;
 }

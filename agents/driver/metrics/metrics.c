@@ -547,8 +547,7 @@ static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_
     if (!w->seen)
         return;
     s->pid = w->last.pid;
-    if (!ended && !w->end[0])
-        s->gpu = w->last.gpu;
+    s->gpu = !ended && !w->end[0] ? w->last.gpu : (struct gpu_state){ 0 };
     s->steps_done = w->last.steps_done;
     if (w->last.page_age_ns >= 0)
         s->last_step_age_s = (double)(w->last.page_age_ns + now_ns - w->seen_ns) / CLOCK_S;

@@ -82,7 +82,7 @@ int agent_config_make(const struct job_run *r, int agent, const struct listeners
         .restarts = job->restarts,
         .log_max_bytes = job->logs.max_mb * 1000000,
         .cache_ns = job->profile.cache_ns,
-        .wait_gpus = job->timeouts.gpus_ns > 0 && !r->o->check_only,
+        .gpus_ns = r->state.o.gpus_ns,
         .lease_ns = job->timeouts.lease_ns,
         .heartbeat_ns = job->timeouts.heartbeat_ns,
     };

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,16 +29,17 @@
 enum { LINE = 4096 }; /* longest line */
 enum { NEWS = 20 };   /* most news of one GPU: a card that is broken repeats them */
 
-/* A rank's GPU */
+/* A GPU of a rank */
 struct watched {
-    char id[64];                    /* "": the rank has none */
+    int rank; /* index of gpu_watch_open */
+    char id[64];
     struct gpu_state now, reported; /* last reading; as gpu_watch_news reported it */
     int64_t at_ns;                  /* arrival of `now` */
     int n_news;                     /* times that gpu_watch_news returned true */
 };
 
 struct gpu_watch {
-    struct watched *rank; /* [n] */
+    struct watched *gpu; /* [n] by rank; one that several ranks share is there for each */
     int n;
     char *ids;                             /* of the GPUs, with commas; NULL: there is none */
     pid_t pid;                             /* 0: it does not run */
@@ -54,6 +56,31 @@ static bool is_gpu(const char *id)
     return strncmp(id, "GPU-", 4) == 0 || strncmp(id, "MIG-", 4) == 0;
 }
 
+/* Return how many GPUs the ranks have at most, by the commas between their ids. */
+static size_t count(const struct order_rank *rank, int n)
+{
+    size_t most = 0;
+
+    for (int i = 0; i < n; i++, most++)
+        for (const char *at = rank[i].device_id; (at = strchr(at, ',')); at++)
+            most++;
+    return most;
+}
+
+/* Add the GPUs of rank i, whose ids are divided by commas, to w and to ids. */
+static void add_rank(struct gpu_watch *w, int i, const char *list, struct strbuf *ids)
+{
+    while (is_gpu(list)) {
+        struct watched *g = &w->gpu[w->n++];
+        int length = (int)strcspn(list, ",");
+
+        g->rank = i;
+        (void)snprintf(g->id, sizeof g->id, "%.*s", length, list);
+        strbuf_addf(ids, "%s%s", ids->len ? "," : "", g->id);
+        list += length + (list[length] == ',');
+    }
+}
+
 struct gpu_watch *gpu_watch_open(const struct order_rank *rank, int n)
 {
     struct gpu_watch *w = calloc(1, sizeof *w);
@@ -62,18 +89,14 @@ struct gpu_watch *gpu_watch_open(const struct order_rank *rank, int n)
     if (!w)
         return NULL;
     w->fd = -1;
-    w->n = n;
-    w->rank = calloc((size_t)n + 1, sizeof *w->rank);
-    for (int i = 0; w->rank && i < n; i++)
-        if (is_gpu(rank[i].device_id)) {
-            memcpy(w->rank[i].id, rank[i].device_id, sizeof w->rank[i].id);
-            strbuf_addf(&ids, "%s%s", ids.len ? "," : "", rank[i].device_id);
-        }
+    w->gpu = calloc(count(rank, n) + 1, sizeof *w->gpu);
+    for (int i = 0; w->gpu && i < n; i++)
+        add_rank(w, i, rank[i].device_id, &ids);
     w->over = ids.len == 0;
     w->ids = strbuf_steal(&ids);
-    if (w->rank && (w->ids || w->over))
+    if (w->gpu && (w->ids || w->over))
         return w;
-    gpu_watch_close(w);
+    (void)gpu_watch_close(w);
     return NULL;
 }
 
@@ -95,15 +118,18 @@ static void close_pipe(struct gpu_watch *w)
     w->used = 0;
 }
 
-void gpu_watch_close(struct gpu_watch *w)
+pid_t gpu_watch_close(struct gpu_watch *w)
 {
+    pid_t left = w ? w->pid : 0;
+
     if (!w)
-        return;
+        return 0;
     kill_process(w, 1);
     close_pipe(w);
-    free(w->rank);
+    free(w->gpu);
     free(w->ids);
     free(w);
+    return left;
 }
 
 /* ---- the process ---- */
@@ -132,15 +158,15 @@ static void start(struct gpu_watch *w, int64_t now_ns)
     w->killed_ns = 0;
 }
 
-/* Store a reading with the ranks that have this GPU. */
+/* Store a reading for each rank that has this GPU. */
 static void store(struct gpu_watch *w, const struct gpu_state *s, int64_t now_ns)
 {
     for (int i = 0; i < w->n; i++)
-        if (w->rank[i].id[0] && strcmp(w->rank[i].id, s->id) == 0) {
+        if (strcmp(w->gpu[i].id, s->id) == 0) {
             if (s->reading == 1) /* errors before the job's start are no news */
-                w->rank[i].reported = *s;
-            w->rank[i].now = *s;
-            w->rank[i].at_ns = now_ns;
+                w->gpu[i].reported = *s;
+            w->gpu[i].now = *s;
+            w->gpu[i].at_ns = now_ns;
         }
     w->heard_ns = now_ns;
 }
@@ -212,11 +238,37 @@ pid_t gpu_watch_stuck(const struct gpu_watch *w, int64_t now_ns)
 
 /* ---- what is known ---- */
 
+/* Return how little a reading says of what slows its rank: less for a cause further to the front of
+ * enum gpu_slowed, most for an idle GPU, whose clock is low because nothing is asked of it.
+ */
+static int rating(const struct gpu_state *s)
+{
+    return s->slowed == GPU_SLOWED_NOT    ? GPU_SLOWED_IDLE
+           : s->slowed == GPU_SLOWED_IDLE ? GPU_SLOWED_KINDS
+                                          : (int)s->slowed;
+}
+
+/* Check whether reading a says more than b of what slows their rank: its cause, else its clock. */
+static bool is_slower(const struct gpu_state *a, const struct gpu_state *b)
+{
+    return rating(a) != rating(b) ? rating(a) < rating(b)
+           : isnan(a->clock_mhz)  ? false
+           : isnan(b->clock_mhz)  ? true
+                                  : a->clock_mhz < b->clock_mhz;
+}
+
 struct gpu_state gpu_watch_state(const struct gpu_watch *w, int i, int64_t now_ns)
 {
-    const struct watched *g = &w->rank[i];
+    struct gpu_state ret = { 0 };
 
-    return g->now.reading && now_ns - g->at_ns <= STALE_NS ? g->now : (struct gpu_state){ 0 };
+    for (int k = 0; k < w->n; k++) {
+        const struct watched *g = &w->gpu[k];
+
+        if (g->rank == i && g->now.reading && now_ns - g->at_ns <= STALE_NS &&
+            (!ret.reading || is_slower(&g->now, &ret)))
+            ret = g->now;
+    }
+    return ret;
 }
 
 /* Return what a critical error means, in words; "": NVIDIA's list says more than fits here. */
@@ -246,18 +298,19 @@ static const char *xid_words(int64_t xid)
     return "";
 }
 
-bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
+/* Write what is newly wrong with a GPU, as gpu_watch_news. */
+static bool news_of(struct watched *g, char *ret, size_t size)
 {
-    const struct gpu_state *now = &w->rank[i].now;
-    struct gpu_state *reported = &w->rank[i].reported;
+    const struct gpu_state *now = &g->now;
+    struct gpu_state *reported = &g->reported;
 
-    if (w->rank[i].n_news == NEWS)
+    if (g->n_news == NEWS)
         return false;
     if (now->xids > reported->xids) {
         (void)snprintf(ret, size, "GPU %s reports the critical error Xid %" PRId64 "%s", now->id,
                        now->xid, xid_words(now->xid));
         reported->xids = now->xids;
-        w->rank[i].n_news++;
+        g->n_news++;
         return true;
     }
     if (now->ecc_uncorrected > reported->ecc_uncorrected && reported->ecc_uncorrected >= 0) {
@@ -267,8 +320,16 @@ bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
                        now->id, now->ecc_uncorrected - reported->ecc_uncorrected,
                        now->ecc_uncorrected - reported->ecc_uncorrected == 1 ? "" : "s");
         reported->ecc_uncorrected = now->ecc_uncorrected;
-        w->rank[i].n_news++;
+        g->n_news++;
         return true;
     }
+    return false;
+}
+
+bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size)
+{
+    for (int k = 0; k < w->n; k++)
+        if (w->gpu[k].rank == i && news_of(&w->gpu[k], ret, size))
+            return true;
     return false;
 }

@@ -26,8 +26,10 @@ struct gpu_watch;
  * nothing is started yet. NULL: no memory.
  */
 struct gpu_watch *gpu_watch_open(const struct order_rank *rank, int n);
-/* Kill the process, if it runs, and free the watch; accept NULL. */
-void gpu_watch_close(struct gpu_watch *w);
+/* Kill the process, if it runs, and free the watch; accept NULL. Return the pid of the process, if
+ * it has not ended yet; 0: there is none.
+ */
+pid_t gpu_watch_close(struct gpu_watch *w);
 
 /* Start the process unless it runs, take what has arrived, and kill a process that is silent for
  * long; the next one starts a minute later. Without a worker on a GPU do nothing.
@@ -35,12 +37,13 @@ void gpu_watch_close(struct gpu_watch *w);
 void gpu_watch_take(struct gpu_watch *w, int64_t now_ns);
 
 /* Return the newest state of rank i's GPU, if it is not older than some readings; otherwise
- * `reading` is 0.
+ * `reading` is 0.  Of several GPUs it is that of the one that slows the rank: one that is slowed by
+ * something else than having no work, otherwise the one with the lowest clock.
  */
 struct gpu_state gpu_watch_state(const struct gpu_watch *w, int i, int64_t now_ns);
 
-/* Write to ret [size] what is newly wrong with rank i's GPU, a sentence without a subject; return
- * false if nothing is.
+/* Write to ret [size] what is newly wrong with a GPU of rank i, a sentence without a subject;
+ * return false if nothing is.
  */
 bool gpu_watch_news(struct gpu_watch *w, int i, char *ret, size_t size);
 

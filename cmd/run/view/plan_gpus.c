@@ -74,13 +74,22 @@ static void add_way(struct strbuf *b, const char *word, int n, int *pad)
     *pad = WAY + GAP - n;
 }
 
+/* Check whether the ways between a node's GPUs are known, which those of AMD's are not. */
+static bool have_ways(const struct node_profile *p)
+{
+    for (int d = 0; d < p->n_devices; d++)
+        if (p->device[d].gpu.links[0])
+            return true;
+    return false;
+}
+
 /* Print the ways between the GPUs of a node, unless it has one GPU or they are unknown. */
 static void print_ways(const struct plan_print *o, const struct node_profile *p)
 {
     int pad = WAY + GAP;
     char name[16];
 
-    if (profile_count(p, DEVICE_CUDA) < 2)
+    if (profile_count(p, DEVICE_CUDA) < 2 || !have_ways(p))
         return;
     strbuf_add(o->out, "\n  ways between the GPUs of ");
     text_add_clean(o->out, "%s", p->host);

@@ -242,14 +242,15 @@ START_TEST(ordinary_run)
     p = progress(0, 100, 0, 30, 50);
     strcpy(p.metric[2].name, "test_accuracy");
     p.metric[2].value = 0.5;
-    p.phase = 4;
+    p.phase = 4, p.gpu.reading = 3;
     hear(p);
     near(x.s.worker[0].step_ms, 50);
     near(x.s.accuracy, 0.5);
     ck_assert_str_eq(x.s.worker[0].state, "evaluate");
+    ck_assert_int_eq(x.s.worker[0].gpu.reading, 3);
     metrics_end(&x.f, 0, "exited");
     hear(p);
-    ck_assert_str_eq(x.s.worker[0].state, "exited");
+    ck_assert(strcmp(x.s.worker[0].state, "exited") == 0 && x.s.worker[0].gpu.reading == 0);
 }
 END_TEST
 

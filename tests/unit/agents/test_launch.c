@@ -248,6 +248,35 @@ START_TEST(devices)
 }
 END_TEST
 
+/* A user's list of GPUs, from which the ranks' GPUs were chosen, is not passed on; one that chooses
+ * none of them is.
+ */
+START_TEST(chosen_devices)
+{
+    char *user[] = { S("CUDA_VISIBLE_DEVICES=2,3"), S("HIP_VISIBLE_DEVICES=4"),
+                     S("ROCR_VISIBLE_DEVICES=5"), S("CUDA_VISIBLE=6"), NULL };
+    static const struct {
+        const char *device, *cuda, *hip, *rocr;
+    } row[] = {
+        { "GPU-a", NULL, "4", "5" },
+        { AMD_A, "2,3", NULL, NULL },
+        { "HIP-3", "2,3", NULL, "5" },
+        { "numa:0", "2,3", "4", "5" },
+    };
+    struct rank_file *f;
+
+    c.agent_config.env = user;
+    strcpy(c.rank[0].device_id, row[_i].device);
+    strcpy(c.rank[1].device_id, "numa:1");
+    ck_assert_int_eq(launch_write_rank_file(&c.launch, NULL), 0);
+    ck_assert_int_eq(rank_file_read(c.file, 0, &f, NULL), 0);
+    CHECK_ENV(f->user_env, { "CUDA_VISIBLE_DEVICES", row[_i].cuda },
+              { "HIP_VISIBLE_DEVICES", row[_i].hip }, { "ROCR_VISIBLE_DEVICES", row[_i].rocr },
+              { "CUDA_VISIBLE", "6" });
+    rank_file_free(f);
+}
+END_TEST
+
 /* Make it the first of three nodes with 2, 1 and 3 ranks. */
 static void take_several(void)
 {
@@ -709,7 +738,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, variables);
     tcase_add_test(tc, set_by_others);
     tcase_add_test(tc, no_log_folder);
-    tcase_add_loop_test(tc, devices, 0, 9);
+    tcase_add_loop_test(tc, devices, 0, 12);
+    tcase_add_loop_test(tc, chosen_devices, 0, 4);
     tcase_add_loop_test(tc, threads, 0, sizeof thread_rows / sizeof *thread_rows);
     tcase_add_loop_test(tc, count_cpus, 0, sizeof cpus_rows / sizeof *cpus_rows);
     tcase_add_loop_test(tc, check, 0, sizeof check_rows / sizeof *check_rows);

@@ -117,7 +117,7 @@ static char *sample_agent_config(void)
         .mpi_args = none,
         .mpi_mca = mca,
         .bind = true,
-        .wait_gpus = true,
+        .gpus_ns = 600000000000,
         .log_max_bytes = 1 << 20,
         .emulate = { { 1, 0.002, 0.0001 }, { 0.25, 0.002, 0.0001, 0.05 } },
         .n_emulate = 2,

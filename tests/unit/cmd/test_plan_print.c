@@ -571,6 +571,18 @@ START_TEST(gpus)
 }
 END_TEST
 
+/* Print nothing of the ways between GPUs if they are unknown, as those of AMD's are. */
+START_TEST(gpus_without_ways)
+{
+    plan_example();
+    for (int i = 0; i < 2; i++)
+        add_device(node, DEVICE_CUDA, 100)->gpu = (struct gpu_facts){ .known = 1, .ecc = "on" };
+    plan_print_gpus(&out, node, 1);
+    check_contains("on\n");
+    ck_assert_ptr_null(strstr(strbuf_text(&printed), "ways"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -578,6 +590,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, example);
     tcase_add_test(tc, again);
     tcase_add_test(tc, workers);
+    tcase_add_test(tc, gpus_without_ways);
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, one_machine);
     tcase_add_test(tc, hybrid);

@@ -79,11 +79,15 @@ END_TEST
 static const struct {
     const char *card;
     double fp32, tf32, bf16, fp16;
+    enum gpu_maker maker;
 } rates[] = {
     { "A100", 19, 130, 270, 270 },
     { "V100", 14.5, 0, 0, 100 },
     { "1080Ti", 11, 0, 0, 11 },
     { "A100:nobf16", 19, 130, NAN, 270 },
+    { "A100:oldblas", 19, 130, 0, 270 },
+    { "MI210", 35, 35, 140, 140, GPU_AMD },
+    { "MI210:oldblas", 35, 35, 0, 140, GPU_AMD },
 };
 
 /* Check a measured rate: the fake's products are not faster, and a busy machine makes them slower.
@@ -102,14 +106,15 @@ START_TEST(precisions)
     struct eddis_error err = { 0 };
     struct gpu_metrics f;
 
-    setenv("FAKE_GPUS", rates[_i].card, 1);
-    ck_assert_msg(gpu_measure(&first, &f, &err) == 0, "%s", err.text);
+    setenv(rates[_i].maker == GPU_AMD ? "FAKE_AMD_GPUS" : "FAKE_GPUS", rates[_i].card, 1);
+    ck_assert_msg(gpu_measure(&(struct gpu_device){ .maker = rates[_i].maker }, &f, &err) == 0,
+                  "%s", err.text);
     check_rate(f.fp32_flops, rates[_i].fp32);
     check_rate(f.tf32_flops, rates[_i].tf32);
     check_rate(f.bf16_flops, rates[_i].bf16);
     check_rate(f.fp16_flops, rates[_i].fp16);
     ck_assert_str_eq(f.note,
-                     isnan(rates[_i].bf16) ? "the matrix product fails (cuBLAS status 15)" : "");
+                     isnan(rates[_i].bf16) ? "the matrix product fails (cuBLAS status 7)" : "");
 }
 END_TEST
 
@@ -181,6 +186,7 @@ static const struct {
     { "MI300X,7900XTX:nouuid", NULL, NULL, NULL, { "HIP-0", "HIP-1" } },
     { "MI300X,7900XTX,MI210:nouuid", "2,1", NULL, NULL, { "HIP-2", "HIP-1" } },
     { "MI300X,7900XTX:nouuid", NULL, NULL, "1", { "HIP-1" } },
+    { "MI300X,7900XTX,MI210:nouuid", " 2 , 1", NULL, NULL, { "HIP-2", "HIP-1" } },
 };
 
 static void set(const char *name, const char *value)

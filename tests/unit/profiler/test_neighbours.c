@@ -122,6 +122,8 @@ static const struct other rows[] = {
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", .found = "job other" },
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", "--kept-only" },
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", "--emulate" },
+    { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", "--gpus" },
+    { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=other", "--watch-gpus" },
     { "eddis-probe", "eddis-probe", "EDDIS_JOB_ID=mine" },
     { "eddis-agent", "eddis-agent", "EDDIS_JOB_ID=other" },
 };

@@ -113,6 +113,19 @@ START_TEST(layout)
 }
 END_TEST
 
+START_TEST(too_few_groups)
+{
+    make_nodes(1);
+    for (int i = 0; i < 2; i++)
+        add_device(node, DEVICE_CUDA, 10);
+    node->bundle = 4;
+    job.workers_per_node = 3;
+    ck_assert_int_eq(plan_nodes(1, NULL), -EINVAL);
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "has 2 groups of 4 GPUs (gpus_per_worker), too few for"));
+}
+END_TEST
+
 START_TEST(cpu_name)
 {
     make_nodes(1);
@@ -751,6 +764,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, same_bytes);
     tcase_add_loop_test(tc, layout, 0, sizeof layouts / sizeof *layouts);
     tcase_add_test(tc, cpu_name);
+    tcase_add_test(tc, too_few_groups);
     tcase_add_loop_test(tc, batch_errors, 0, sizeof batches / sizeof *batches);
     tcase_add_test(tc, unmeasured);
     tcase_add_loop_test(tc, missing_figures, 0, sizeof figures / sizeof *figures);
