@@ -109,8 +109,9 @@ def paced(**more):
         os.makedirs(folders.path("work", "samples", str(rank)))
         with open(folders.path("work", "samples", str(rank), "images"), "wb") as f:
             f.write(bytes(64 * 256))
-    with Job(BUILD, folders, ["--set", "batch.global=256", "--set", "sync.mode=sync", "--", os.path.join(BUILD, "tests/cluster/paced-worker"),
-                              ".", "samples"], ranks=0, **environ(MIXED, **more)) as j:
+    # batch.max, because a plan by the cards' memory would be near the best already
+    with Job(BUILD, folders, ["--set", "batch.global=256", "--set", "batch.max=256", "--set", "sync.mode=sync", "--",
+                              os.path.join(BUILD, "tests/cluster/paced-worker"), ".", "samples"], ranks=0, **environ(MIXED, **more)) as j:
         j.wait_steps(above=12)
         j.interrupt()
         since = {1: 0}
@@ -448,7 +449,8 @@ def grouped(*_):
 
 
 def grouped_memory(*_):
-    """A worker of two cards that lacks memory gets fewer samples, in the next job, too; the restart has another plan."""
+    """A worker of two cards that lacks memory gets fewer samples, in the next job, too; the restart has another
+    plan."""
     folders, cards = Folders(), environ("A100,V100,A100,V100")
     command = ["--set", "gpus_per_worker=2", "--set", "sync.mode=sync", "--set", "checkpoint.every=0", "--",
                os.path.join(BUILD, "tests/cluster/memory-worker"), str(16 << 10), "12", "card", "100", "100"]
