@@ -56,7 +56,7 @@ struct known_memory {
 };
 
 /* Return the most samples that worker w can hold, by its own bound or else by the line of its card;
- * 0: neither is known, or the worker can hold the whole global batch by the line.
+ * 0: neither is known; INT64_MAX: the whole global batch, by the line.
  */
 static int64_t known_bound(const struct known_memory *m, const char *host,
                            const struct node_profile *node, const struct plan_worker *w,
@@ -72,13 +72,16 @@ static int64_t known_bound(const struct known_memory *m, const char *host,
     at = key_index_find(&m->bounds, m->history->bound, key);
     if (at >= 0)
         return m->history->bound[at].samples;
-    at = card ? key_index_find(&m->lines, m->history->line, card->name) : -1;
+    if (!card)
+        return 0;
+    planner_card_key(node, card, key);
+    at = key_index_find(&m->lines, m->history->line, key);
     if (at < 0)
         return 0;
     line = &m->history->line[at];
     most = memory_line_most(&(struct memory_line){ line->fixed_bytes, line->sample_bytes },
                             card->memory_bytes);
-    return most < global ? most : 0;
+    return most < global ? most : INT64_MAX;
 }
 
 /* Return the part of the samples for memory `bytes` of `sum`, rounded up to whole grains. */
@@ -87,8 +90,18 @@ static int64_t share_of(int64_t samples, double bytes, double sum, int64_t grain
     return grains_up((int64_t)ceil((double)samples * (bytes / sum)), grain);
 }
 
-/* Bound the batch of each worker without a known bound by its card's share of all cards' memory,
- * or by the largest batch that it had, if that is more. Whatever part of its share a worker may not
+/* Return the least part of the batch that a guess may leave worker w: the largest batch that it
+ * had, batch.min or the program's least, in whole grains.
+ */
+static int64_t least_share(const struct job *job, const struct plan *p, const struct plan_worker *w)
+{
+    int64_t least = job->batch.min > p->program.min_count ? job->batch.min : p->program.min_count;
+
+    return grains_up(w->largest > least ? w->largest : least, job->batch.grain);
+}
+
+/* Bound the batch of each worker without a known bound, or a batch.max, by its card's share of all
+ * cards' memory, or by least_share if that is more. Whatever part of its share a worker may not
  * take, by batch.max or a known bound, is divided among the others. Do nothing unless all workers
  * have GPUs of known memory. memory [n_workers]: scratch.
  */
@@ -124,9 +137,12 @@ static void share_by_memory(const struct job *job, const struct node_profile *no
         struct plan_worker *w = &p->worker[i];
         int64_t share = memory[i] > 0 ? share_of(left, memory[i], sum, grain) : 0;
 
-        share = share < w->largest ? w->largest : share;
-        if (memory[i] > 0 && w->piece == 0 && share < job->batch.global)
-            w->piece = share;
+        if (memory[i] <= 0 || w->piece > 0 || w->max > 0)
+            continue;
+        if (share < least_share(job, p, w))
+            share = least_share(job, p, w);
+        w->guessed = share < job->batch.global;
+        w->piece = w->guessed ? share : 0;
     }
 }
 
@@ -142,6 +158,9 @@ static void use_memory(const struct job *job, const struct node_profile *nodes,
         w->piece = known_bound(m, p->node[w->node], node, w, job->batch.global);
     }
     share_by_memory(job, nodes, p, memory);
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].piece == INT64_MAX)
+            p->worker[i].piece = 0; /* no limit */
 }
 
 int limits_use(const struct job *job, const struct node_profile *nodes,

@@ -581,6 +581,7 @@ static void set_workers(struct plan *p, const struct planner_worker *w, int64_t 
         to->sample_s = w[i].sample_s;
         to->time = w[i].time;
         to->largest = w[i].largest;
+        to->guessed = to->guessed && to->piece == w[i].piece;
         to->piece = w[i].piece;
         *ret_pieces |= to->piece > 0;
         p->relative |= to->time == TIME_PROBE;

@@ -34,7 +34,7 @@ struct planner_bound {
 
 /* How a worker's memory on a kind of card grows with the samples that it holds at the same time. */
 struct planner_line {
-    char key[PLANNER_KEY];            /* the card's name */
+    char key[PLANNER_KEY];            /* key of the card, from planner_card_key */
     double fixed_bytes, sample_bytes; /* memory peak: fixed_bytes + sample_bytes * samples */
     int64_t learnt_s;                 /* wall-clock time of the measurement, in seconds */
 };
@@ -77,6 +77,12 @@ enum precision planner_precision(const struct job *job, const struct program *pr
  */
 void planner_key(const char *host, const struct node_profile *node, const struct plan_worker *w,
                  char ret[PLANNER_KEY]);
+
+/* Format in ret the key under which the memory of a program on cards of this kind is stored: the
+ * card's name, and the software that the job names for the node.
+ */
+void planner_card_key(const struct node_profile *node, const struct device *card,
+                      char ret[PLANNER_KEY]);
 
 /* Enter what the job sets for this host into the node's profile: name, number of workers, maximum
  * batch and devices; devices that the job does not list are removed. Return 0, or -EINVAL: the node

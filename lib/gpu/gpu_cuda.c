@@ -58,8 +58,8 @@ static int describe(const struct cuda_api *api, int ordinal, struct gpu_device *
         return cuda_check(api, e, "the driver does not describe a GPU", err);
     g.name[sizeof g.name - 1] = 0;
     text_strip_control(g.name);
-    if (!g.name[0]) /* ROCm lacks names of some cards */
-        (void)snprintf(g.name, sizeof g.name, "AMD GPU");
+    if (!g.name[0])
+        (void)snprintf(g.name, sizeof g.name, GPU_NAMELESS);
     for (char *c = g.pci; *c; c++) /* lower case, as in sysfs and hwloc */
         *c = (char)tolower((unsigned char)*c);
     g.memory_bytes = (int64_t)bytes;

@@ -5,6 +5,9 @@
 
 #include <stdint.h>
 
+/* name of a card that ROCm does not name */
+#define GPU_NAMELESS "AMD GPU"
+
 struct gpu_facts {
     int64_t known; /* 0: nothing is known */
     /* generation and lanes of its PCIe link, while it was measured and at most; 0: unknown */

@@ -3,6 +3,7 @@
 #include "topo.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/text.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -198,6 +199,8 @@ int topo_locate(const struct topo *t, const char *pci, struct device *ret, struc
 
     if (!near)
         return eddis_fail(err, -ENOENT, "hwloc finds no PCI device '%s'", pci);
+    if (strcmp(ret->name, GPU_NAMELESS) == 0)
+        text_append(ret->name, sizeof ret->name, " %04x", device->attr->pcidev.device_id);
     (void)list_text(near->cpuset, ret->cpus, sizeof ret->cpus);
     ret->numa = -1;
     for (int i = 0; i < t->n_numa; i++)

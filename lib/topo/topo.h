@@ -38,8 +38,8 @@ int topo_cores(const struct topo *t, int index);
 /* Return the total size of the last-level caches of a NUMA node's cores in bytes; 0: unknown. */
 int64_t topo_cache_bytes(const struct topo *t, int index);
 
-/* Write the nearest cores and NUMA node of a PCI device ("0000:17:00.0") to ret.  Return 0 or
- * -ENOENT: hwloc does not see the device.
+/* Write the nearest cores and NUMA node of a PCI device ("0000:17:00.0") to ret, and append its PCI
+ * device id to the name GPU_NAMELESS.  Return 0 or -ENOENT: hwloc does not see the device.
  */
 int topo_locate(const struct topo *t, const char *pci, struct device *ret, struct eddis_error *err);
 

@@ -311,7 +311,7 @@ class Node:
                       "checkpoint_dir": None, "fence_job": "", "fence_before": 0, "resume_from": None, "data_path": None,
                       "step_pattern": None, "step_samples": 0, "quiet_ns": 0, "quiet_start_ns": 0,
                       "mpi_args": [], "mpi_mca": [], "bind": True, "log_max_bytes": 1 << 30,
-                      "cache_ns": 0, "emulate": [], "lease_ns": int(LEASE * SECOND),
+                      "cache_ns": 0, "gpus_ns": 0, "emulate": [], "lease_ns": int(LEASE * SECOND),
                       "heartbeat_ns": SECOND // 10, **more}
         name, value = self.mark.split("=")
         self.keeper = subprocess.Popen(

@@ -109,8 +109,9 @@ def paced(**more):
         os.makedirs(folders.path("work", "samples", str(rank)))
         with open(folders.path("work", "samples", str(rank), "images"), "wb") as f:
             f.write(bytes(64 * 256))
-    with Job(BUILD, folders, ["--set", "batch.global=256", "--set", "sync.mode=sync", "--", os.path.join(BUILD, "tests/cluster/paced-worker"),
-                              ".", "samples"], ranks=0, **environ(MIXED, **more)) as j:
+    # batch.max, because a plan by the cards' memory would be near the best already
+    with Job(BUILD, folders, ["--set", "batch.global=256", "--set", "batch.max=256", "--set", "sync.mode=sync", "--",
+                              os.path.join(BUILD, "tests/cluster/paced-worker"), ".", "samples"], ranks=0, **environ(MIXED, **more)) as j:
         j.wait_steps(above=12)
         j.interrupt()
         since = {1: 0}
@@ -465,6 +466,30 @@ def selected(*_):
                 assert re.search(f"^{rank} of GPU-03132333-.*,GPU-01112131-.*[.]$", j.log(rank), re.M), j.log(rank)
 
 
+def grouped_memory(*_):
+    """A worker of two cards that lacks memory gets fewer samples, in the next job, too; the restart has another
+    plan."""
+    folders, cards = Folders(), environ("A100,V100,A100,V100")
+    command = ["--set", "gpus_per_worker=2", "--set", "sync.mode=sync", "--set", "checkpoint.every=0", "--",
+               os.path.join(BUILD, "tests/cluster/memory-worker"), str(16 << 10), "12", "card", "100", "100"]
+    batch = ["--set", "batch.global=1600"]  # rank 1 holds 192, less than a sixth, its part by memory
+    with Job(BUILD, folders, [*batch, *command], ranks=0, CARD_GIB="160,4", **cards) as j:
+        j.check(0, "ok", "exited 79: out of memory", failed_rank=1)
+        first = j.plan(generation=1)["workers"][1]["batch"]
+        assert 192 < first <= -(-1600 * 16 // 96), first
+        words = f"rank 1 ran out of memory with {first} samples at once; it gets at most {first // 2} from now on"
+        assert words in j.err and j.summary()["restarts"] == 1, (j.err, j.summary())
+        second = j.plan(generation=2)["workers"][1]
+        assert second["batch"] <= first // 2 and second["piece"] == first // 2, second
+    with Job(BUILD, folders, ["--dry-run", *batch, *command], ranks=0, CARD_GIB="160,4", **cards) as j:
+        assert j.end() == 0, j.err
+        planned = [int(samples) for samples in re.findall(r"^ +1  \S+ +\S.+?  +\d+ +(\d+)  ", j.out, re.M)]
+        assert len(planned) == 1 and planned[0] <= first // 2, (planned, j.out)
+    with Job(BUILD, Folders(), ["--set", "batch.global=16", *command], ranks=0, CARD_GIB="160,1", **cards) as j:
+        assert j.end() != 0, j.err
+        assert re.search("whose memory of 34359738368 bytes is too small for one sample", j.err), j.err
+
+
 def trainer(*_):
     """eddis-train computes on the CPUs, and is planned there."""
     workers, output = plan(MIXED, "-n", "2", command=(os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv"))
@@ -587,5 +612,6 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected,
+     second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
+     selected, grouped_memory,
      trainer, watched, throttled, links, unwatched], sys.argv[3:])

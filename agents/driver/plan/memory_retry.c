@@ -60,15 +60,15 @@ static int64_t held(const struct state_rank *r, const struct plan_worker *w)
 /* Record in the history k, and print, that a rank may hold only most samples. now: the limit holds
  * from the next generation on, else from the next job on.
  */
-static void limit(struct history *k, int rank, int64_t most, const struct plan *p, const int *agent,
-                  bool now)
+static void limit(struct history *k, int rank, int64_t most, const struct plan *p,
+                  const struct node_profile *node, bool now)
 {
     struct job_run *run = k->run;
-    int node = p->worker[rank].node;
+    int at = p->worker[rank].node;
     struct planner_bound row = { .samples = most };
     struct eddis_error err = { 0 };
 
-    planner_key(p->node[node], &run->agent[agent[node]].profile, &p->worker[rank], row.key);
+    planner_key(p->node[at], &node[at], &p->worker[rank], row.key);
     job_run_sayf(run, JOB_EVENT_SAY, -1, rank,
                  "rank %d ran out of memory with %" PRId64
                  " samples at once; it %s at most %" PRId64 " %s",
@@ -78,11 +78,34 @@ static void limit(struct history *k, int rank, int64_t most, const struct plan *
         job_run_say(run, JOB_EVENT_NOTE, -1, -1, err.text);
 }
 
+/* Check that the plan kept to the limit that an earlier failure of this job has set for a rank,
+ * which lacked memory for n samples now.  Return 0, or -ENOMEM: it did not, so another limit would
+ * change nothing.
+ */
+static int check_kept(const struct history *k, int rank, int64_t n, const struct plan *p,
+                      const struct node_profile *node, struct eddis_error *err)
+{
+    const struct plan_worker *w = &p->worker[rank];
+    const struct planner_bound *row;
+    char key[PLANNER_KEY];
+
+    planner_key(p->node[w->node], &node[w->node], w, key);
+    row = past_memory_find(&k->memory, key);
+    if (!k->limited || !row || row->measured || n <= row->samples)
+        return 0;
+    return eddis_fail(err, -ENOMEM,
+                      "rank %d ran out of memory again with %" PRId64
+                      " samples at once, although its limit is %" PRId64
+                      "; set batch.max of node %s to less",
+                      rank, n, row->samples, p->node[w->node]);
+}
+
 int memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
-                 const int *agent, struct memory_watch *watch, struct eddis_error *err)
+                 const struct node_profile *node, struct memory_watch *watch,
+                 struct eddis_error *err)
 {
     const struct state *s = &k->run->state;
-    int n = 0, stuck = -1;
+    int n = 0, stuck = -1, rc;
 
     if (!p || f->cause != CAUSE_OOM || f->rank < 0)
         return 0;
@@ -95,9 +118,12 @@ int memory_retry(struct history *k, const struct state_failure *f, const struct 
             stuck = r;
             continue;
         }
-        limit(k, r, fewer_than(most, memory_watch_line(watch, r)), p, agent, f == &s->before);
+        if (f == &s->before && (rc = check_kept(k, r, most, p, node, err)) < 0)
+            return rc;
+        limit(k, r, fewer_than(most, memory_watch_line(watch, r)), p, node, f == &s->before);
         n++;
     }
+    k->limited |= n > 0;
     if (n)
         history_keep_memory(k);
     if (n == 0 && stuck >= 0)
@@ -109,17 +135,16 @@ int memory_retry(struct history *k, const struct state_failure *f, const struct 
 }
 
 void memory_retry_none(const struct history *k, const struct state_failure *f, const struct plan *p,
-                       const int *agent, const struct memory_watch *watch)
+                       const struct node_profile *node, const struct memory_watch *watch)
 {
     const struct plan_worker *w;
-    const struct node_profile *node;
     int64_t bytes;
 
     if (!p || f->cause != CAUSE_OOM || f->signal || f->at_once != 1 || f->rank < 0 ||
         f->rank >= p->n_workers)
         return;
     w = &p->worker[f->rank];
-    node = &k->run->agent[agent[w->node]].profile;
+    node += w->node;
     bytes = watch->watched ? watch->watched[f->rank].device_bytes : 0;
     if (bytes > 0)
         job_run_sayf(k->run, JOB_EVENT_SAY, -1, f->rank,

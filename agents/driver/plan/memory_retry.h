@@ -10,18 +10,20 @@
 /* Limit every worker that ran out of memory to fewer samples at the same time than it held: to half
  * of them, or, if its peaks determine a line, to what fits by the line, but at most to four fifths.
  * Report the limits to the user, and store them for the next job, too. f: the failure that ended
- * the generation. p: the generation's plan (NULL: none). agent [p->n_nodes]: the agents of the
- * plan's nodes. watch: the memory of the plan's workers. Return how many workers were limited;
+ * the generation. p: the generation's plan (NULL: none). node [p->n_nodes]: the profiles from which
+ * it was made. watch: the memory of the plan's workers. Return how many workers were limited;
  * -ENOMEM: a worker ran out of memory with the fewest samples that a plan can give it, and err
- * names it.
+ * names it, or the plan did not keep to the
+ * limit of an earlier failure.
  */
 int memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
-                 const int *agent, struct memory_watch *watch, struct eddis_error *err);
+                 const struct node_profile *node, struct memory_watch *watch,
+                 struct eddis_error *err);
 
 /* If failure f, which ends the job, is a lack of memory for a single sample, report which device of
  * how many bytes is too small. The other parameters are those of memory_retry.
  */
 void memory_retry_none(const struct history *k, const struct state_failure *f, const struct plan *p,
-                       const int *agent, const struct memory_watch *watch);
+                       const struct node_profile *node, const struct memory_watch *watch);
 
 #endif

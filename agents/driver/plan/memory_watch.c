@@ -194,7 +194,7 @@ static void learn_line(const struct memory_watch *m, int i, const struct node_pr
         return;
     for (int d = 0; d < node->n_devices; d++)
         if (strcmp(node->device[d].id, w->device_id) == 0)
-            (void)snprintf(row.key, sizeof row.key, "%s", node->device[d].name);
+            planner_card_key(node, &node->device[d], row.key);
     row.fixed_bytes = line.fixed_bytes;
     row.sample_bytes = line.sample_bytes;
     past_memory_line(ret, &row);

@@ -20,11 +20,13 @@
  */
 enum { STEPS_TO_TAKE_UP = 3 };
 
-/* Return the first worker whose largest allowed batch is below its equal share; -1: none. */
+/* Return the first worker whose largest allowed batch is below its equal share, not by a guess;
+ * -1: none.
+ */
 static int too_small(const struct plan *p)
 {
     for (int i = 0; i < p->n_workers; i++)
-        if (p->worker[i].equal_batch > limits_most(p, i))
+        if (!p->worker[i].guessed && p->worker[i].equal_batch > limits_most(p, i))
             return i;
     return -1;
 }

@@ -23,7 +23,7 @@ static const struct node_profile **nodes_of(const struct plan_watch *w, const st
     const struct node_profile **node = calloc((size_t)p->n_nodes, sizeof *node);
 
     for (int i = 0; node && i < p->n_nodes; i++)
-        node[i] = &w->run->agent[w->agent[i]].profile;
+        node[i] = &w->node[i];
     return node;
 }
 

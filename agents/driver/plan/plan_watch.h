@@ -17,14 +17,15 @@ struct plan_watch {
     struct job_run *run; /* borrowed, like the next three members */
     struct history *history;
     struct plan_versions *published;
-    const int *agent;           /* [n_agents] agents of the plan's nodes */
-    struct replanner replan;    /* decides on new plans */
-    struct straggling straggle; /* finds slow workers */
-    struct memory_watch memory; /* limits workers by memory */
-    bool length_known;          /* the program of this generation has reported the job's length */
-    int64_t replan_ns;          /* time from which the next re-plan may be decided */
-    bool alone_reported;        /* the user was told that one worker alone would be faster */
-    int n_reported;             /* number of re-plans reported to the user, in all generations */
+    const int *agent;                /* [n_agents] agents of the plan's nodes */
+    const struct node_profile *node; /* [n_agents] profiles of the plan's nodes, from planning */
+    struct replanner replan;         /* decides on new plans */
+    struct straggling straggle;      /* finds slow workers */
+    struct memory_watch memory;      /* limits workers by memory */
+    bool length_known;     /* the program of this generation has reported the job's length */
+    int64_t replan_ns;     /* time from which the next re-plan may be decided */
+    bool alone_reported;   /* the user was told that one worker alone would be faster */
+    int n_reported;        /* number of re-plans reported to the user, in all generations */
     int networks_reported; /* number of network changes reported to the user, in all generations */
     double network_bytes_per_s; /* bandwidth in the last reported network change; 0: none */
 };

@@ -26,12 +26,11 @@
  * g->choice_given: whether it has a choice of communication.  Return 0 or a negative error; *ret
  * may then be the plan to replay, which does not fit the nodes.
  */
-static int make_plan(struct planning *g, const struct node_profile *nodes, int n, struct plan **ret,
-                     struct eddis_error *err)
+static int make_plan(struct planning *g, int n, struct plan **ret, struct eddis_error *err)
 {
     cleanup_free int *began_as = calloc((size_t)n, sizeof *began_as);
     struct planner_history history = { 0 };
-    bool replay = g->run->o->plan_path && !g->memory_retry &&
+    bool replay = g->run->o->plan_path && !g->history.limited &&
                   (g->run->state.generation == 1 || n == g->run->n_agents);
     int rc;
 
@@ -43,7 +42,7 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
     if (!replay) {
         history_fill(&g->history, &history);
         history.began_as = g->run->state.generation > 1 ? began_as : NULL;
-        return planner_plan(g->run->o->job, nodes, n, &history, ret, err);
+        return planner_plan(g->run->o->job, g->node, n, &history, ret, err);
     }
     if (!g->replay)
         return eddis_fail(err, g->unreadable.code, "%s", g->unreadable.text);
@@ -51,7 +50,7 @@ static int make_plan(struct planning *g, const struct node_profile *nodes, int n
     if (rc < 0)
         return rc;
     g->choice_given = (*ret)->choice != NULL;
-    rc = planner_adopt(*ret, g->run->o->job, nodes, n, err);
+    rc = planner_adopt(*ret, g->run->o->job, g->node, n, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
 }
 
@@ -115,13 +114,13 @@ static int take_plan(struct planning *g, struct eddis_error *err)
 }
 
 /* Write the nodes' profiles and the network measurement to profile.json. */
-static void record_profiles(struct planning *g, const struct node_profile *nodes, int n)
+static void record_profiles(struct planning *g, int n)
 {
     struct strbuf b = { 0 };
 
     strbuf_add(&b, "{\"nodes\": [\n");
     for (int i = 0; i < n; i++) {
-        cleanup_free char *one = profile_text(&nodes[i]);
+        cleanup_free char *one = profile_text(&g->node[i]);
 
         strbuf_addf(&b, "%s%s", i ? ",\n" : "", one ? one : "null");
     }
@@ -139,13 +138,13 @@ static void forget_plans(struct planning *g)
     plan_versions_forget(&g->published);
 }
 
-/* Copy the profiles of the first n agents of g->agent to ret, adjusted to the job's settings for
- * their hosts.  Return 0 or a negative error.
+/* Copy the profiles of the first n agents of g->agent to g->node, adjusted to the job's settings
+ * for their hosts.  Return 0 or a negative error.
  */
-static int profiles(const struct planning *g, int n, struct node_profile *ret,
-                    struct eddis_error *err)
+static int profiles(const struct planning *g, int n, struct eddis_error *err)
 {
     const struct job *job = g->run->o->job;
+    struct node_profile *ret = g->node;
     int rc = 0;
 
     for (int i = 0; i < n && rc == 0; i++) {
@@ -159,10 +158,10 @@ static int profiles(const struct planning *g, int n, struct node_profile *ret,
     return rc;
 }
 
-/* Put the usable nodes into g->agent in the job's order and their profiles into nodes.  Return
+/* Put the usable nodes into g->agent in the job's order and their profiles into g->node.  Return
  * their number or a negative error.
  */
-static int usable_nodes(struct planning *g, struct node_profile *nodes, struct eddis_error *err)
+static int usable_nodes(struct planning *g, struct eddis_error *err)
 {
     struct planner_history history;
     int n = 0, rc;
@@ -170,12 +169,12 @@ static int usable_nodes(struct planning *g, struct node_profile *nodes, struct e
     for (int i = 0; i < g->run->n_agents; i++)
         if (state_is_usable(&g->run->state, i))
             g->agent[n++] = i;
-    rc = profiles(g, n, nodes, err);
+    rc = profiles(g, n, err);
     if (rc < 0)
         return rc;
     history_fill(&g->history, &history);
     devices_remark(g->run->o->job->workers_per_node,
-                   planner_precision(g->run->o->job, &history.program), nodes, n);
+                   planner_precision(g->run->o->job, &history.program), g->node, n);
     return n;
 }
 
@@ -216,11 +215,10 @@ static void say_restart(struct planning *g, int n_nodes)
 /* Make the plan for these nodes, in g->published.plans.plan, and show it.  Then prepare its
  * generation, or end the job if only a plan or profile was wanted.  Return 0 or a negative error.
  */
-static int plan_nodes(struct planning *g, const struct node_profile *nodes, int n,
-                      struct eddis_error *err)
+static int plan_nodes(struct planning *g, int n, struct eddis_error *err)
 {
     const struct driver_view *v = &g->run->o->view;
-    int rc = g->run->o->profile_only ? 0 : make_plan(g, nodes, n, &g->published.plans.plan, err);
+    int rc = g->run->o->profile_only ? 0 : make_plan(g, n, &g->published.plans.plan, err);
 
     if (rc == 0 && g->published.plans.plan)
         name_plan(g, g->published.plans.plan);
@@ -228,7 +226,7 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
         !is_assumed(g, g->published.plans.plan))
         planner_leave_open(g->published.plans.plan);
     if (rc == 0)
-        rc = v->planned(v->ctx, g->published.plans.plan, nodes, n, err);
+        rc = v->planned(v->ctx, g->published.plans.plan, g->node, n, err);
     if (rc < 0)
         return rc;
     if (!g->run->o->profile_only && !g->run->o->plan_only)
@@ -240,39 +238,32 @@ static int plan_nodes(struct planning *g, const struct node_profile *nodes, int 
 /* Limit the workers that ran out of memory in failure f, as memory_retry, and return that. */
 static int retry(struct planning *g, const struct state_failure *f, struct eddis_error *err)
 {
-    return memory_retry(&g->history, f, g->published.plans.plan, g->agent, &g->watch.memory, err);
+    return memory_retry(&g->history, f, g->published.plans.plan, g->node, &g->watch.memory, err);
 }
 
 /* Make the plan of the next generation and pass it to the state machine, or end the job if that is
- * impossible.  Return false if no node is usable, a profile is unusable, or there is no memory for
- * the profiles; otherwise true, even if the plan could not be made.
+ * impossible.  Return false if no node is usable or a profile is unusable; otherwise true, even if
+ * the plan could not be made.
  */
 static bool plan(struct planning *g)
 {
-    cleanup_free struct node_profile *nodes = calloc((size_t)g->run->n_agents, sizeof *nodes);
     struct eddis_error err = { 0 };
     int n;
 
-    if (!nodes) {
-        state_fail(&g->run->state, "internal", 1, "no memory for the nodes' profiles",
-                   clock_now_ns());
-        return false;
-    }
     plan_watch_keep(&g->watch);
     n = retry(g, &g->run->state.before, &err);
-    g->memory_retry |= n > 0;
     if (n >= 0)
-        n = usable_nodes(g, nodes, &err);
+        n = usable_nodes(g, &err);
     if (n == 0) /* all nodes left while the plan was waiting */
         n = eddis_fail(&err, -ENOENT, "no node is left");
     if (n >= 0) {
         g->run->status.n_nodes = n;
-        record_profiles(g, nodes, n);
+        record_profiles(g, n);
         forget_plans(g);
     }
     if (n >= 0 && g->run->state.generation > 1)
         say_restart(g, n);
-    if (n < 0 || plan_nodes(g, nodes, n, &err) < 0)
+    if (n < 0 || plan_nodes(g, n, &err) < 0)
         state_unplannable(&g->run->state, err.text, clock_now_ns());
     return n >= 0;
 }
@@ -284,17 +275,12 @@ static bool plan(struct planning *g)
  */
 static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
-    int n = g->published.plans.plan->n_nodes;
-    cleanup_free struct node_profile *nodes = calloc((size_t)n, sizeof *nodes);
     struct planner_history history;
     struct plan *p = NULL;
-    int rc = nodes ? profiles(g, n, nodes, err)
-                   : eddis_fail(err, -ENOMEM, "no memory for the nodes' profiles");
 
     history_fill(&g->history, &history);
-    if (rc == 0)
-        rc = planner_plan(g->run->o->job, nodes, n, &history, &p, err);
-    if (rc < 0)
+    if (planner_plan(g->run->o->job, g->node, g->published.plans.plan->n_nodes, &history, &p, err) <
+        0)
         return NULL;
     name_plan(g, p);
     return p;
@@ -402,16 +388,13 @@ static struct plan *with_batches(struct planning *g, const struct plan *now,
 static struct plan *plan_precise(struct planning *g, const struct plan *now,
                                  struct eddis_error *err)
 {
-    cleanup_free struct node_profile *nodes = calloc((size_t)now->n_nodes, sizeof *nodes);
     struct planner_history history;
     struct plan *fresh = NULL, *p = NULL;
-    int rc = nodes ? profiles(g, now->n_nodes, nodes, err)
-                   : eddis_fail(err, -ENOMEM, "no memory for the nodes' profiles");
+    int rc;
 
     history_fill(&g->history, &history);
     history.algorithm = now->algorithm;
-    if (rc == 0)
-        rc = planner_plan(g->run->o->job, nodes, now->n_nodes, &history, &fresh, err);
+    rc = planner_plan(g->run->o->job, g->node, now->n_nodes, &history, &fresh, err);
     if (rc == 0 && fresh->n_workers == now->n_workers)
         p = with_batches(g, now, fresh, &history, err);
     plan_free(fresh);
@@ -541,8 +524,7 @@ static void keep(struct planning *g)
     if (s->outcome != STATE_OUTCOME_FAILED)
         return;
     (void)retry(g, &s->failure, NULL);
-    memory_retry_none(&g->history, &s->failure, g->published.plans.plan, g->agent,
-                      &g->watch.memory);
+    memory_retry_none(&g->history, &s->failure, g->published.plans.plan, g->node, &g->watch.memory);
 }
 
 /* Make a plan, store measurements, or publish a checkpoint.  Return true if no plan was made: it
@@ -615,7 +597,10 @@ int planning_init(struct planning *g, struct eddis_error *err)
     if (!g->replay && !g->unreadable.code)
         eddis_fail(&g->unreadable, -ENOMEM, "no memory for a plan");
     g->watch.agent = g->agent = calloc((size_t)g->run->n_agents, sizeof *g->agent);
-    return g->agent ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d agents", g->run->n_agents);
+    g->watch.node = g->node = calloc((size_t)g->run->n_agents, sizeof *g->node);
+    return g->agent && g->node
+               ? 0
+               : eddis_fail(err, -ENOMEM, "no memory for %d agents", g->run->n_agents);
 }
 
 void planning_fini(struct planning *g)
@@ -623,6 +608,7 @@ void planning_fini(struct planning *g)
     plan_watch_end(&g->watch);
     plan_versions_forget(&g->published);
     free(g->agent);
+    free(g->node);
     free(g->replay);
     history_fini(&g->history);
 }

@@ -15,13 +15,13 @@ struct planning {
     struct job_run *run; /* borrowed */
     /* the published plans, which launch_orders and job_report borrow */
     struct plan_versions published;
-    struct history history;   /* history of the program and network */
-    struct plan_watch watch;  /* watches the launched plan */
-    int *agent;               /* [n_agents] agents of the plan's nodes */
-    enum precision precision; /* the program's when the plan was made, as far as known */
-    bool choice_given;        /* the replayed plan fixes how ranks communicate */
-    bool memory_retry; /* a worker was killed for lack of memory, so a replayed plan did not fit */
-    char *replay;      /* text of the replayed plan; NULL: none */
+    struct history history;        /* history of the program and network */
+    struct plan_watch watch;       /* watches the launched plan */
+    int *agent;                    /* [n_agents] agents of the plan's nodes */
+    struct node_profile *node;     /* [n_agents] their profiles, adjusted to the job's settings */
+    enum precision precision;      /* the program's when the plan was made, as far as known */
+    bool choice_given;             /* the replayed plan fixes how ranks communicate */
+    char *replay;                  /* text of the replayed plan; NULL: none */
     struct eddis_error unreadable; /* why the replayed plan could not be read */
     struct checkpoint_wait wait;   /* search for checkpoints before a restart's plan */
 };

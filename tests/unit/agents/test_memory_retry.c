@@ -14,20 +14,19 @@
 enum { NODES = 2, RANKS = 4, AT_ONCE = 128 };
 
 static struct driver_options options;
-static struct run_agent agents[NODES];
+static struct node_profile node[NODES];
 static struct state_rank ranks[RANKS];
 static struct job_run run;
 static struct history history;
 static struct memory_watch watch;
 static struct plan *plan;
-static const int agent[NODES] = { 0, 1 };
 
 static void begin(void)
 {
     plan = plan_new(NODES, RANKS);
     ck_assert_ptr_nonnull(plan);
     options = (struct driver_options){ .view.say = say };
-    run = (struct job_run){ .o = &options, .agent = agents, .n_agents = NODES };
+    run = (struct job_run){ .o = &options, .n_agents = NODES };
     run.state.rank = ranks;
     run.state.n_ranks = RANKS;
     run.state.before = (struct state_failure){ .cause = CAUSE_OOM };
@@ -63,7 +62,7 @@ static int64_t most(int rank)
     const struct planner_bound *known_row;
     char key[PLANNER_KEY];
 
-    planner_key(plan->node[rank / 2], &agents[rank / 2].profile, &plan->worker[rank], key);
+    planner_key(plan->node[rank / 2], &node[rank / 2], &plan->worker[rank], key);
     known_row = past_memory_find(&history.memory, key);
     return known_row ? known_row->samples : 0;
 }
@@ -71,7 +70,7 @@ static int64_t most(int rank)
 /* Return the number of workers that are asked for less. */
 static int teach(void)
 {
-    return memory_retry(&history, &run.state.before, plan, agent, &watch, NULL);
+    return memory_retry(&history, &run.state.before, plan, node, &watch, NULL);
 }
 
 /* Equal devices run out in the same step, and each says so of itself. */
@@ -132,7 +131,7 @@ END_TEST
 /* Peaks of rank 0 with two batches, in a memory of so many bytes, of which a tenth stays free. */
 static void learns(int64_t limit)
 {
-    const struct node_profile *nodes[NODES] = { &agents[0].profile, &agents[1].profile };
+    const struct node_profile *nodes[NODES] = { &node[0], &node[1] };
 
     plan->version = 1;
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &history.memory, NULL), 0);
@@ -176,7 +175,7 @@ START_TEST(holds_too_many)
     ck_assert_int_eq(teach(), 1);
     ck_assert_int_eq(most(0), 1);
     plan->worker[0].piece = 1;
-    ck_assert_int_eq(memory_retry(&history, &run.state.before, plan, agent, &watch, &err), -ENOMEM);
+    ck_assert_int_eq(memory_retry(&history, &run.state.before, plan, node, &watch, &err), -ENOMEM);
     ck_assert_str_eq(err.text, "rank 0 ran out of memory with 128 samples at once, although the "
                                "plan gives it one");
 }
@@ -186,11 +185,10 @@ END_TEST
 START_TEST(one_sample)
 {
     const struct state_failure f = { .cause = CAUSE_OOM, .at_once = 1, .rank = 1 };
-    struct node_profile *node = &agents[0].profile;
     const struct node_profile *nodes[NODES] = { node, node };
 
     node->memory_bytes = 64000;
-    memory_retry_none(&history, &f, plan, agent, &watch);
+    memory_retry_none(&history, &f, plan, node, &watch);
     ck_assert_str_eq(said, "rank 1 is on node node1, whose memory of 64000 bytes is too small for "
                            "one sample of this program");
     node->n_devices = 1;
@@ -199,11 +197,39 @@ START_TEST(one_sample)
     strcpy(plan->worker[1].device_id, "gpu");
     strcpy(plan->worker[1].device, "GTX");
     ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &history.memory, NULL), 0);
-    memory_retry_none(&history, &f, plan, agent, &watch);
+    memory_retry_none(&history, &f, plan, node, &watch);
     ck_assert_str_eq(said, "rank 1 has the GTX of node node1, whose memory of 11000 bytes is too "
                            "small for one sample of this program");
     node->n_devices = 0;
     ck_assert_int_eq(n_said, 2);
+}
+END_TEST
+
+/* A plan that gives a worker more than its limit would fail again and again. */
+START_TEST(limit_not_kept)
+{
+    struct eddis_error err = { 0 };
+
+    lacks(0, 0, 100);
+    ck_assert_int_eq(teach(), 1);
+    ck_assert(history.limited);
+    ck_assert_int_eq(memory_retry(&history, &run.state.before, plan, node, &watch, &err), -ENOMEM);
+    ck_assert_str_eq(err.text, "rank 0 ran out of memory again with 128 samples at once, although "
+                               "its limit is 64; set batch.max of node node1 to less");
+    ranks[0].at_once = AT_ONCE / 2; /* a plan that kept to it */
+    ck_assert_int_eq(teach(), 1);
+    ck_assert_int_eq(most(0), AT_ONCE / 4);
+}
+END_TEST
+
+/* In the first plan of a job, which may be a replayed one, the limit of an earlier job says little.
+ */
+START_TEST(limit_of_an_earlier_job)
+{
+    lacks(0, 0, 100);
+    ck_assert_int_eq(teach(), 1);
+    history.limited = false;
+    ck_assert_int_eq(teach(), 1);
 }
 END_TEST
 
@@ -217,6 +243,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, by_the_line);
     tcase_add_test(tc, holds_too_many);
     tcase_add_test(tc, one_sample);
+    tcase_add_test(tc, limit_not_kept);
+    tcase_add_test(tc, limit_of_an_earlier_job);
 }
 
 SUITE_MAIN("less_memory", add_tests)

@@ -21,8 +21,10 @@ static void say(void *ctx, const char *sentence)
     (void)snprintf(said, sizeof said, "%s", sentence);
 }
 
-/* The first worker gets this much more than the last, which may take no more than most. */
-static void begin(struct plan_versions *s, int n, int64_t more, int64_t most)
+/* The first worker gets this much more than the last, which may take no more than most, by a guess
+ * or not.
+ */
+static void begin_of(struct plan_versions *s, int n, int64_t more, int64_t most, bool guessed)
 {
     options = (struct driver_options){ .measure_equal = STEPS, .view.say = say };
     run = (struct job_run){ .o = &options, .state.generation = 1 };
@@ -35,9 +37,16 @@ static void begin(struct plan_versions *s, int n, int64_t more, int64_t most)
             .sample_s = 1e-3,
             .batch = SHARE + (i == 0 ? more : -more),
             .equal_batch = SHARE,
-            .max = i == n - 1 ? most : 0,
+            .max = i == n - 1 && !guessed ? most : 0,
+            .piece = i == n - 1 && guessed ? most : 0,
+            .guessed = i == n - 1 && guessed,
         };
     ck_assert_int_eq(plan_versions_begin(s, false, NULL), 0);
+}
+
+static void begin(struct plan_versions *s, int n, int64_t more, int64_t most)
+{
+    begin_of(s, n, more, most, false);
 }
 
 static void end(struct plan_versions *s)
@@ -59,6 +68,9 @@ START_TEST(equal_that_does_not_fit)
     ck_assert(!s.plans.equal && !plan_versions_measures_equal(&s));
     ck_assert_str_eq(said, "the equal split is not measured, because rank 1 may take at most 32 "
                            "samples and an equal share is 64");
+    end(&s);
+    begin_of(&s, N, SHARE / 2, SHARE / 2, true);
+    ck_assert(s.plans.equal && plan_versions_measures_equal(&s));
     end(&s);
 }
 END_TEST

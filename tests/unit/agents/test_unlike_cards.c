@@ -42,7 +42,7 @@ static void begin(void)
                         .communication.wire = automatic };
     options = (struct driver_options){ .job = &job, .view.say = say };
     run = (struct job_run){ .o = &options };
-    node = (struct node_profile){ .host = "a", .n_devices = N, .cpu_quota = 8 };
+    node = (struct node_profile){ .host = "a", .n_devices = N, .cpu_quota = 8, .software = 7 };
     for (int i = 0; i < N; i++) {
         struct device *d = &node.device[i];
 
@@ -160,6 +160,10 @@ START_TEST(twenty_plans)
     plan_free(plan);
     plan_first();
     ck_assert_int_eq(plan->worker[2].piece, FITS(memory[2]));
+    node.software = 8; /* of which nothing is known */
+    plan_free(plan);
+    plan_first();
+    ck_assert(plan->worker[2].guessed);
 }
 END_TEST
 

@@ -318,16 +318,32 @@ START_TEST(by_parts_of_memory)
     node[0].max_batch = 100;
     check_cards(NULL, 99, 93, 64);
     node[0].max_batch = 0;
-    job.batch.max = 100;
-    check_cards(NULL, 99, 93, 64);
-    job.batch.max = 86;
-    check_cards(NULL, 86, 86, 84);
+    node[2].max_batch = 256; /* the user knows what fits there */
+    check_cards(NULL, 109, 39, 108);
+    ck_assert(p->worker[1].guessed && !p->worker[2].guessed);
+    node[2].max_batch = 0;
+    job.batch.max = 256; /* and everywhere */
+    check_cards(NULL, 86, 85, 85);
     job.batch.max = 0;
     job.batch.grain = 16;
     check_cards(NULL, 176, 48, 32);
     job.batch.grain = 1;
     node[2].device[0].memory_bytes = 0; /* which is unknown */
     check_cards(NULL, 86, 85, 85);
+}
+END_TEST
+
+/* A guess takes nothing of the least that a worker is to have. */
+START_TEST(parts_and_the_least)
+{
+    struct planner_history known = { .program.min_count = 60 };
+
+    make_cards();
+    job.batch.min = 50;
+    check_cards(NULL, 156, 50, 50);
+    check_cards(&known, 136, 60, 60);
+    job.batch.grain = 16;
+    check_cards(NULL, 128, 64, 64);
 }
 END_TEST
 
@@ -349,9 +365,15 @@ START_TEST(by_cards)
     planner_key(node[2].host, &node[2], &w, b.key);
     known = (struct planner_history){ .line = &line, .n_lines = 1, .bound = &b, .n_bounds = 1 };
     check_cards(&known, 157, 39, 60);
-    line.sample_bytes = 0; /* it does not grow */
     known.n_bounds = 0;
+    node[2].software = 0x1234; /* another PyTorch needs other memory */
     check_cards(&known, 190, 39, 27);
+    strcpy(line.key, "H3|00001234");
+    check_cards(&known, 137, 39, 80);
+    line.sample_bytes = 0; /* it does not grow, so the whole batch fits */
+    check_cards(&known, 109, 39, 108);
+    ck_assert_int_eq(p->worker[2].piece, 0);
+    node[2].software = 0;
     planner_key(node[2].host, &node[2], &w, t.key);
     known = (struct planner_history){ .time = &t, .n_times = 1 };
     check_cards(&known, 167, 39, 50);
@@ -419,6 +441,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, in_grains);
     tcase_add_test(tc, trusted_in_grains);
     tcase_add_test(tc, by_parts_of_memory);
+    tcase_add_test(tc, parts_and_the_least);
     tcase_add_test(tc, by_cards);
     tcase_add_test(tc, bounds_by_measured_memory);
 }

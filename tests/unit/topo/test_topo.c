@@ -168,6 +168,10 @@ START_TEST(gpu_is_near_its_socket)
     ck_assert_msg(topo_locate(t, "0000:23:00.0", &d, &err) == 0, "%s", err.text);
     ck_assert_int_eq(d.numa, 1);
     ck_assert_str_eq(d.cpus, "2-3");
+    ck_assert_str_eq(d.name, "");
+    strcpy(d.name, "AMD GPU"); /* which says nothing of its kind */
+    ck_assert_int_eq(topo_locate(t, "0000:23:00.0", &d, NULL), 0);
+    ck_assert_str_eq(d.name, "AMD GPU 2330");
     ck_assert_int_eq(topo_locate(t, "0000:13:00.0", &d, NULL), 0);
     ck_assert_int_eq(d.numa, 0);
     ck_assert_int_eq(topo_locate(t, "0000:14:00.0", &d, NULL), -ENOENT);
