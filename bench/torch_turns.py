@@ -340,7 +340,7 @@ def round_of(systems, number, by_step, ranks):
                 ranks.meet()
             if not taken[name].take(left[name], 1 if by_step else None):
                 del left[name]
-        names.reverse()
+        names.append(names.pop(0))  # as often behind each other: its caches are those of the one before
     return taken
 
 

@@ -224,6 +224,16 @@ static bool is_gpu(const struct order_rank *r)
     return strncmp(r->device_id, "GPU-", 4) == 0 || strncmp(r->device_id, "HIP-", 4) == 0;
 }
 
+/* Return how many ids a list with commas has. */
+static int count_ids(const char *list)
+{
+    int n = 1;
+
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
 /* Check whether each rank of the node has a whole GPU of its own. */
 static bool have_gpus(const struct order *o)
 {
@@ -310,6 +320,8 @@ static void add_own(struct strlist *e, const struct launch *l, const struct orde
     snprintf(text, sizeof text, "%d", threads > 0 ? threads : 1);
     add_unless_given(e, l, "OMP_NUM_THREADS", text);
     add_devices(e, l, r);
+    if (is_gpu(r))
+        strlist_addf(e, "EDDIS_GPUS_PER_WORKER=%d", count_ids(r->device_id));
 }
 
 /* Check whether add_devices has set the variable of NAME=VALUE for one of the node's ranks. */

@@ -34,7 +34,8 @@ def is_lack(error: BaseException | None) -> bool:
 
 def exit_by_code(is_stepping: Callable[[], bool], abort: Callable[[int], None]) -> None:
     """Let the process exit with EXIT_MEMORY, behind the usual traceback, if an exception of is_lack ends it.  An
-    exception that the script catches ends nothing.  Hooks that the script has set are called as before.
+    exception that the script catches ends nothing, even if it calls sys.excepthook itself.  Hooks that the script has
+    set are called as before.
 
     An exception that ends a thread ends no process.  If it is the thread that makes the steps, by is_stepping, called
     in that thread, the job would wait for ever, so `abort` is called with the code.
@@ -44,14 +45,18 @@ def exit_by_code(is_stepping: Callable[[], bool], abort: Callable[[int], None]) 
 
     def hook(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
         before(kind, error, trace)
-        if os.getpid() == process and is_lack(error):
+        # The interpreter calls it while no exception is handled, and in the main thread
+        is_end = sys.exc_info()[1] is None and threading.current_thread() is threading.main_thread()
+        if is_end and os.getpid() == process and is_lack(error):
             raise SystemExit(L.EXIT_MEMORY)  # the interpreter ends as usual, with this code
 
     def thread_hook(arguments: threading.ExceptHookArgs) -> None:
-        before_in_thread(arguments)
-        if os.getpid() == process and is_stepping() and is_lack(arguments.exc_value):
-            sys.stdout.flush()
-            sys.stderr.flush()
-            abort(L.EXIT_MEMORY)
+        try:
+            before_in_thread(arguments)
+        finally:
+            if os.getpid() == process and is_stepping() and is_lack(arguments.exc_value):
+                sys.stdout.flush()
+                sys.stderr.flush()
+                abort(L.EXIT_MEMORY)
 
     sys.excepthook, threading.excepthook = hook, thread_hook

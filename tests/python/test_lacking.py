@@ -5,12 +5,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 import framed
 from rows import slow
-from started import PROGRAMS, ended, job, said, script
+from started import MINUTES, PROGRAMS, ended, environment, job, said, script
 
 THREE = "[{rate: 1, a_ms: 1, c_ms: 0.05}, {rate: 1}, {rate: 1}]"  # 56 of 168 samples each
 LOTS = 1000
@@ -80,6 +82,35 @@ def test_frameworks(tmp_path, framework, program, options):
     ranks = framed.broken(tmp_path, program, *options, do="memory", where="forward", checkpoint__every=8,
                           told=r"rank 1 \(.*\) exited 79: out of memory at step 13")
     assert {split[1] for split in framed.splits(ranks)} == {3}
+
+
+HOOKS = """import os, sys, threading
+from eddis._memory import exit_by_code
+{before}
+exit_by_code(lambda: threading.current_thread().name == "steps", os._exit)
+def fails():
+    raise MemoryError
+def steps(fails=fails):
+    thread = threading.Thread(target=fails, name="steps")
+    thread.start()
+    thread.join()
+{then}
+print("goes on")
+"""
+HANDED_ON = "threading.excepthook = lambda a: sys.excepthook(a.exc_type, a.exc_value, a.exc_traceback)"
+CAUGHT = "try:\n    fails()\nexcept MemoryError:\n    sys.excepthook(*sys.exc_info())"
+RAISES = "def hook(a):\n    raise ValueError\nthreading.excepthook = hook"
+
+
+@pytest.mark.parametrize("before, then, code", [
+    ("", "fails()", 79), ("", "steps()", 79), (HANDED_ON, "steps()", 79), (RAISES, "steps()", 79), ("", CAUGHT, 0),
+    ("", "threading.Thread(target=fails).start()", 0), ("", "sys.exit(3)", 3), ("", "raise KeyboardInterrupt", -2),
+    ("sys.excepthook = lambda *_: sys.exit(4)", "fails()", 4)])
+def test_hooks(tmp_path, before, then, code):
+    """Only an exception that ends the script, or the thread of its steps, gives it the exit code."""
+    done = subprocess.run([sys.executable, "-c", HOOKS.format(before=before, then=then)], text=True,
+                          timeout=MINUTES, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment(tmp_path))
+    assert done.returncode == code and ("goes on" in done.stdout) == (code == 0), done
 
 
 PEAKS = """from eddis import _worker

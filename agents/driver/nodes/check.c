@@ -15,7 +15,7 @@ void check_trouble(struct job_run *r, int agent, const char *text)
 
     if (!r->o->check_only || a->trouble[0])
         return;
-    (void)snprintf(a->trouble, sizeof a->trouble, "%s", text);
+    (void)snprintf(a->trouble, sizeof a->trouble, "%.*s", (int)sizeof a->trouble - 1, text);
     text_strip_control(a->trouble);
 }
 

@@ -12,29 +12,41 @@ import torch
 from .._worker import Worker
 
 
-def _shown_each(worker: Worker) -> int:
-    """Return how many GPUs each worker of the node has (gpus_per_worker), if this worker sees the GPUs of all of them,
-    in the order of LOCAL_RANK, as eddis-run shows them; 0 if it sees other ones."""
-    variable = "ROCR_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
-    shown = os.environ.get(variable, "").split(",")
-    is_all = worker.has_plan and len(shown) % worker.local_size == 0 and all(name.startswith("GPU-") for name in shown)
-    return len(shown) // worker.local_size if is_all else 0
+def _shown() -> list[str]:
+    """Return the ids of the GPUs that this process sees."""
+    return os.environ.get("ROCR_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES", "").split(",")
+
+
+def _each() -> int:
+    """Return how many GPUs each worker has (gpus_per_worker)."""
+    return int(os.environ.get("EDDIS_GPUS_PER_WORKER") or 1)
+
+
+def _shows_all(worker: Worker) -> bool:
+    """Return whether this worker sees the GPUs of all workers of the node, in the order of LOCAL_RANK, as eddis-run
+    shows them, and not only those that the script has chosen of them."""
+    shown = _shown()
+    is_all = len(shown) == worker.local_size * _each()
+    return worker.has_plan and is_all and all(name.startswith("GPU-") for name in shown)
 
 
 def own_gpus(worker: Worker) -> range:
-    """Return the indices of this worker's GPUs: those that eddis-run shows for it, else the current one."""
-    each = _shown_each(worker)
-    first = worker.local_rank * each if each else torch.cuda.current_device()
-    return range(first, first + max(1, each))
+    """Return the indices of this worker's GPUs: those that eddis-run shows for it, all if the script has chosen so
+    many, else the current one."""
+    if _shows_all(worker):
+        return range(worker.local_rank * _each(), (worker.local_rank + 1) * _each())
+    if torch.cuda.device_count() == _each():
+        return range(_each())
+    return range(torch.cuda.current_device(), torch.cuda.current_device() + 1)
 
 
 def refuse_others_gpu(worker: Worker, parameters: Iterable[torch.Tensor]) -> None:
     """Raise RuntimeError if parameters are on GPUs, but none on this worker's own.  If eddis-run does not show the GPUs
     of all workers, nothing is checked."""
     used = sorted({p.device.index for p in parameters if p.device.type == "cuda"})
-    each = _shown_each(worker)
+    each = _each()
     own = worker.local_rank * each
-    if not each or not used or not set(used).isdisjoint(range(own, own + each)):
+    if not used or not set(used).isdisjoint(range(own, own + each)) or not _shows_all(worker):
         return
     if each == 1:
         raise RuntimeError(f"the model is on cuda:{used[0]}, but this worker's GPU is cuda:{own}: call "

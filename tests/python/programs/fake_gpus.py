@@ -174,10 +174,12 @@ def own():
     cases = [(both, [0], True), (both, [1], False), (both, [0, 1], False), (both, [], False), ("GPU-b", [0], False),
              ("0,1", [0], False), ("", [0], False), ("GPU-a,GPU-b,GPU-c,GPU-d", [0, 1], True),
              ("GPU-a,GPU-b,GPU-c,GPU-d", [2], False), ("GPU-a,GPU-b,GPU-c,GPU-d", [2, 3], False)]
-    for shown, used, refused in cases:
+    cases = [(*case, 2 if "GPU-d" in case[0] else 1) for case in cases] + [("GPU-c,GPU-d", [0], False, 2)]
+    for shown, used, refused, each in cases:
         parameters = [types.SimpleNamespace(device=torch.device("cuda", index)) for index in used] + [torch.zeros(1)]
         for hip, variable, other in ((None, "CUDA", "ROCR"), ("6.3", "ROCR", "CUDA")):
-            environ = {f"{variable}_VISIBLE_DEVICES": shown, f"{other}_VISIBLE_DEVICES": "0,1"}
+            environ = {f"{variable}_VISIBLE_DEVICES": shown, f"{other}_VISIBLE_DEVICES": "0,1",
+                       "EDDIS_GPUS_PER_WORKER": str(each)}
             with unittest.mock.patch.dict(os.environ, environ), unittest.mock.patch("torch.version.hip", hip):
                 try:
                     _own_gpu.refuse_others_gpu(worker, parameters)

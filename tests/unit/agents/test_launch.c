@@ -242,7 +242,11 @@ START_TEST(devices)
         ck_assert_int_eq(rank_file_read(c.file, i, &f, NULL), 0);
         CHECK_ENV(f->rank->env, { "CUDA_VISIBLE_DEVICES", row[_i].visible[i] },
                   { "ROCR_VISIBLE_DEVICES", row[_i].rocr[i] },
-                  { "HIP_VISIBLE_DEVICES", row[_i].hip[i] });
+                  { "HIP_VISIBLE_DEVICES", row[_i].hip[i] },
+                  { "EDDIS_GPUS_PER_WORKER",
+                    row[_i].device[i][3] != '-' || row[_i].device[i][0] == 'M' ? NULL
+                    : strchr(row[_i].device[i], ',')                           ? "2"
+                                                                               : "1" });
         rank_file_free(f);
     }
 }
