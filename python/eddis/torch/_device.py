@@ -42,7 +42,7 @@ from .._worker import Mark, Worker
 
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
-BLOCK_BYTES = 4 << 20  # largest gradient that is copied together with others, and largest product that a copy needs
+BLOCK_BYTES = 4 << 20  # largest block of gradients that are copied together, and of products that a copy needs
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 _WAIT_S = L.SLICE_NS / 1e9  # longest single wait, so that Python can run signal handlers
 _EXIT_S = 5  # longest wait for a copy in progress when the script ends

@@ -2,9 +2,9 @@
 """The library's memory for gradients, as tensors: a slot for the gradient of each parameter, and the node's results.
 
 A device copies gradients straight into their slots and reads results where they lie, so the library copies nothing
-itself.  Slots of one data type that are neighbours are copied together, as one run; a large one is copied alone.
-Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a gradient is announced: a
-run writes zeros there.
+itself.  Slots of one data type that are neighbours are copied together, as one run of at most BLOCK_BYTES; a larger one
+is copied alone. Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a
+gradient is announced: a run writes zeros there.
 """
 
 from __future__ import annotations
@@ -80,14 +80,16 @@ class Slots:
     def _runs(self, parts: list[tuple[int, torch.Tensor, torch.Tensor]]) -> list[Run]:
         """Return the runs of `parts`, tuples (start in bytes, memory that contains it, gradient)."""
         runs: list[Run] = []
+        first = 0  # start of the newest run
         goes_on: tuple[int | None, int, torch.dtype] | None = None  # slot that would continue the run; None: none
         for start, memory, gradient in sorted(parts, key=lambda part: part[0]):
             flat = gradient.detach().as_strided((gradient.numel(),), (1,))
-            is_small = flat.nbytes <= BLOCK_BYTES
-            if not is_small or goes_on != (start, id(memory), flat.dtype):
+            is_full = start + flat.nbytes - first > BLOCK_BYTES
+            if is_full or goes_on != (start, id(memory), flat.dtype):
                 runs.append(Run(memory, start, flat.dtype))
+                first = start
             runs[-1].add(start, flat)
-            goes_on = (self.next.get(start), id(memory), flat.dtype) if is_small else None
+            goes_on = self.next.get(start), id(memory), flat.dtype
         return runs
 
 
