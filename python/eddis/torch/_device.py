@@ -194,6 +194,7 @@ class _Cuda:
         self._out = torch.cuda.Stream(device)  # to the host
         self._back = torch.cuda.Stream(device)
         self._locks = True  # the system locks memory, as far as known
+        self._locked: set[int] = set()  # addresses of memory that is locked
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         """See Device.host_like: pinned memory, unless it cannot be had."""
@@ -213,12 +214,15 @@ class _Cuda:
             code = int(torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.numel(), _PORTABLE))
         if code:
             self._go_on_unlocked(memory.numel(), f"error {code} of CUDA")
+        else:
+            self._locked.add(memory.data_ptr())
 
     def unlock(self, memory: torch.Tensor) -> None:
         """See Device.unlock.  The last copies back, for which no host has waited, end first."""
         with torch.cuda.device(self._device):
             self._back.synchronize()
-            if self._locks:
+            if memory.data_ptr() in self._locked:
+                self._locked.remove(memory.data_ptr())
                 torch.cuda.cudart().cudaHostUnregister(memory.data_ptr())
 
     def _go_on_unlocked(self, n_bytes: int, reason: str) -> None:

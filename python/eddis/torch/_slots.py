@@ -3,7 +3,7 @@
 
 A device copies gradients straight into their slots and reads results where they lie, so the library copies nothing
 itself.  Slots of one data type that are neighbours are copied together, as one run of at most BLOCK_BYTES; a larger one
-is copied alone. Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a
+is copied alone.  Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a
 gradient is announced: a run writes zeros there.
 """
 

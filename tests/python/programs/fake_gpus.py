@@ -115,10 +115,11 @@ class Locks:
     """torch.cuda.cudart(), of a system that locks memory"""
 
     calls = []
+    most = 2  # calls to lock memory that succeed
 
     def cudaHostRegister(self, address, n_bytes, flags):
         Locks.calls.append((address, n_bytes))
-        return 0
+        return 0 if len(Locks.calls) <= Locks.most else 2
 
     def cudaHostUnregister(self, address):
         Locks.calls.append(address)
@@ -138,6 +139,21 @@ def locked():
         assert Locks.calls == both and len(slots.worker.before_close) == 1
         slots.worker.before_close[0]()
     assert Locks.calls == both + [address for address, _ in both] and "host" in devices[0]._back.behind
+
+
+def locked_in_part():
+    """Memory that was locked is unlocked, and no other, also if the system locks no more."""
+    Locks.calls.clear()
+    first, second = (torch.zeros(4096, dtype=torch.uint8) for _ in range(2))
+    device = _device._Cuda(torch.device("cuda", 1))
+    with warnings.catch_warnings(record=True), unittest.mock.patch("torch.ones", ones), \
+            unittest.mock.patch("torch.cuda.cudart", Locks), unittest.mock.patch.object(Locks, "most", 1):
+        warnings.simplefilter("always")
+        for memory in (first, second):
+            device.lock(memory)
+        for memory in (first, second):
+            device.unlock(memory)
+    assert Locks.calls[2:] == [first.data_ptr()]
 
 
 def unlocked():
@@ -189,6 +205,6 @@ def own():
 
 
 with stand_in():
-    for look in (contexts, directions, locked, unlocked):
+    for look in (contexts, directions, locked, locked_in_part, unlocked):
         look()
 own()
