@@ -113,7 +113,7 @@ class Device(Protocol):
         """Lock whole pages of host memory for faster copies, as far as the system allows it."""
 
     def unlock(self, memory: torch.Tensor) -> None:
-        """Wait for the copies back that use memory that `lock` was given, and unlock it."""
+        """Unlock memory that `lock` was given and that no copy uses any more."""
 
     def here(self) -> Any:
         """Return the stream on which the script's thread now gives work to the device, for `to_host`."""
@@ -218,11 +218,10 @@ class _Cuda:
             self._locked.add(memory.data_ptr())
 
     def unlock(self, memory: torch.Tensor) -> None:
-        """See Device.unlock.  The last copies back, for which no host has waited, end first."""
-        with torch.cuda.device(self._device):
-            self._back.synchronize()
-            if memory.data_ptr() in self._locked:
-                self._locked.remove(memory.data_ptr())
+        """See Device.unlock.  Memory that could not be locked stays as it is."""
+        if memory.data_ptr() in self._locked:
+            self._locked.remove(memory.data_ptr())
+            with torch.cuda.device(self._device):
                 torch.cuda.cudart().cudaHostUnregister(memory.data_ptr())
 
     def _go_on_unlocked(self, n_bytes: int, reason: str) -> None:

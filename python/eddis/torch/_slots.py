@@ -34,14 +34,16 @@ class Slots:
         self.start = {number: slot - self.first for number, slot in slots.items() if slot}
         starts = sorted(self.start.values())
         self.next = dict(zip(starts, starts[1:]))  # start of the slot behind the one that starts there
-        self.locker: Device | None = None  # the device for which the memory is locked
+        self.devices: list[Device] = []  # those that copy from and to the memory; the first has locked it for all
 
     def lock(self, device: Device) -> None:
         """Lock the memory in place, for all devices of this kind, unless that has been done.  It is unlocked before the
         library frees it: an address that stays locked would be a danger to the next owner."""
-        if self.locker:
+        if device in self.devices:
             return
-        self.locker = device
+        self.devices.append(device)
+        if len(self.devices) > 1:
+            return
         if self.results is None:  # private memory, whose pages would move when they are written after a fork
             self._advise(mmap.MADV_DONTFORK)
         for memory in self._memories():
@@ -49,9 +51,12 @@ class Slots:
         self.worker.before_close.append(self._unlock)
 
     def _unlock(self) -> None:
-        """Unlock the memory, when no copy uses it any more.  A callback before the library is closed."""
+        """Unlock the memory after the last copies back, for which no host has waited.  A callback before the library
+        is closed."""
+        for device in self.devices:
+            device.join().synchronize()
         for memory in self._memories():
-            self.locker.unlock(memory)
+            self.devices[0].unlock(memory)
         if self.results is None:
             self._advise(mmap.MADV_DOFORK)
 
