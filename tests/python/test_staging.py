@@ -79,6 +79,14 @@ def test_late(tmp_path, monkeypatch, rate):
     assert output.count("changed 0\n") == 2, output
 
 
+def test_left(tmp_path, monkeypatch):
+    """A loop left by break takes nothing from a device that has still to read the step before's results."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
+    output = said(tmp_path, *job(PROGRAMS / "late_end.py", devices="[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 1}]",
+                                 batch__global=4, batch__rebalance="off", restarts=0))
+    assert output.count("gradients 3.000 5.000\n") == 2, output
+
+
 def test_one_pass(tmp_path, monkeypatch):
     """The host only adds: a device copies weighted gradients to where they are added, and sums from there, each once,
     the first before the last have come.  Memory is locked for the gradients of a worker and the sums of its node."""

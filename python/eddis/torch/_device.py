@@ -7,7 +7,8 @@ the last of its gradients is complete, or at the end of the pass, so that it ove
 pass.  A thread waits for the copies one after the other and announces the gradients that have arrived.  No hook waits
 for the device, and the script's own stream goes on.  As soon as the gradients of a block are combined they are copied
 back from where the library has combined them, on a second stream, while other blocks still travel.  The end of the
-backward pass waits until all are combined; only the script's stream waits for the copies back.
+backward pass waits until all are combined; in sync mode only the script's stream waits for the copies back, in the other modes the script does, too,
+since the next exchange of values may use the memory.
 
 Values of parameters have places in host memory.  They are copied when the library is about to read them or has written
 them.
@@ -42,7 +43,7 @@ from .._worker import Mark, Worker
 
 DEVICES = ("cpu", "cuda")
 ALIGNMENT = 64  # bytes
-BLOCK_BYTES = 4 << 20  # largest gradient that is copied together with others, and largest product that a copy needs
+BLOCK_BYTES = 4 << 20  # largest block of gradients that are copied together, and of products that a copy needs
 _PORTABLE = 1  # cudaHostRegisterPortable: for all devices
 _WAIT_S = L.SLICE_NS / 1e9  # longest single wait, so that Python can run signal handlers
 _EXIT_S = 5  # longest wait for a copy in progress when the script ends
@@ -113,7 +114,7 @@ class Device(Protocol):
         """Lock whole pages of host memory for faster copies, as far as the system allows it."""
 
     def unlock(self, memory: torch.Tensor) -> None:
-        """Wait for the copies back that use memory that `lock` was given, and unlock it."""
+        """Unlock memory that `lock` was given and that no copy uses any more."""
 
     def here(self) -> Any:
         """Return the stream on which the script's thread now gives work to the device, for `to_host`."""
@@ -194,6 +195,7 @@ class _Cuda:
         self._out = torch.cuda.Stream(device)  # to the host
         self._back = torch.cuda.Stream(device)
         self._locks = True  # the system locks memory, as far as known
+        self._locked: set[int] = set()  # addresses of memory that is locked
 
     def host_like(self, tensor: torch.Tensor) -> torch.Tensor:
         """See Device.host_like: pinned memory, unless it cannot be had."""
@@ -213,12 +215,14 @@ class _Cuda:
             code = int(torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.numel(), _PORTABLE))
         if code:
             self._go_on_unlocked(memory.numel(), f"error {code} of CUDA")
+        else:
+            self._locked.add(memory.data_ptr())
 
     def unlock(self, memory: torch.Tensor) -> None:
-        """See Device.unlock.  The last copies back, for which no host has waited, end first."""
-        with torch.cuda.device(self._device):
-            self._back.synchronize()
-            if self._locks:
+        """See Device.unlock.  Memory that could not be locked stays as it is."""
+        if memory.data_ptr() in self._locked:
+            self._locked.remove(memory.data_ptr())
+            with torch.cuda.device(self._device):
                 torch.cuda.cudart().cudaHostUnregister(memory.data_ptr())
 
     def _go_on_unlocked(self, n_bytes: int, reason: str) -> None:

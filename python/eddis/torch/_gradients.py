@@ -142,7 +142,7 @@ class ParameterSet:
         worker.before_values.append(self._find)
         worker.before_steps.append(self._find)
         worker.after_commit.append(self._settle)
-        worker.before_end.append(self.check_passed)
+        worker.before_end += [self.check_passed, self._wait_taken]
 
     # ---- registration
 
@@ -295,6 +295,13 @@ class ParameterSet:
             raise RuntimeError("a backward pass of this optimizer's parameters has begun and not ended, so that the "
                                "other workers wait for the rest of its gradients: let the exception that it raised end "
                                "the script, and take no step inside of one")
+
+    def _wait_taken(self) -> None:
+        """Before the end of a step without a round, for which the library packs zeros, wait until the devices have
+        copied the results before, which may lie in the same memory.  A callback before a step ends."""
+        if not self.worker.rounds:
+            for copied in self.taken.values():
+                copied.synchronize()
 
     def _announce(self, member: Member, alone: Callable[[], int]) -> None:
         """Announce a member's gradient, or begin to copy it from its device.  A gradient in another memory order is

@@ -2,9 +2,9 @@
 """The library's memory for gradients, as tensors: a slot for the gradient of each parameter, and the node's results.
 
 A device copies gradients straight into their slots and reads results where they lie, so the library copies nothing
-itself.  Slots of one data type that are neighbours are copied together, as one run; a large one is copied alone.
-Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a gradient is announced: a
-run writes zeros there.
+itself.  Slots of one data type that are neighbours are copied together, as one run of at most BLOCK_BYTES; a larger one
+is copied alone.  Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a
+gradient is announced: a run writes zeros there.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ class Slots:
         self.start = {number: slot - self.first for number, slot in slots.items() if slot}
         starts = sorted(self.start.values())
         self.next = dict(zip(starts, starts[1:]))  # start of the slot behind the one that starts there
-        self.locker: Device | None = None  # the device for which the memory is locked
+        self.devices: list[Device] = []  # those that copy from and to the memory; the first has locked it for all
 
     def lock(self, device: Device) -> None:
         """Lock the memory in place, for all devices of this kind, unless that has been done.  It is unlocked before the
         library frees it: an address that stays locked would be a danger to the next owner."""
-        if self.locker:
+        if device in self.devices:
             return
-        self.locker = device
+        self.devices.append(device)
+        if len(self.devices) > 1:
+            return
         if self.results is None:  # private memory, whose pages would move when they are written after a fork
             self._advise(mmap.MADV_DONTFORK)
         for memory in self._memories():
@@ -49,9 +51,12 @@ class Slots:
         self.worker.before_close.append(self._unlock)
 
     def _unlock(self) -> None:
-        """Unlock the memory, when no copy uses it any more.  A callback before the library is closed."""
+        """Unlock the memory after the last copies back, for which no host has waited.  A callback before the library
+        is closed."""
+        for device in self.devices:
+            device.join().synchronize()
         for memory in self._memories():
-            self.locker.unlock(memory)
+            self.devices[0].unlock(memory)
         if self.results is None:
             self._advise(mmap.MADV_DOFORK)
 
@@ -80,14 +85,16 @@ class Slots:
     def _runs(self, parts: list[tuple[int, torch.Tensor, torch.Tensor]]) -> list[Run]:
         """Return the runs of `parts`, tuples (start in bytes, memory that contains it, gradient)."""
         runs: list[Run] = []
+        first = 0  # start of the newest run
         goes_on: tuple[int | None, int, torch.dtype] | None = None  # slot that would continue the run; None: none
         for start, memory, gradient in sorted(parts, key=lambda part: part[0]):
             flat = gradient.detach().as_strided((gradient.numel(),), (1,))
-            is_small = flat.nbytes <= BLOCK_BYTES
-            if not is_small or goes_on != (start, id(memory), flat.dtype):
+            is_full = start + flat.nbytes - first > BLOCK_BYTES
+            if is_full or goes_on != (start, id(memory), flat.dtype):
                 runs.append(Run(memory, start, flat.dtype))
+                first = start
             runs[-1].add(start, flat)
-            goes_on = (self.next.get(start), id(memory), flat.dtype) if is_small else None
+            goes_on = self.next.get(start), id(memory), flat.dtype
         return runs
 
 

@@ -12,7 +12,7 @@ import torch
 
 from eddis import _lib as L
 from eddis._worker import Mark
-from eddis.torch import _device, _lateclock, _state
+from eddis.torch import _device, _lateclock, _slots, _state
 
 
 @atexit.register
@@ -97,6 +97,27 @@ def runs():
     for factor in (0.3, 1):
         device.gather([run], factor, []).synchronize()
         assert torch.equal(run.host, large * factor)
+
+
+def bounded():
+    """However many neighbours are copied together, their block takes little of the device's memory."""
+    slots = _slots.Slots.__new__(_slots.Slots)
+    sizes = [1 << 18] * 6 + [0, 3, (2 << 20) - 5, 5, 0, 1 << 20, 1]
+    slots.start, at = {}, 0
+    for number, size in enumerate(sizes):
+        slots.start[number] = at
+        at += -(-4 * size // 64) * 64 + 64
+    starts = sorted(slots.start.values())
+    slots.next, slots.block = dict(zip(starts, starts[1:])), torch.zeros(at, dtype=torch.uint8)
+    tensors = [torch.randn(size) for size in sizes]
+    made = slots.runs(enumerate(tensors))
+    assert [len(run.tensors) for run in made] == [3, 3 + 2, 1, 2, 1, 1]
+    assert all(len(run.tensors) == 1 or run.host.nbytes <= _device.BLOCK_BYTES for run in made)
+    device = _device.device_of(torch.zeros(1))
+    device.gather(made, 1, []).synchronize()
+    for number, tensor in enumerate(tensors):
+        place = slots.block[slots.start[number]:slots.start[number] + tensor.nbytes].view(torch.float32)
+        assert torch.equal(place, tensor)
 
 
 def announcements():
@@ -209,5 +230,5 @@ def left():
 
 
 os.environ["EDDIS_TORCH_STAGING"] = "cpu"
-for look in (values, places, runs, announcements, times, late_times, random_numbers, losses, left):
+for look in (values, places, runs, bounded, announcements, times, late_times, random_numbers, losses, left):
     look()

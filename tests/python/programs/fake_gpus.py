@@ -36,13 +36,15 @@ class Event:
         self.on = None
 
     def record(self, stream):
-        self.on = stream.index
+        self.on, self.stream = stream.index, stream
 
     def query(self):
         assert getattr(_current, "index", 0) == self.on, "a context on another GPU"
         return True
 
-    synchronize = query
+    def synchronize(self):
+        assert self.query()
+        self.stream.behind.append("host")
 
     def elapsed_time(self, other):
         return 2.0
@@ -63,9 +65,6 @@ class Stream:
 
     def wait_event(self, event):
         self.behind.append("event")
-
-    def synchronize(self):
-        self.behind.append("host")
 
 
 class Refuses:
@@ -115,29 +114,47 @@ class Locks:
     """torch.cuda.cudart(), of a system that locks memory"""
 
     calls = []
+    most = 2  # calls to lock memory that succeed
 
     def cudaHostRegister(self, address, n_bytes, flags):
         Locks.calls.append((address, n_bytes))
-        return 0
+        return 0 if len(Locks.calls) <= Locks.most else 2
 
     def cudaHostUnregister(self, address):
         Locks.calls.append(address)
 
 
 def locked():
-    """The library's memory is locked once for all GPUs, and unlocked before it is freed, when copies back are over."""
+    """The library's memory is locked once for all GPUs, and unlocked before it is freed, when all their copies
+    back are over."""
     memory = [torch.zeros(4096, dtype=torch.uint8) for _ in range(2)]
     slots = _slots.Slots.__new__(_slots.Slots)
-    slots.worker, slots.locker = types.SimpleNamespace(before_close=[]), None
+    slots.worker, slots.devices = types.SimpleNamespace(before_close=[]), []
     slots.block, slots.results = memory
     devices = [_device._Cuda(torch.device("cuda", index)) for index in range(2)]
     with unittest.mock.patch("torch.cuda.cudart", Locks):
-        for device in devices:
+        for device in devices * 2:
             slots.lock(device)
         both = [(it.data_ptr(), 4096) for it in memory]
         assert Locks.calls == both and len(slots.worker.before_close) == 1
         slots.worker.before_close[0]()
-    assert Locks.calls == both + [address for address, _ in both] and "host" in devices[0]._back.behind
+    assert Locks.calls == both + [address for address, _ in both]
+    assert all(device._back.behind[-1] == "host" for device in devices)
+
+
+def locked_in_part():
+    """Memory that was locked is unlocked, and no other, also if the system locks no more."""
+    Locks.calls.clear()
+    first, second = (torch.zeros(4096, dtype=torch.uint8) for _ in range(2))
+    device = _device._Cuda(torch.device("cuda", 1))
+    with warnings.catch_warnings(record=True), unittest.mock.patch("torch.ones", ones), \
+            unittest.mock.patch("torch.cuda.cudart", Locks), unittest.mock.patch.object(Locks, "most", 1):
+        warnings.simplefilter("always")
+        for memory in (first, second):
+            device.lock(memory)
+        for memory in (first, second):
+            device.unlock(memory)
+    assert Locks.calls[2:] == [first.data_ptr()]
 
 
 def unlocked():
@@ -191,6 +208,6 @@ def own():
 
 
 with stand_in():
-    for look in (contexts, directions, locked, unlocked):
+    for look in (contexts, directions, locked, locked_in_part, unlocked):
         look()
 own()
