@@ -7,8 +7,8 @@ the last of its gradients is complete, or at the end of the pass, so that it ove
 pass.  A thread waits for the copies one after the other and announces the gradients that have arrived.  No hook waits
 for the device, and the script's own stream goes on.  As soon as the gradients of a block are combined they are copied
 back from where the library has combined them, on a second stream, while other blocks still travel.  The end of the
-backward pass waits until all are combined; in sync mode only the script's stream waits for the copies back, in the other modes the script does, too,
-since the next exchange of values may use the memory.
+backward pass waits until all are combined; in sync mode only the script's stream waits for the copies back, in the
+other modes the script does, too, since the next exchange of values may use the memory.
 
 Values of parameters have places in host memory.  They are copied when the library is about to read them or has written
 them.
