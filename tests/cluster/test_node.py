@@ -422,7 +422,7 @@ def test_profile(make):
     n = make(SLEEP, emulate=[{"rate": 1.0, "fixed_s": 0.002, "sample_s": 0.0001, "jitter": 0.0},
                              {"rate": 0.25, "fixed_s": 0.002, "sample_s": 0.0001, "jitter": 0.0}])
     n.registered()
-    n.driver.order("profile", 0, turn=False, wait_ns=0)
+    n.driver.order("profile", 0, turn=False, wait_ns=0, device=[])
     profile = json.loads(n.driver.wait("profile")["text"])
     rates = [d["rate"] for d in profile["devices"] if d["kind"] == "emulated"]
     assert rates == [1.0, 0.25], profile
@@ -432,7 +432,7 @@ def test_profile(make):
 def test_leave_during_profile(make):
     n = make(SLEEP)
     n.registered()
-    n.driver.order("profile", 0, turn=True, wait_ns=0)
+    n.driver.order("profile", 0, turn=True, wait_ns=0, device=[])
     n.leave()
 
 
@@ -440,10 +440,10 @@ def test_profile_in_turn(make):
     """Without its turn an agent measures nothing, and says so."""
     n = make(SLEEP, cache_ns=0)
     assert n.registered().hello["machine"] == read("/proc/sys/kernel/random/boot_id").strip()
-    n.driver.order("profile", 0, turn=False, wait_ns=0)
+    n.driver.order("profile", 0, turn=False, wait_ns=0, device=[])
     n.driver.wait("unmeasured")
     assert not n.driver.find("profile")
-    n.driver.order("profile", 0, turn=True, wait_ns=0)
+    n.driver.order("profile", 0, turn=True, wait_ns=0, device=[])
     profile = json.loads(n.driver.wait("profile")["text"])
     assert profile["devices"], profile
     n.leave()
