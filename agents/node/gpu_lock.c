@@ -128,7 +128,8 @@ static bool find_earlier(const char *device_id, int64_t since, const char *own, 
         if (other < 0 || *end != '/' || other > since)
             continue;
         end[1 + strcspn(end + 1, " @\n")] = '\0';
-        (void)snprintf(mine, sizeof mine, "%s%lld/", prefix + 1, other);
+        if (snprintf(mine, sizeof mine, "%s%lld/", prefix + 1, other) >= (int)sizeof mine)
+            continue; /* longer than a name of ours */
         name_job(own, mine);
         if (strcmp(at + 1, mine) == 0 || (other == since && strcmp(at + 1, mine) > 0) ||
             !read_owner(end + 1, &o))
