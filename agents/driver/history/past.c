@@ -314,8 +314,8 @@ void past_memory_load(struct file_thread *reader, const struct job *job, int64_t
                       struct past_memory *ret)
 {
     cleanup_json json_t *o = load_rows(reader, job, model_bytes, &bounds_kind, &ret->list);
-    cleanup_json json_t *lines = load_rows(reader, job, model_bytes, &lines_kind, &ret->lines);
 
+    json_decref(load_rows(reader, job, model_bytes, &lines_kind, &ret->lines));
     if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
         rows_fini(&ret->list);
 }
