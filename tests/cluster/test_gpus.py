@@ -28,16 +28,17 @@ ROW = re.compile(r"^ +\d+  \S+ +(.+?)  +([\d.]+) +\d+  +[\d.]+  probe$", re.M)
 
 
 def environ(cards, driver="", **more):
-    """A machine with these cards, whatever it has; also where CUDA_VISIBLE_DEVICES hides those of the tests' machine."""
+    """A machine with these cards, whatever it has; also where CUDA_VISIBLE_DEVICES hides those of the tests' machine.
+    Meson has malloc fill memory: for that of the cards this takes longer than their measurement may."""
     visible = ",".join(str(i) for i in range(cards.count(",") + 1))
-    return {"LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "FAKE_SALT": str(os.getpid()),
+    return {"MALLOC_PERTURB_": "0", "LD_LIBRARY_PATH": FAKE, "FAKE_GPUS": cards, "FAKE_CUDA": driver, "FAKE_SALT": str(os.getpid()),
             "CUDA_VISIBLE_DEVICES": visible, **more}
 
 
 def amd_environ(cards, driver="", **more):
     """A machine with these cards of AMD, and none of NVIDIA."""
     visible = ",".join(str(i) for i in range(cards.count(",") + 1))
-    return {"LD_LIBRARY_PATH": FAKE, "FAKE_CUDA": "nodevice", "FAKE_AMD_GPUS": cards, "FAKE_HIP": driver,
+    return {"MALLOC_PERTURB_": "0", "LD_LIBRARY_PATH": FAKE, "FAKE_CUDA": "nodevice", "FAKE_AMD_GPUS": cards, "FAKE_HIP": driver,
             "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": visible, **more}
 
 
