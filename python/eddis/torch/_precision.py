@@ -4,6 +4,7 @@ eddis-run compares GPUs before it has measured steps."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,6 +27,8 @@ class _Seen:
     autocast: torch.dtype | None = None  # to which autocast converts
     own: torch.dtype | None = None  # of the largest matrix
     is_traced = False  # torch.compile has made a hook a part of the program
+    on_gpu = False  # some matrix is on a CUDA device
+    convolves = False  # most matrices are weights of convolutions
 
 
 _seen = _Seen()
@@ -48,11 +51,15 @@ def report_precision(model: torch.nn.Module | None, parameters: Iterable[torch.T
 
 
 def _begin() -> None:
-    """Install the hooks of the first step.  A callback after commit."""
+    """Install the hooks of the first step, and look at the models, which steps do not.  A callback after commit."""
+    weights = [p for model in _models for p in model.parameters() if p.dim() > 1]
+    _seen.on_gpu = any(p.device.type == "cuda" for p in weights)
+    _seen.convolves = 2 * sum(p.dim() > 2 for p in weights) > len(weights)
     for model in _models:
-        if isinstance(model, torch.jit.ScriptModule):  # it takes no hooks
+        device = next((p.device.type for p in model.parameters()), None)
+        if isinstance(model, torch.jit.ScriptModule) or device is None:  # the former takes no hooks
             continue
-        _hooks.append(model.register_forward_pre_hook(_see_autocast))
+        _hooks.append(model.register_forward_pre_hook(functools.partial(_see_autocast, device)))
         if (owner := _owner_of_largest(model)) is not None:
             _hooks.append(owner.register_forward_pre_hook(_see_own))
 
@@ -74,22 +81,20 @@ def _autocast_type(device: str) -> torch.dtype | None:
     return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
 
 
-def _see_autocast(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
-    """Keep the type of autocast.  A pre-hook of a model."""
+def _see_autocast(device: str, module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    """Keep the type of autocast on this type of device.  A pre-hook of a model."""
     if torch.compiler.is_compiling():
         _seen.is_traced = True
-    for parameter in module.parameters():
-        if (of := _autocast_type(parameter.device.type)) is not None:
-            _seen.autocast = of
-        return
+    if (of := _autocast_type(device)) is not None:
+        _seen.autocast = of
 
 
 def _see_own(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Keep the type of autocast, or that of the module's matrix.  A pre-hook of the module with the largest matrix."""
     if torch.compiler.is_compiling():
         _seen.is_traced = True
-    for parameter in module.parameters(recurse=False):
-        if parameter.dim() > 1:
+    for parameter in module._parameters.values():
+        if parameter is not None and parameter.dim() > 1:
             _seen.own = parameter.dtype
             if (of := _autocast_type(parameter.device.type)) is not None:
                 _seen.autocast = of
@@ -118,10 +123,9 @@ def _uses_tf32() -> bool:
     """Check whether products of float32 on a CUDA device use TF32, as PyTorch's settings are: by default convolutions
     do, and other products do not.  A model's products count as convolutions if most of its matrices are such weights.
     """
-    weights = [p for model in _models for p in model.parameters() if p.dim() > 1]
-    if not any(p.device.type == "cuda" for p in weights):
+    if not _seen.on_gpu:
         return False
-    if 2 * sum(p.dim() > 2 for p in weights) > len(weights):
+    if _seen.convolves:
         return _is_tf32(getattr(torch.backends.cudnn, "conv", None), torch.backends.cudnn)
     return _is_tf32(torch.backends.cuda.matmul, torch.backends.cuda.matmul)
 
