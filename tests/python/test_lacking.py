@@ -105,7 +105,8 @@ RAISES = "def hook(a):\n    raise ValueError\nthreading.excepthook = hook"
 @pytest.mark.parametrize("before, then, code", [
     ("", "fails()", 79), ("", "steps()", 79), (HANDED_ON, "steps()", 79), (RAISES, "steps()", 79), ("", CAUGHT, 0),
     ("", "threading.Thread(target=fails).start()", 0), ("", "sys.exit(3)", 3), ("", "raise KeyboardInterrupt", -2),
-    ("sys.excepthook = lambda *_: sys.exit(4)", "fails()", 4)])
+    ("sys.excepthook = lambda *_: sys.exit(4)", "fails()", 4)],
+    ids=["script", "steps", "handed-on", "raises", "caught", "thread", "exit", "interrupt", "own-exit"])
 def test_hooks(tmp_path, before, then, code):
     """Only an exception that ends the script, or the thread of its steps, gives it the exit code."""
     done = subprocess.run([sys.executable, "-c", HOOKS.format(before=before, then=then)], text=True,
