@@ -30,7 +30,7 @@ enum {
 };
 
 /* Check whether the device has no products of matrices in this precision, so that a program's run
- * there at its speed in float32: a CPU, or a GPU of which the profile says so.
+ * there at its speed in float32: a CPU, or a GPU whose profile says so.
  */
 bool time_model_lacks(const struct device *d, enum precision precision);
 

@@ -130,7 +130,7 @@ static int load(struct cuda_api *ret, struct eddis_error *err)
     return rc;
 }
 
-/* Check whether HIP gave a UUID: 16 hexadecimal digits, of which some are not 0.  Old cards have
+/* Check whether HIP gave a UUID: 16 hexadecimal digits, not all 0.  Old cards have
  * "XX" and no more.
  */
 static bool is_uuid(const CUuuid *u)

@@ -183,7 +183,7 @@ int64_t memory_watch_line(struct memory_watch *m, int rank)
     return rank < m->n && memory_is_line(&m->worker[rank].learnt) ? m->measured[rank] : INT64_MAX;
 }
 
-/* Record in *ret the line of worker i's peaks, if they are of a device and determine one. */
+/* Record in *ret the line of worker i's peaks, if they are a device's and suffice for a line. */
 static void learn_line(const struct memory_watch *m, int i, const struct node_profile *node,
                        const struct plan_worker *w, struct past_memory *ret)
 {

@@ -382,7 +382,7 @@ static struct plan *with_batches(struct planning *g, const struct plan *now,
     return p;
 }
 
-/* Return a plan in the place of `now`, by the devices' rates in the program's precision, for the
+/* Return a plan that replaces `now`, by the devices' rates in the program's precision, for the
  * caller to free; NULL: it cannot be made, and err says why.
  */
 static struct plan *plan_precise(struct planning *g, const struct plan *now,
