@@ -120,7 +120,7 @@ def setup(c):
     p = check(c, "--set", f"setup=[export PATH=$PATH:{PLACE}/bin]", command=["--", "only-node2"])
     assert p.returncode == 3 and "node1: no program 'only-node2' in PATH after setup" in p.stderr, p
     p = check(c, "--set", "setup=[sleep 600]", "--set", "timeouts.launch=16s")
-    assert p.returncode == 3 and "setup and '/usr/bin/python3' did not print its versions within 6 s" in p.stderr, p
+    assert p.returncode == 3 and "setup and '/usr/bin/python3' did not print its versions within 12 s" in p.stderr, p
     tidy(c)
 
 
