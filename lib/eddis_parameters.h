@@ -110,11 +110,11 @@ void *eddis_result_block(struct eddis *e, size_t *ret_bytes);
  */
 double eddis_factor(struct eddis *e, int set);
 
-/* Wait until the combined gradient of one parameter, which must have been announced, is in place.
- * Return as eddis_wait.
+/* Wait until the combined gradients of n parameters of one set, which must have been announced, are
+ * in place.  parameter [n]: their numbers.  Return as eddis_wait.
  */
-int eddis_wait_parameter(struct eddis *e, int parameter, int64_t timeout_ns,
-                         struct eddis_error *err);
+int eddis_wait_parameters(struct eddis *e, int n, const int *parameter, int64_t timeout_ns,
+                          struct eddis_error *err);
 
 /* Set the address of the parameter's value, for example of a tensor that was reallocated.  From now
  * on the library uses the elements at this address and not the old memory.  No other call of the

@@ -198,7 +198,7 @@ int eddis_announce_many(struct eddis *e, int n, const int *parameter, const void
 
     if (rc == 0 && (n < 0 || (n && !parameter)))
         rc = eddis_fail(err, -EINVAL, "%d parameters%s cannot be announced", n,
-                        parameter ? "" : ", of which the list is NULL,");
+                        parameter ? "" : " in a list that is NULL");
     if (rc < 0)
         return rc;
     pthread_mutex_lock(&e->step.announce_lock);

@@ -55,10 +55,8 @@ static int wait_slot(struct eddis *e, int set, int slot, int64_t round, int64_t 
  * announced it.  Return 0, or -EINVAL if not: a worker that continued without it would train a
  * different model.
  */
-static int wait_place(const struct eddis *e, int parameter, struct eddis_error *err)
+static int wait_place(const struct eddis *e, const struct parameter *p, struct eddis_error *err)
 {
-    const struct parameter *p = &e->parameters.item[parameter];
-
     if (p->slot < 0 || e->step.unread || !engine_missed(e->engine, p->slot))
         return 0;
     return eddis_fail(
@@ -69,22 +67,6 @@ static int wait_place(const struct eddis *e, int parameter, struct eddis_error *
         (long long)e->step.current.step, p->name, e->parameters.layer[p->layer].name);
 }
 
-/* Check wait_place for the parameters of a layer.  Return 0 without a check if all of its set were
- * announced or the round is not closed.
- */
-static int wait_places_layer(const struct eddis *e, int layer, struct eddis_error *err)
-{
-    const struct step_set *s = &e->step.set[e->parameters.layer[layer].set];
-    int rc = 0;
-
-    if (!s->finished || s->n_announced == s->n)
-        return 0;
-    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
-         i = e->parameters.item[i].older)
-        rc = wait_place(e, i, err);
-    return rc;
-}
-
 /* Check wait_place for the parameters of a set.  Return 0 without a check if all were announced. */
 static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
 {
@@ -93,7 +75,7 @@ static int wait_places(const struct eddis *e, int set, struct eddis_error *err)
 
     for (int i = 0; rc == 0 && i < e->parameters.n && s->n_announced < s->n; i++)
         if (e->parameters.item[i].set == set)
-            rc = wait_place(e, i, err);
+            rc = wait_place(e, &e->parameters.item[i], err);
     return rc;
 }
 
@@ -238,40 +220,87 @@ static bool wait_is_announced(const struct step_set *s, const struct parameter *
     return p->slot < 0 || (s->open ? s->finished || p->announced : s->met);
 }
 
-/* Check that every parameter of the layer was announced, or that its round is closed or over.
- * Return 0, or -EINVAL if not.  *ret_round: number of that round of its set; another thread may
- * begin the next one at any time.  With announce_lock held.
- */
-static int wait_layer_check(const struct eddis *e, int layer, int64_t *ret_round,
-                            struct eddis_error *err)
-{
-    const struct parameter_layer *l = &e->parameters.layer[layer];
-    const struct step_set *s = &e->step.set[l->set];
+/* The parameters for which a call waits, all of one set, and those of them that are left. */
+struct wait_list {
+    const int *number; /* numbers of the n that are left, borrowed; NULL: those of a layer */
+    int n;
+    int next; /* the layer's next parameter; -1: none */
+};
 
-    for (int i = l->newest; i >= 0; i = e->parameters.item[i].older)
-        if (!wait_is_announced(s, &e->parameters.item[i]))
-            return eddis_fail(
-                err, -EINVAL,
-                "layer '%s' cannot be waited for, its parameter '%s' was not announced", l->name,
-                e->parameters.item[i].name);
-    *ret_round = s->rounds;
+/* Return the next parameter of the list; NULL: there is none. */
+static const struct parameter *wait_next(const struct eddis *e, struct wait_list *l)
+{
+    int i = -1;
+
+    if (!l->number && l->next >= 0) {
+        i = l->next;
+        l->next = e->parameters.item[i].older;
+    } else if (l->number && l->n > 0) {
+        i = *l->number++;
+        l->n--;
+    }
+    return i < 0 ? NULL : &e->parameters.item[i];
+}
+
+/* Check that every parameter of the list was announced, or that its round is closed or over.
+ * Return 0, or -EINVAL if not.  *ret_round: number of that round of its set; another thread may
+ * begin the next one at any time.  Takes announce_lock.
+ */
+static int wait_list_check(struct eddis *e, struct wait_list l, int64_t *ret_round,
+                           struct eddis_error *err)
+{
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&e->step.announce_lock);
+
+    for (const struct parameter *p; (p = wait_next(e, &l));) {
+        if (!wait_is_announced(p->rounds, p))
+            return eddis_fail(err, -EINVAL,
+                              "parameter '%s' of layer '%s' was not announced, so it cannot be "
+                              "waited for",
+                              p->name, e->parameters.layer[p->layer].name);
+        *ret_round = p->rounds->rounds;
+    }
     return 0;
 }
 
-/* Wait until the gradient of a parameter is combined in round number `round` of its set; a
- * parameter without a gradient is passed by.  Return as wait_slot.
+/* Check wait_place for the parameters of the list.  Return 0 without a check if the round is not
+ * closed or all of its set were announced.
  */
-static int wait_one(struct eddis *e, const struct parameter *p, int64_t round, int64_t deadline_ns,
-                    struct eddis_error *err)
+static int wait_list_places(const struct eddis *e, struct wait_list l, struct eddis_error *err)
 {
-    return p->slot < 0 ? 0 : wait_slot(e, p->set, p->slot, round, deadline_ns, err);
+    int rc = 0;
+
+    for (const struct parameter *p; rc == 0 && (p = wait_next(e, &l));)
+        if (p->rounds->finished && p->rounds->n_announced < p->rounds->n)
+            rc = wait_place(e, p, err);
+    return rc;
+}
+
+/* Wait until the gradients of the list are combined.  Parameters without a gradient are passed by.
+ * Return as eddis_wait.
+ */
+static int wait_gradients(struct eddis *e, struct wait_list l, int64_t deadline_ns,
+                          struct eddis_error *err)
+{
+    struct wait_list left = l;
+    enum eddis_phase before;
+    int64_t round = 0;
+    int rc = wait_list_check(e, l, &round, err);
+
+    if (rc == 0)
+        rc = rounds_release(e, deadline_ns, err);
+    if (rc < 0)
+        return rc;
+    before = phase_wait_enter(&e->phase);
+    for (const struct parameter *p; rc == 0 && (p = wait_next(e, &left));)
+        if (p->slot >= 0)
+            rc = wait_slot(e, p->set, p->slot, round, deadline_ns, err);
+    phase_wait_leave(&e->phase, before, rc);
+    return rc < 0 ? rc : wait_list_places(e, l, err);
 }
 
 int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddis_error *err)
 {
     int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
-    enum eddis_phase before;
-    int64_t round = 0;
     int rc = worker_check_gradients(e, err);
 
     if (rc == 0)
@@ -280,49 +309,40 @@ int eddis_wait_layer(struct eddis *e, int layer, int64_t timeout_ns, struct eddi
         return rc;
     if (layer < 0 || layer >= e->parameters.n_layers)
         return eddis_fail(err, -EINVAL, "there is no layer %d", layer);
-    pthread_mutex_lock(&e->step.announce_lock);
-    rc = wait_layer_check(e, layer, &round, err);
-    pthread_mutex_unlock(&e->step.announce_lock);
-    if (rc == 0)
-        rc = rounds_release(e, deadline, err);
-    if (rc < 0)
-        return rc;
-    before = phase_wait_enter(&e->phase);
-    for (int i = e->parameters.layer[layer].newest; rc == 0 && i >= 0;
-         i = e->parameters.item[i].older)
-        rc = wait_one(e, &e->parameters.item[i], round, deadline, err);
-    phase_wait_leave(&e->phase, before, rc);
-    return rc < 0 ? rc : wait_places_layer(e, layer, err);
+    return wait_gradients(e, (struct wait_list){ .next = e->parameters.layer[layer].newest },
+                          deadline, err);
 }
 
-int eddis_wait_parameter(struct eddis *e, int parameter, int64_t timeout_ns,
-                         struct eddis_error *err)
+/* Check that the n numbers are those of parameters of one set.  Return 0 or -EINVAL. */
+static int wait_numbers_check(const struct eddis *e, int n, const int *number,
+                              struct eddis_error *err)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns), round = 0;
-    const struct parameter *p;
-    enum eddis_phase before;
+    if (n < 0 || (n && !number))
+        return eddis_fail(err, -EINVAL, "%d parameters%s cannot be waited for", n,
+                          number ? "" : " in a list that is NULL");
+    for (int i = 0; i < n; i++) {
+        if (number[i] < 0 || number[i] >= e->parameters.n)
+            return eddis_fail(err, -EINVAL, "there is no parameter %d", number[i]);
+        if (e->parameters.item[number[i]].set != e->parameters.item[*number].set)
+            return eddis_fail(err, -EINVAL,
+                              "parameters %d and %d are of different sets: wait for those of one "
+                              "set at a time",
+                              *number, number[i]);
+    }
+    return 0;
+}
+
+int eddis_wait_parameters(struct eddis *e, int n, const int *parameter, int64_t timeout_ns,
+                          struct eddis_error *err)
+{
+    int64_t deadline = clock_after_ns(clock_now_ns(), timeout_ns);
     int rc = worker_check_gradients(e, err);
 
     if (rc == 0)
         rc = wait_check(e, err);
-    if (rc < 0)
-        return rc;
-    if (parameter < 0 || parameter >= e->parameters.n)
-        return eddis_fail(err, -EINVAL, "there is no parameter %d", parameter);
-    p = &e->parameters.item[parameter];
-    pthread_mutex_lock(&e->step.announce_lock);
-    if (wait_is_announced(p->rounds, p))
-        round = p->rounds->rounds;
-    else
-        rc = eddis_fail(err, -EINVAL,
-                        "parameter '%s' cannot be waited for, as it was not announced", p->name);
-    pthread_mutex_unlock(&e->step.announce_lock);
     if (rc == 0)
-        rc = rounds_release(e, deadline, err);
-    if (rc < 0)
+        rc = wait_numbers_check(e, n, parameter, err);
+    if (rc < 0 || n == 0)
         return rc;
-    before = phase_wait_enter(&e->phase);
-    rc = wait_one(e, p, round, deadline, err);
-    phase_wait_leave(&e->phase, before, rc);
-    return rc < 0 || !p->rounds->finished ? rc : wait_place(e, parameter, err);
+    return wait_gradients(e, (struct wait_list){ .number = parameter, .n = n }, deadline, err);
 }

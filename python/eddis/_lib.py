@@ -125,7 +125,7 @@ _CALLS = {
     "announce": [c_void_p, c_int, c_void_p, c_void_p],
     "wait": [c_void_p, c_int64],
     "wait_set": [c_void_p, c_int, c_int64],
-    "wait_parameter": [c_void_p, c_int, c_int64],
+    "wait_parameters": [c_void_p, c_int, POINTER(c_int), c_int64],
     "set_metric": [c_void_p, c_char_p, c_double],
     "progress": [c_int64, c_int64],
     "progress_report": [POINTER(ProgressReport)],

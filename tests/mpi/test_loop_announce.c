@@ -138,6 +138,7 @@ static const float *weighted_result(struct eddis *e, int parameter)
 static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
 {
     enum { WEIGHTED, COPIED };
+    const int both[] = { COPIED, WEIGHTED };
     float *value = calloc(LARGE, sizeof *value), *own = calloc(LARGE, sizeof *own), *slot;
     struct eddis_step s;
     size_t bytes = 0;
@@ -159,13 +160,13 @@ static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
             own[k] = weighted_element(rank, s.step, k);
             slot[k] = own[k] * factor;
         }
-        REFUSED(-EINVAL, "not announced", eddis_wait_parameter(e, WEIGHTED, 0, &err));
+        REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
         if (in_place && !j->arg && s.count)
             forbid(slot, LARGE, PROT_READ);
         OK(eddis_announce(e, COPIED, own, own, &err));
+        REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
         OK(eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
-        OK(eddis_wait_parameter(e, WEIGHTED, TIMEOUT_NS, &err));
-        OK(eddis_wait_parameter(e, COPIED, TIMEOUT_NS, &err));
+        OK(eddis_wait_parameters(e, 2, both, TIMEOUT_NS, &err));
         CHECK(memcmp(weighted_result(e, WEIGHTED), own, LARGE * sizeof *own) == 0);
         if (in_place)
             forbid(slot, LARGE, PROT_READ | PROT_WRITE);

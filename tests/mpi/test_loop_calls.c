@@ -190,7 +190,10 @@ static void null_steps(struct eddis *e)
     INVALID("EDDIS_IN_PLACE", eddis_announce(e, 0, EDDIS_IN_PLACE, &g, err));
     INVALID("EDDIS_ZERO", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_ZERO, err));
     INVALID("EDDIS_WEIGHTED", eddis_announce(e, 0, &g, (void *)(uintptr_t)EDDIS_WEIGHTED, err));
-    INVALID("no parameter 7", eddis_wait_parameter(e, 7, 0, err));
+    INVALID("no parameter 7", eddis_wait_parameters(e, 2, (const int[]){ 0, 7 }, 0, err));
+    INVALID("NULL", eddis_wait_parameters(e, 1, NULL, 0, err));
+    INVALID("-1 parameters", eddis_wait_parameters(e, -1, (const int[]){ 0 }, 0, err));
+    CHECK(eddis_wait_parameters(e, 0, NULL, 0, NULL) == 0);
     INVALID("factored", eddis_announce_factors(e, 0, NULL, NULL, 1, &g, err));
     INVALID("NULL", eddis_announce_many(e, 1, NULL, NULL, NULL, err));
     INVALID("-1 parameters", eddis_announce_many(e, -1, (const int[]){ 0 }, NULL, NULL, err));
@@ -307,6 +310,21 @@ static void null_no_smb(void)
     INVALID("NULL", eddis_smb_request_wait(NULL, q, 0, err));
 }
 
+static void null_no_gradients(void)
+{
+    float x = 0;
+
+    INVALID("NULL", eddis_announce(NULL, 0, &x, &x, err));
+    INVALID("NULL", eddis_announce_layer(NULL, 0, err));
+    INVALID("NULL", eddis_announce_factors(NULL, 0, &x, &x, 1, &x, err));
+    INVALID("NULL", eddis_announce_many(NULL, 0, NULL, NULL, NULL, err));
+    INVALID("NULL", eddis_wait_layer(NULL, 0, 0, err));
+    INVALID("NULL", eddis_wait_parameters(NULL, 0, NULL, 0, err));
+    INVALID("NULL", eddis_wait(NULL, 0, err));
+    INVALID("NULL", eddis_wait_set(NULL, 0, 0, err));
+    INVALID("NULL", eddis_set_round_weight(NULL, 0, 1, err));
+}
+
 static void null_handles(void)
 {
     struct eddis_options o = { 0 };
@@ -344,16 +362,7 @@ static void null_handles(void)
     INVALID("NULL", eddis_set_count(NULL, 1, err));
     INVALID("NULL", eddis_plan_fd(NULL, err));
     INVALID("NULL", eddis_set_weight(NULL, 1, err));
-    INVALID("NULL", eddis_announce(NULL, 0, &x, &x, err));
-    INVALID("NULL", eddis_announce_layer(NULL, 0, err));
-    INVALID("NULL", eddis_announce_factors(NULL, 0, &x, &x, 1, &x, err));
-    INVALID("NULL", eddis_announce_many(NULL, 0, NULL, NULL, NULL, err));
-    INVALID("NULL", eddis_wait_layer(NULL, 0, 0, err));
-    INVALID("NULL", eddis_wait_parameter(NULL, 0, 0, err));
-    INVALID("NULL", eddis_wait_set(NULL, 0, 0, err));
-    INVALID("NULL", eddis_set_round_weight(NULL, 0, 1, err));
     INVALID("NULL", eddis_add_layer_to(NULL, 0, "x", EDDIS_LAYER_OTHER, err));
-    INVALID("NULL", eddis_wait(NULL, 0, err));
     INVALID("NULL", eddis_step_end(NULL, NULL, err));
     eddis_set_phase(NULL, EDDIS_PHASE_INPUT);
     note("eddis_set_phase");
@@ -364,6 +373,7 @@ static void null_handles(void)
     INVALID("NULL", eddis_progress_report(NULL, err));
     eddis_pass_slurm_signals();
     note("eddis_pass_slurm_signals");
+    null_no_gradients();
     null_no_collective();
     null_no_checkpoint();
     null_no_smb();

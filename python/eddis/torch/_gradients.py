@@ -20,6 +20,7 @@ such workers before they are added to the present ones.  Their mean is then the 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import sys
 import threading
@@ -433,8 +434,8 @@ class ParameterSet:
         others still travel.  Waits until all of these are combined."""
         for device, together, number in self.begun:
             _announcer.wait(number)
-            for member in together.members:
-                L.wait("wait_parameter", self.worker.handle, member.id)
+            ids = [member.id for member in together.members]
+            L.wait("wait_parameters", self.worker.handle, len(ids), (ctypes.c_int * len(ids))(*ids))
             self._take(device, together.members, ())
 
     def _take_rest(self, unused: list[Member]) -> None:
