@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -44,6 +45,31 @@ def test_characters_job(tmp_path):
     assert float(re.search(r"test loss ([0-9.]+)", output)[1]) < 3 and "done in" in output, output
 
 
+@pytest.mark.slow
+def test_attached_job(tmp_path):
+    output = said(tmp_path, "eddis-run", EXAMPLES / "attached.yaml")
+    assert accuracy_of(output) > 0.85 and "gradients by torch" in output and "done in" in output, output
+
+
+def script_of(page: str, heading: str) -> str:
+    """The last whole script below a heading of a page of docs."""
+    section = (ROOT / "docs" / page).read_text().split(f"\n{heading}\n")[1].split("\n### ")[0]
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.M)
+    return textwrap.dedent(blocks[-1])
+
+
+@pytest.mark.slow
+def test_sharded_job(tmp_path):
+    """The page's script of fully_shard, with a network and data."""
+    script = tmp_path / "sharded.py"
+    network = "torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10))"
+    samples = "torch.utils.data.TensorDataset(torch.rand(480, 64), torch.randint(10, (480,)))"
+    code = script_of("pytorch.md", "### A script of fully_shard")
+    script.write_text(code.replace("network()", network, 1).replace("dataset()", samples, 1))
+    output = said(tmp_path, "eddis-run", "-n", "3", "--set", "batch.global=48", "--", "python3", script)
+    assert "gradients by torch" in output and "done in" in output, output
+
+
 def test_ddp_job(tmp_path):
     """As it is, which torchrun would start by the same variables."""
     output = said(tmp_path, "eddis-run", "-n", "2", "--", "python3", EXAMPLES / "ddp.py")
@@ -57,11 +83,11 @@ def test_horovod_job(tmp_path):
     assert "2 workers, test accuracy" in output and accuracy_of(output) > 0.85, output
 
 
-def diffs() -> dict[str, str]:
-    """{script: the manual's diff of it}."""
+def diffs() -> dict[tuple[str, str], str]:
+    """{(script, the script that it becomes): the manual's diff}."""
     page = (ROOT / "man/eddis-python.7").read_text()
-    blocks = re.findall(r"^\.Bd -literal\n(--- (\w+)\.py\n.*?)^\.Ed$", page, re.M | re.S)
-    return {name: text.replace("\\e", "\\") for text, name in blocks}
+    blocks = re.findall(r"^\.Bd -literal\n(--- (\w+)\.py\n\+\+\+ (\w+)\.py\n.*?)^\.Ed$", page, re.M | re.S)
+    return {(name, then): text.replace("\\e", "\\") for text, name, then in blocks}
 
 
 def code_of(text: str) -> str:
@@ -69,12 +95,12 @@ def code_of(text: str) -> str:
     return text.split('"""', 2)[2]
 
 
-@pytest.mark.parametrize("name", ["plain", "ddp"])
-def test_manual_diff(tmp_path, name):
+@pytest.mark.parametrize("name, then", [("plain", "digits_cnn"), ("ddp", "digits_cnn"), ("ddp", "ddp_attached")])
+def test_manual_diff(tmp_path, name, then):
     script = tmp_path / f"{name}.py"
     script.write_text((EXAMPLES / f"{name}.py").read_text())
-    subprocess.run(["patch", "--silent", str(script)], input=diffs()[name], text=True, check=True)
-    assert code_of(script.read_text()) == code_of((EXAMPLES / "digits_cnn.py").read_text())
+    subprocess.run(["patch", "--silent", str(script)], input=diffs()[name, then], text=True, check=True)
+    assert code_of(script.read_text()) == code_of((EXAMPLES / f"{then}.py").read_text())
 
 
 @pytest.mark.slow

@@ -156,7 +156,8 @@ def _bracket(module: torch.nn.Module) -> None:
     module.register_forward_pre_hook(_goes_on)
     module.register_forward_hook(before, prepend=True)
     module.register_forward_hook(behind)
-    if next(module.parameters()).device.type == "cpu" and hasattr(module, "set_custom_reduce_scatter"):
+    first = next(module.parameters(), None)  # None for a layer without parameters, which fully_shard takes, too
+    if first is not None and first.device.type == "cpu" and hasattr(module, "set_custom_reduce_scatter"):
         reduces_on = _mark_all_reduce(module)
         module.set_custom_reduce_scatter(_timed_reduce_scatter(reduces_on))
 
