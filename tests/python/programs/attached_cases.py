@@ -13,6 +13,7 @@ import time
 
 import torch
 from torch import distributed
+from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -27,8 +28,22 @@ folder, kind = pathlib.Path(sys.argv[1]), sys.argv[2]
 options = dict(word.split("=", 1) for word in sys.argv[3:])
 pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 
+
+
+def check_plain_mean():
+    """Raise AssertionError unless the gradients of all ranks are combined to their mean by gloo alone, which has failed
+    in some versions (pytorch #162338)."""
+    model = torch.nn.Linear(3, 1, bias=False)
+    model = attached.fully_shard(model) if kind.startswith("fsdp") else DistributedDataParallel(model)
+    model(torch.full((1, 3), distributed.get_rank() + 1.0)).sum().backward()
+    gradient = next(model.parameters()).grad
+    gradient = getattr(gradient, "full_tensor", lambda: gradient)()
+    assert (gradient == (distributed.get_world_size() + 1) / 2).all(), gradient
+
+
 torch.set_num_threads(1)
 distributed.init_process_group("gloo")
+check_plain_mean()
 x, y = training.lines() if kind == "told" else training.data()
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True))
 how = attached.HOW.get(kind, {})
