@@ -11,7 +11,8 @@ import peers
 
 # ranks: {name: (model, batch of each rank, steps of a round)}; a step takes 10 ms or more
 LIKE = {1: {"mlp, 84 tensors": (["mlp", 42, 128], 192, 30), "cnn": (["cnn"], 512, 30),
-            "transformer": (["transformer", 2, 64, 32], 48, 30)},
+            "transformer": (["transformer", 2, 64, 32], 48, 30), "mlp, longer": (["mlp", 42, 128], 960, 10),
+            "cnn, longer": (["cnn"], 2048, 10)},
         2: {"mlp, 84 tensors": (["mlp", 42, 128], 192, 20)}, 4: {"mlp, 84 tensors": (["mlp", 42, 128], 192, 10)}}
 AGREEING, ASLEEP_MS, AGREEMENTS = 4, 10, 100
 WANTED_WAIT_US = 50
