@@ -68,11 +68,11 @@ def rest(folder, generation):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("do, how", [("kill", "save"), ("raise", "save"), ("kill", "async")])
+@pytest.mark.parametrize("do, how", [("kill", "save"), ("raise", "save"), ("kill", "async"), ("freeze", "save")])
 def test_broken(tmp_path, unbroken, do, how):
-    """A rank ends in the middle of an epoch and is behind its checkpoint by two steps."""
+    """A rank ends or stops in the middle of an epoch and is behind its checkpoint by two steps."""
     folder = tmp_path / "out"
-    code, output = run(folder, "at=1:13", f"do={do}", f"how={how}")
+    code, output = run(folder, "at=1:13", f"do={do}", f"how={how}", timeouts__hang="15s" if do == "freeze" else "1h")
     assert code == 0 and "1 restart" in output and "no checkpoint is written" not in output, output
     assert output.count("resumed True, steps 32, rate 0.006561") == 3, output
     assert_equal(folder, unbroken, before_last(folder, 1, 0), rest(folder, 2))

@@ -5,7 +5,7 @@ FOLDER/<generation>-<rank>.jsonl has a line for each step, {"step", "epoch", "sa
 STEP} where a checkpoint was begun; FOLDER/model.pt is the whole model at the end, and FOLDER/<rank>.pid the process.
 
 at=RANK:STEP,...  as of kept.py; in a checkpoint it is done behind what dcp has written, before it is committed
-do=kill, raise, wait, exit
+do=kill, freeze, raise, wait, exit
 how=save, async, none (state.due() is true, and nothing saved), unfinished (as if dcp still wrote, unknown to State),
     undue (state.due() is not called), anew (state.resume() is not called)
 """
@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import random
+import signal
 import sys
 import time
 
@@ -44,7 +45,8 @@ def wait():
         time.sleep(0.05)
 
 
-ENDS = {"kill": lambda: os.kill(os.getpid(), 9), "exit": lambda: sys.exit(0), "wait": wait, "raise": lambda: [].pop()}
+ENDS = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "freeze": lambda: os.kill(os.getpid(), signal.SIGSTOP),
+        "exit": lambda: sys.exit(0), "wait": wait, "raise": lambda: [].pop()}
 
 
 class Parts(dcp.stateful.Stateful):
