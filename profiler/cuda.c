@@ -138,9 +138,9 @@ int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p
     } search[GPU_MAKERS] = { { GPU_NVIDIA, "search for GPUs" },
                              { GPU_AMD, "search for AMD GPUs" } };
     struct isolated child[GPU_MAKERS];
-    struct eddis_error failed = { 0 };
+    struct eddis_error failed = { 0 }, absent[GPU_MAKERS] = { { 0 } };
 
-    ret->n = 0;
+    *ret = (struct cuda_list){ .n = 0 };
     for (int i = 0; i < GPU_MAKERS; i++)
         isolate_start(&child[i], search[i].what, list_task, &search[i].maker, sizeof *ret);
     for (int i = 0; i < GPU_MAKERS; i++) {
@@ -150,13 +150,17 @@ int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p
 
         if (rc >= 0)
             take(&found, ret, p);
-        else if (rc != -ENOENT && rc != -ENODEV && (!failed.code || failed.code == -ENOTSUP))
+        else if (rc == -ENOENT || rc == -ENODEV || rc == -ENOTSUP)
+            absent[i] = why;
+        else if (!failed.code)
             failed = why;
     }
+    memcpy(ret->absent, absent, sizeof absent);
+    for (int i = 0; ret->n > 0 && i < GPU_MAKERS; i++)
+        if (absent[i].code == -ENOTSUP)
+            note_add(p, "%s", absent[i].text);
     if (ret->n > 0 && failed.code)
         note_add(p, "%s", failed.text);
-    else if (failed.code == -ENOTSUP)
-        note_add(p, "no GPU is used: %s", failed.text);
     else if (failed.code)
         return eddis_fail(err, failed.code, "%s", failed.text);
     if (ret->n > 0)

@@ -2,6 +2,7 @@
 """test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake drivers of tests/gpu/fake_cards.h."""
 
 import contextlib
+import ctypes.util
 import getpass
 import json
 import os
@@ -201,6 +202,24 @@ def failed_driver(*_):
     assert "the node's GPUs cannot be used: the NVIDIA driver does not start: unknown error (CUDA error 999)" in output, output
     workers, output = plan("A100", driver="broken", CUDA_VISIBLE_DEVICES="")
     assert workers and all(device.startswith("cpu") for device, _ in workers), output
+
+
+def absent_driver(*_):
+    """A driver that is not there, is too old, or finds none of the GPUs that the environment names, is an error, too."""
+    for driver, words in (("nodevice", "the NVIDIA driver finds no GPU; see whether nvidia-smi lists them"),
+                          ("stub", "libcuda.so.1 is only a stub of the NVIDIA driver; see whether"),
+                          ("old", "the NVIDIA driver supports only CUDA 10.2, but eddis needs CUDA 11; update it, or set CUDA_VIS")):
+        _, output = plan("A100", driver=driver, code=3)
+        assert "the node's GPUs cannot be used: " + words in output, output
+        assert "CUDA_VISIBLE_DEVICES to an empty value to train on the CPUs" in output, output
+    if not ctypes.util.find_library("cuda"):  # this machine has none of its own
+        _, output = plan("A100", code=3, LD_LIBRARY_PATH="")
+        assert "the node's GPUs cannot be used: libcuda.so.1 of the NVIDIA driver is not installed; see" in output, output
+    for more in ({"CUDA_VISIBLE_DEVICES": ""}, {"command": (os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv")}):
+        workers, output = plan("A100", driver="nodevice", **more)
+        assert workers and all(device.startswith("cpu") for device, _ in workers), output
+    _, output = plan("MI300X", driver="old", code=3, machine=amd_environ)
+    assert "the node's GPUs cannot be used: ROCm is of version 5.5, but eddis needs 5.6; update it, or set" in output, output
 
 
 def instances(*_):
@@ -612,7 +631,7 @@ def unwatched(*_):
             j.interrupted()
 
 
-run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
+run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver, instances, busy,
      second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
      selected, grouped_memory,
      trainer, watched, throttled, links, unwatched], sys.argv[3:])

@@ -89,7 +89,7 @@ START_TEST(whole)
     ck_assert_int_eq(q.n_devices, p.n_devices);
     ck_assert(fabs(q.device[0].fp32_flops / p.device[0].fp32_flops - 1) < 1e-9);
 
-    o.visible = "7";
+    o.visible = fake_gpus ? "7" : "-1"; /* a machine without GPUs has none of that number */
     ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
     ck_assert(!q.cached);
     ck_assert_ptr_nonnull(strstr(q.note, "another CUDA_VISIBLE_DEVICES: measured again"));
@@ -135,6 +135,36 @@ START_TEST(driver_crashes)
     ck_assert_ptr_nonnull(strstr(p.note, "no GPU is used: the search for GPUs was killed by"));
     driver_fails("", "plain,plain:crash", 1,
                  "GPU 1: the measurement of a GPU was killed by signal 4");
+}
+END_TEST
+
+/* Modes of the driver -> error of a job that asks for GPUs, and words of it. */
+static const struct {
+    const char *mode;
+    int rc;
+    const char *words;
+} absent_rows[] = {
+    { "nodevice", -ENODEV, "the node's GPUs cannot be used: the NVIDIA driver finds no GPU; see" },
+    { "stub", -ENOENT, "libcuda.so.1 is only a stub of the NVIDIA driver; see whether nvidia-smi" },
+    { "old", -ENOTSUP, "supports only CUDA 10.2, but eddis needs CUDA 11; update it, or set CUDA" },
+};
+
+/* The driver finds no GPU: an error if the job asks for some, else the CPUs are used. */
+START_TEST(driver_absent)
+{
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .visible = "0,1" };
+    struct eddis_error err = { 0 };
+
+    setenv("FAKE_CUDA", absent_rows[_i].mode, 1);
+    ck_assert_int_eq(profiler_run(&o, &p, &err), absent_rows[_i].rc);
+    ck_assert_msg(strstr(err.text, absent_rows[_i].words) != NULL, "%s", err.text);
+    o.visible = "";
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert(p.n_devices > 0 && p.device[0].kind == DEVICE_CPU);
+    o = (struct profiler_options){ .visible = "0,1", .cpus_only = true };
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert(p.n_devices > 0 && p.device[0].kind == DEVICE_CPU);
 }
 END_TEST
 
@@ -348,6 +378,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, whole);
     if (fake) {
         tcase_add_test(tc, driver_crashes);
+        tcase_add_loop_test(tc, driver_absent, 0, sizeof absent_rows / sizeof *absent_rows);
         return;
     }
     tcase_add_test(tc, no_cache);
