@@ -6,6 +6,7 @@
 #include "note.h"
 
 #include "lib/base/clock.h"
+#include "lib/model/gpu_share.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #include <string.h>
 
 #define NVML_NS (5 * CLOCK_S) /* time limit of NVML */
-
-enum { BUSY_PERCENT = 10 }; /* of the time, at which a GPU is too busy to be measured */
 
 /* Running measurements, one child per GPU */
 struct cuda_run {
@@ -41,7 +40,7 @@ struct gpu_task {
 /* Check whether another process keeps the GPU so busy that its speed seems too low. */
 static bool is_busy(const struct gpu_device *g)
 {
-    return g->busy_percent >= BUSY_PERCENT;
+    return g->busy_percent >= GPU_BUSY_PERCENT;
 }
 
 /* Measure one GPU (isolate_fn, in the child; task: struct gpu_task; result: struct gpu_metrics).
@@ -68,6 +67,12 @@ static int count_busy(const struct cuda_list *list)
     return n;
 }
 
+/* Check whether busy GPUs are measured: there are no others, or jobs share GPUs on purpose. */
+static bool is_measured_busy(const struct cuda_list *list)
+{
+    return count_busy(list) == list->n || gpu_share_is_meant();
+}
+
 bool cuda_is_busy(const struct cuda_list *list)
 {
     return count_busy(list) > 0;
@@ -75,12 +80,12 @@ bool cuda_is_busy(const struct cuda_list *list)
 
 void cuda_note_users(const struct cuda_list *list, struct node_profile *p)
 {
-    bool all = count_busy(list) == list->n;
+    bool measured = is_measured_busy(list);
 
     for (int i = 0; i < list->n; i++) {
         const struct gpu_device *g = &list->gpu[i];
 
-        if (is_busy(g) && all)
+        if (is_busy(g) && measured)
             note_add(p, "GPU %d: %s keeps it %d %% busy, so its speed may be too low", g->ordinal,
                      g->user, g->busy_percent);
         else if (g->user[0] && !is_busy(g))
@@ -184,7 +189,7 @@ static void append(const struct gpu_device *g, struct node_profile *p)
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p)
 {
     struct cuda_run *r = list->n > 0 ? calloc(1, sizeof *r) : NULL;
-    struct gpu_task t = { .even_busy = count_busy(list) == list->n };
+    struct gpu_task t = { .even_busy = is_measured_busy(list) };
 
     if (list->n > 0 && !r)
         note_add(p, "no memory to measure the GPUs");

@@ -38,8 +38,8 @@ void cuda_note_users(const struct cuda_list *list, struct node_profile *p);
 struct cuda_run; /* running measurements */
 
 /* Append the listed GPUs to p's devices, and start to measure them in parallel, except those that
- * other processes keep busy if some GPU is not busy. Return the
- * running measurements, for cuda_finish; NULL without memory or without a GPU.
+ * other processes keep busy if some GPU is not busy and jobs do not share GPUs. Return the running
+ * measurements, for cuda_finish; NULL without memory or without a GPU.
  */
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p);
 

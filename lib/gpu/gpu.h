@@ -31,9 +31,19 @@ struct gpu_device {
     char pci[16]; /* "0000:17:00.0" */
     int64_t memory_bytes;
     int driver_version; /* CUDA's version: 13000; HIP's: 60342131 */
-    char user[64];      /* another process that uses it, "process 4711 (python3)"; "": none known */
-    int busy_percent;   /* part of the last second in which it computed for `user` */
+    /* What NVML says of it, by gpu_complete and gpu_look: another process that uses it, "process
+     * 4711 (python3)", "": none known; the part of the last second in which it computed; whether
+     * `user` has it alone, in exclusive mode; whether it does not answer any more.
+     */
+    char user[64];
+    int busy_percent;
+    bool taken, lost;
 };
+
+/* Part of the last second from which on a GPU is too busy to be measured, or to be used beside
+ * others
+ */
+enum { GPU_BUSY_PERCENT = 10 };
 
 /* Measurements of one GPU */
 struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason */
@@ -67,6 +77,12 @@ int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
  * GPUs.
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
+
+/* Look who uses the n GPUs now, of which maker and uuid are set, and whether they answer. Blocks,
+ * for as long as NVML does, and 1.5 s more while NVML counts work of unknown processes, which may
+ * have ended. Return false, with the GPUs unchanged, without NVML or if they are not NVIDIA's.
+ */
+bool gpu_look(struct gpu_device *gpu, int n);
 
 /* Measure one GPU for about two seconds.  Blocks.  For a GPU that is `alone`, CUDA_VISIBLE_DEVICES
  * of this process is set.  A measurement that fails is NAN.  If nothing could be measured, errors

@@ -131,9 +131,15 @@ int gpu_complete(struct gpu_device *gpu, int max, int n)
 
     if (m->list_divided)
         n = list_instances(m, gpu, max, n);
-    if (m->find_users)
-        m->find_users(gpu, n);
+    (void)gpu_look(gpu, n);
     return n;
+}
+
+bool gpu_look(struct gpu_device *gpu, int n)
+{
+    const struct maker *m = makers[n > 0 ? gpu[0].maker : GPU_AMD];
+
+    return m->find_users && m->find_users(gpu, n);
 }
 
 /* ---- copies ---- */

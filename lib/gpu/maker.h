@@ -30,7 +30,7 @@ struct maker {
 
     /* As nvml.h describes them; NULL: unknown */
     int (*list_divided)(struct gpu_device *ret, int max);
-    void (*find_users)(struct gpu_device *gpu, int n);
+    bool (*find_users)(struct gpu_device *gpu, int n);
 };
 
 extern const struct maker maker_nvidia, maker_amd;

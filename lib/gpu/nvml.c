@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvml.c - list MIG instances, and find processes that use GPUs */
+/* nvml.c - list MIG instances, and find who uses GPUs */
 #include "nvml.h"
 
 #include "nvml_api.h"
 
+#include "lib/base/clock.h"
 #include "lib/base/text.h"
 
 #include <stdio.h>
@@ -112,6 +113,17 @@ int nvml_list_divided(struct gpu_device *ret, int max)
 
 /* ---- other processes ---- */
 
+/* Results of NVML for a GPU that is gone, fell off the bus, or needs a reset; two compute modes */
+enum { NOT_FOUND = 6, LOST = 15, NEEDS_RESET = 16, UNKNOWN = 999 };
+enum { EXCLUSIVE_THREAD = 1, EXCLUSIVE_PROCESS = 3 };
+
+/* Name of the process of the Multi-Process Service, as far as the kernel keeps it */
+#define MPS_SERVER "(nvidia-cuda-mps"
+
+/* Time in which NVML forgets work that has ended, and between two looks */
+#define SETTLED_NS (1500 * CLOCK_MS)
+#define AGAIN_NS   (100 * CLOCK_MS)
+
 /* Store in *ret the first process that uses a GPU. Return false if there is none, or if it is
  * unknown, or this process.
  */
@@ -124,22 +136,65 @@ static bool find_process(const struct nvml_api *a, nvml_handle d, unsigned *ret)
     return n > 0 && pid[0] != (unsigned)getpid();
 }
 
-void nvml_find_users(struct gpu_device *gpu, int n)
+/* Check whether the GPU is in a mode in which one process has it. */
+static bool is_exclusive(const struct nvml_api *a, nvml_handle d)
 {
+    int mode = 0;
+
+    return a->compute_mode && a->compute_mode(d, &mode) == 0 &&
+           (mode == EXCLUSIVE_PROCESS || mode == EXCLUSIVE_THREAD);
+}
+
+/* Look at one GPU. Return false if it computes for a process that NVML does not list: one of
+ * another container, or one that has just ended.
+ */
+static bool look_at(const struct nvml_api *a, struct gpu_device *g)
+{
+    struct nvml_utilization used = { 0 };
+    bool listed;
+    unsigned pid;
+    nvml_handle d;
+    int result = a->by_uuid(g->uuid, &d);
+
+    g->user[0] = '\0';
+    g->busy_percent = 0;
+    g->taken = false;
+    g->lost = result == NOT_FOUND || result == LOST || result == NEEDS_RESET || result == UNKNOWN;
+    if (result != 0)
+        return true;
+    listed = find_process(a, d, &pid);
+    if (listed)
+        nvml_describe_process(pid, g->user, sizeof g->user);
+    g->taken = listed && is_exclusive(a, d) && !strstr(g->user, MPS_SERVER);
+    result = a->utilization(d, &used); /* not of MIG instances */
+    g->lost = result == LOST || result == NEEDS_RESET;
+    if (result == 0)
+        g->busy_percent = (int)(used.gpu > 100 ? 100 : used.gpu);
+    if (listed || g->busy_percent < GPU_BUSY_PERCENT)
+        return true;
+    (void)snprintf(g->user, sizeof g->user, "a process that NVML does not list");
+    return false;
+}
+
+/* Look at n GPUs. Return false if look_at does for one. */
+static bool look_at_all(const struct nvml_api *a, struct gpu_device *gpu, int n)
+{
+    bool ret = true;
+
+    for (int i = 0; i < n; i++)
+        ret &= look_at(a, &gpu[i]);
+    return ret;
+}
+
+bool nvml_find_users(struct gpu_device *gpu, int n)
+{
+    int64_t until_ns = clock_now_ns() + SETTLED_NS;
     struct nvml_api a;
 
     if (!nvml_load(&a))
-        return;
-    for (int i = 0; i < n; i++) {
-        struct nvml_utilization used = { 0 };
-        unsigned pid;
-        nvml_handle d;
-
-        if (a.by_uuid(gpu[i].uuid, &d) != 0 || !find_process(&a, d, &pid))
-            continue;
-        nvml_describe_process(pid, gpu[i].user, sizeof gpu[i].user);
-        if (a.utilization(d, &used) == 0) /* not of MIG instances */
-            gpu[i].busy_percent = (int)(used.gpu > 100 ? 100 : used.gpu);
-    }
+        return false;
+    while (!look_at_all(&a, gpu, n) && clock_now_ns() < until_ns)
+        clock_sleep_until_ns(clock_now_ns() + AGAIN_NS);
     (void)a.shutdown();
+    return true;
 }

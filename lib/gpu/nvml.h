@@ -19,7 +19,10 @@
  */
 int nvml_list_divided(struct gpu_device *ret, int max);
 
-/* Fill in `user` and `busy_percent` of the n GPUs that other processes use. */
-void nvml_find_users(struct gpu_device *gpu, int n);
+/* Fill in `user`, `busy_percent`, `taken` and `lost` of the n GPUs. NVML's list of processes is
+ * empty in a container, so a GPU that computes has a user, too. Return false, with the GPUs
+ * unchanged, without NVML.
+ */
+bool nvml_find_users(struct gpu_device *gpu, int n);
 
 #endif

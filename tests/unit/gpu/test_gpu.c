@@ -235,14 +235,25 @@ START_TEST(users)
     struct gpu_device gpu[8];
     int n = 0;
 
-    setenv("FAKE_GPUS", "A100,A100:used,A100:busy", 1);
+    setenv("FAKE_GPUS", "A100,A100:used,A100:busy,A100:unseen,A100:trail,A100:bad:used", 1);
     ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 8, &n, NULL), 0);
     n = gpu_complete(gpu, 8, n);
-    ck_assert_int_eq(n, 3);
+    ck_assert_int_eq(n, 6);
     ck_assert_str_eq(gpu[0].user, "");
     ck_assert_int_eq(strncmp(gpu[1].user, "process 1 (", 11), 0);
     ck_assert_int_eq(gpu[1].busy_percent, 0);
     ck_assert_int_eq(gpu[2].busy_percent, 90);
+    ck_assert_int_eq(gpu[3].busy_percent, 90);
+    ck_assert_str_eq(gpu[3].user, "a process that NVML does not list");
+    ck_assert_int_eq(gpu[4].busy_percent, 0); /* of work that has ended */
+    ck_assert_str_eq(gpu[4].user, "");
+    for (int i = 0; i < n; i++)
+        ck_assert(gpu[i].taken == (i == 5) && !gpu[i].lost);
+    setenv("FAKE_GPUS", "A100,A100:lost", 1);
+    ck_assert(gpu_look(gpu, 2));
+    ck_assert(!gpu[0].lost && gpu[1].lost);
+    setenv("FAKE_NVML", "none", 1);
+    ck_assert(!gpu_look(gpu, 2));
 }
 END_TEST
 
