@@ -7,6 +7,7 @@
 #include "cuda.h"
 #include "emulated.h"
 #include "expected.h"
+#include "gpu_check.h"
 #include "gpu_probe.h"
 #include "isolate.h"
 #include "machine.h"
@@ -354,13 +355,14 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
-/* Load the cached profile into b->p, with the members that describe the present. Return 0, or a
- * negative errno value, with the reason in err, if no cached profile can be used: -ENOENT: there is
- * none.
+/* Load the cached profile into b->p, with the members that describe the present, and without GPUs
+ * that others use now. Return 0, or a negative errno value, with the reason in err, if no cached
+ * profile can be used: -ENOENT: there is none.
  */
 static int load(struct probe *b, struct eddis_error *err)
 {
     const struct profiler_options *o = b->options;
+    struct gpu_check gpus;
     double quota;
     int rc;
 
@@ -370,7 +372,12 @@ static int load(struct probe *b, struct eddis_error *err)
     if (rc < 0)
         return rc;
     quota = b->p->cpu_quota;
+    if (!o->cpus_only)
+        gpu_check_start(&gpus, b->p);
     fill_now(&b->machine, b->p);
+    rc = o->cpus_only ? 0 : gpu_check_finish(&gpus, o->job_id, b->p, err);
+    if (rc < 0)
+        return rc;
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
         return eddis_fail(err, -ESTALE, "the cached profile is for another CPU quota");
     /* Twice the load: hysteresis, so that a load near the limit does not cause a measurement for

@@ -43,10 +43,11 @@ def amd_environ(cards, driver="", **more):
             "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": visible, **more}
 
 
-def plan(cards, *args, code=0, command=("true",), batch=256, driver="", machine=environ, **more):
-    """[(device, rate)] by rank, and all that eddis-run prints."""
-    folders = Folders()
-    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "profile.cache=0s", "--set",
+def plan(cards, *args, code=0, command=("true",), batch=256, driver="", machine=environ, folders=None, **more):
+    """[(device, rate)] by rank, and all that eddis-run prints; folders: those of a user whose measurements are kept."""
+    kept = ["--set", "profile.cache=0s"] if not folders else []
+    folders = folders or Folders()
+    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", *kept, "--set",
                            f"batch.global={batch}", *args, "--", *command], text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**folders.environ(), **machine(cards, driver, **more)})
@@ -238,8 +239,26 @@ def busy(*_):
     assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
     assert re.search(r"GPU 1: process 1 .* keeps it 90 % busy;.* GPU 2 is also used by process 1", output), output
     assert "GPU 1 gets no worker" in output, output
+    workers, output = plan("A100,V100:unseen")  # as in a container
+    assert len(workers) == 1 and "GPU 1: a process that NVML does not list keeps it 90 % busy" in output, output
+    workers, output = plan("A100,V100:busy", CUDA_MPS_PIPE_DIRECTORY="/nonexistent")  # jobs share it on purpose
+    assert len(workers) == 2 and "GPU 1: process 1 " in output and "so its speed may be too low" in output, output
     workers, output = plan("A100:busy,V100:busy")  # there is no other, so they are measured nevertheless
     assert len(workers) == 2 and "keeps it 90 % busy, so its speed may be too low" in output, output
+
+
+def busy_later(*_):
+    """A card that another process keeps busy, or that broke, gets no worker although its speed was kept."""
+    folders, salt = Folders(), {"FAKE_SALT": str(os.getpid())}
+    workers, output = plan("A100,V100", folders=folders, **salt)
+    kept = "not kept" not in output  # as beside a job of another test; test_profiler.c has no such neighbours
+    assert len(workers) == 2, output
+    for state, words in (("busy", "GPU 1: process 1 .* keeps it 90 % busy;.* GPU 1 gets no worker"),
+                         ("unseen", "GPU 1: a process that NVML does not list keeps it 90 % busy;.* GPU 1 gets no worker"),
+                         ("lost", "GPU 1 does not answer any more: measured again; GPU 1 gets no worker" if kept else "GPU 1")):
+        workers, output = plan("A100,V100:" + state, folders=folders, **salt)
+        assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB"] and re.search(words, output), output
+        assert not kept or state == "lost" or ", cached" in output, output
 
 
 def second_job(*_):
@@ -631,7 +650,7 @@ def unwatched(*_):
             j.interrupted()
 
 
-run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver, instances, busy,
+run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver, instances, busy, busy_later,
      second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
      selected, grouped_memory,
      trainer, watched, throttled, links, unwatched], sys.argv[3:])
