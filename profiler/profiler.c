@@ -289,7 +289,7 @@ static int measure(struct probe *b, struct eddis_error *ret_err)
         note_add(b->p, "%s", err.text);
     }
     gpus = cuda_start(&b->gpus, b->p);
-    gpu_probe_start(&facts, &b->gpus);
+    gpu_probe_start(&facts, &b->gpus, b->deadline_ns);
     if (b->topo)
         place_gpus(b);
     cuda_finish(gpus, within(b, 12 * CLOCK_S + search_ns), b->p);

@@ -56,7 +56,8 @@ int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct ed
     return none(gpu->maker, err);
 }
 
-int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret)
+int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *until_ns,
+                   struct gpu_facts *ret)
 {
     return 0;
 }

@@ -29,6 +29,9 @@
  * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.  FAKE_HIP
  * says the same of HIP.
  *
+ * FAKE_AWAKE is a file that the first copy to a card makes: until then each link of PCIe sleeps, of
+ * generation 1.
+ *
  * FAKE_NVML: "none": NVML does not start. FAKE_NVML_STATE is a file that a test may replace at any
  * time. A line is a card's number and words for what NVML says of it: "brake", "cap", "hardware",
  * "heat", "idle" (why its clock is low), "clock=MHZ", "util=PERCENT", "power=W", "temp=C",

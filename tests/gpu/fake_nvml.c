@@ -288,7 +288,9 @@ int nvmlDeviceGetComputeMode(void *d, int *ret)
 EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void *d, unsigned *ret);
 int nvmlDeviceGetCurrPcieLinkGeneration(void *d, unsigned *ret)
 {
-    *ret = (unsigned)cards[card_of(d)].pcie_gen;
+    const char *awake = getenv("FAKE_AWAKE");
+
+    *ret = awake && access(awake, F_OK) < 0 ? 1 : (unsigned)cards[card_of(d)].pcie_gen;
     return OK;
 }
 

@@ -305,6 +305,28 @@ START_TEST(gpus_looked_at)
 }
 END_TEST
 
+/* Links sleep until the first copy, which comes when the driver has started at last. */
+START_TEST(links_wake)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { 0 };
+    char *awake;
+
+    fake_root_init(&r);
+    awake = file_join(r.path, "awake");
+    setenv("FAKE_AWAKE", awake, 1);
+    setenv("FAKE_CUDA", "slow=2", 1);
+    setenv("FAKE_GPUS", "plain,plain:pcie=3x8", 1);
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    for (int i = 0, k = 0; i < p.n_devices; i++)
+        if (p.device[i].kind == DEVICE_CUDA)
+            ck_assert_int_eq(p.device[i].gpu.pcie_gen, k++ == 0 ? 4 : 3);
+    free(awake);
+    fake_root_fini(&r);
+}
+END_TEST
+
 START_TEST(driver_hangs)
 {
     driver_fails("", "plain,plain:hang", 1, "GPU 1: the measurement of a GPU took too long");
@@ -489,6 +511,7 @@ static void add_tests(TCase *tc)
         tcase_add_test(tc, driver_crashes);
         tcase_add_loop_test(tc, driver_absent, 0, sizeof absent_rows / sizeof *absent_rows);
         tcase_add_test(tc, gpus_looked_at);
+        tcase_add_test(tc, links_wake);
         return;
     }
     tcase_add_test(tc, no_cache);
