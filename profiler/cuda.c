@@ -106,6 +106,17 @@ static int complete_task(const void *task, void *result, struct eddis_error *err
     return 0;
 }
 
+/* Note a MIG instance that CUDA lists and NVML does not: there may be others, which CUDA hides. */
+static void note_instance(const struct cuda_list *list, struct node_profile *p)
+{
+    for (int i = 0; i < list->n; i++)
+        if (strncmp(list->gpu[i].uuid, "MIG-", 4) == 0 && !list->gpu[i].alone)
+            note_add(p,
+                     "GPU %d is the only MIG instance that CUDA shows; to use others, set "
+                     "CUDA_VISIBLE_DEVICES to their UUIDs (nvidia-smi -L)",
+                     list->gpu[i].ordinal);
+}
+
 /* Complete the list of GPUs in a child. If NVML crashes or hangs, leave CUDA's list, and add this
  * to the note of p.
  */
@@ -121,6 +132,7 @@ static void complete(struct cuda_list *list, struct node_profile *p)
         *list = all;
     else
         note_add(p, "%s", why.text);
+    note_instance(list, p);
 }
 
 /* Take the GPUs found by the search for one maker's, unless another's are listed; then note it. */

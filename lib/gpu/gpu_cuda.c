@@ -96,7 +96,7 @@ static int list_instances(const struct maker *m, struct gpu_device *ret, int max
 {
     int version = ret[0].driver_version;
     struct gpu_device *all = calloc((size_t)max, sizeof *all);
-    int found = all ? m->list_divided(all, max) : 0;
+    int found = all ? m->list_divided(ret[0].uuid, all, max) : 0;
 
     for (int i = 0; i < found; i++) {
         ret[i] = all[i];

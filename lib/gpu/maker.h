@@ -29,7 +29,7 @@ struct maker {
                      struct eddis_error *err);
 
     /* As nvml.h describes them; NULL: unknown */
-    int (*list_divided)(struct gpu_device *ret, int max);
+    int (*list_divided)(const char *shown, struct gpu_device *ret, int max);
     bool (*find_users)(struct gpu_device *gpu, int n);
 };
 

@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/text.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,29 +25,32 @@ static bool is_divided(const struct nvml_api *a, nvml_handle card)
     return a->mig_mode(card, &mode, &pending) == 0 && mode == MIG_ENABLED;
 }
 
-/* Return the place in a list as of CUDA_VISIBLE_DEVICES that has the beginning of this UUID;
- * HIDDEN: none. A list that is NULL has all at place 0.
+/* Return the place in a list as of CUDA_VISIBLE_DEVICES that has the beginning of this UUID or the
+ * number of its card; HIDDEN: none. A list that is NULL has all at place 0.
  */
-static int place_of(const char *visible, const char *uuid)
+static int place_of(const char *visible, int card, const char *uuid)
 {
     int place = 0;
 
     for (const char *at = visible; at && *at; at += strspn(at, ","), place++) {
         size_t n = strcspn(at, ",");
 
-        if (n > 4 && strncmp(at, uuid, n) == 0)
+        if (n > 4 ? strncmp(at, uuid, n) == 0 : isdigit((unsigned char)*at) && atoi(at) == card)
             return place;
         at += n;
     }
     return visible ? HIDDEN : 0;
 }
 
-/* Sort n GPUs by their places in `visible`, and number them. */
+/* Sort n GPUs, whose ordinals are the numbers of their cards, by their places in `visible`, and
+ * number them.
+ */
 static void sort(const char *visible, struct gpu_device *gpu, int n)
 {
     for (int i = 1; i < n; i++)
-        for (int k = i;
-             k > 0 && place_of(visible, gpu[k].uuid) < place_of(visible, gpu[k - 1].uuid); k--) {
+        for (int k = i; k > 0 && place_of(visible, gpu[k].ordinal, gpu[k].uuid) <
+                                     place_of(visible, gpu[k - 1].ordinal, gpu[k - 1].uuid);
+             k--) {
             struct gpu_device before = gpu[k - 1];
 
             gpu[k - 1] = gpu[k];
@@ -56,19 +60,20 @@ static void sort(const char *visible, struct gpu_device *gpu, int n)
         gpu[i].ordinal = i;
 }
 
-/* Append an instance of a card, or the card itself if d is its own handle, unless it is hidden.
- * Return how many were appended.
+/* Append an instance of the card with this number, or the card itself if d is its own handle,
+ * unless it is hidden. Return how many were appended.
  */
-static int add(const struct nvml_api *a, nvml_handle card, nvml_handle d, const char *visible,
+static int add(const struct nvml_api *a, int number, nvml_handle d, const char *visible,
                struct gpu_device *ret)
 {
-    struct gpu_device g = { .alone = true };
+    struct gpu_device g = { .alone = true, .ordinal = number };
     struct nvml_memory memory;
     struct nvml_pci pci;
+    nvml_handle card;
 
-    if (a->uuid(d, g.uuid, sizeof g.uuid) != 0 || place_of(visible, g.uuid) == HIDDEN ||
+    if (a->uuid(d, g.uuid, sizeof g.uuid) != 0 || place_of(visible, number, g.uuid) == HIDDEN ||
         a->name(d, g.name, sizeof g.name) != 0 || a->memory(d, &memory) != 0 ||
-        a->pci(card, &pci) != 0)
+        a->by_index((unsigned)number, &card) != 0 || a->pci(card, &pci) != 0)
         return 0;
     g.uuid[sizeof g.uuid - 1] = g.name[sizeof g.name - 1] = '\0';
     text_strip_control(g.name);
@@ -79,36 +84,81 @@ static int add(const struct nvml_api *a, nvml_handle card, nvml_handle d, const 
     return 1;
 }
 
-int nvml_list_divided(struct gpu_device *ret, int max)
+/* Append a card, or its instances, to ret [max], without those that are hidden, and set *divided if
+ * there are instances. Return how many were appended.
+ */
+static int add_card(const struct nvml_api *a, int number, const char *visible, bool *divided,
+                    struct gpu_device *ret, int max)
+{
+    nvml_handle card, d;
+    int n = 0;
+
+    if (a->by_index((unsigned)number, &card) != 0)
+        return 0;
+    if (!is_divided(a, card))
+        return add(a, number, card, visible, ret);
+    for (unsigned k = 0; k < MAX_INSTANCES && n < max; k++)
+        if (a->instance(card, k, &d) == 0) /* numbers may have gaps */
+            n += add(a, number, d, visible, &ret[n]);
+    *divided |= n > 0;
+    return n;
+}
+
+/* Check whether the first of n > 0 cards, by which CUDA numbers them, is NVML's first, and so on:
+ * CUDA sorts them by speed unless CUDA_DEVICE_ORDER asks for NVML's order.
+ */
+static bool has_order_of_cuda(const struct nvml_api *a, unsigned n)
+{
+    const char *order = getenv("CUDA_DEVICE_ORDER");
+    char first[96] = "", name[96] = "";
+    nvml_handle card;
+
+    if (order && strcmp(order, "PCI_BUS_ID") == 0)
+        return true;
+    for (unsigned i = 0; i < n; i++)
+        if (a->by_index(i, &card) != 0 || a->name(card, i ? name : first, sizeof name) != 0 ||
+            (i && strcmp(name, first) != 0))
+            return false;
+    return true;
+}
+
+/* Check whether a list as of CUDA_VISIBLE_DEVICES has numbers alone. */
+static bool is_numbers(const char *visible)
+{
+    return visible && *visible && !visible[strspn(visible, "0123456789,")];
+}
+
+/* Check whether one of n GPUs has this UUID. */
+static bool is_among(const char *uuid, const struct gpu_device *gpu, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(gpu[i].uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+int nvml_list_divided(const char *shown, struct gpu_device *ret, int max)
 {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    bool numbers = is_numbers(visible), divided = false;
     struct nvml_api a;
     unsigned cards = 0;
-    bool divided = false;
-    int n = 0, before;
+    int n = 0;
 
-    if ((visible && strncmp(visible, "GPU-", 4) != 0 && strncmp(visible, "MIG-", 4) != 0) ||
+    if ((visible && !numbers && strncmp(visible, "GPU-", 4) != 0 &&
+         strncmp(visible, "MIG-", 4) != 0) ||
         !nvml_load(&a))
         return 0;
     (void)a.count(&cards);
-    for (unsigned i = 0; i < cards && n < max; i++) {
-        nvml_handle card, d;
-
-        if (a.by_index(i, &card) != 0)
-            continue;
-        if (!is_divided(&a, card)) {
-            n += add(&a, card, card, visible, &ret[n]);
-            continue;
-        }
-        before = n;
-        for (unsigned k = 0; k < MAX_INSTANCES && n < max; k++)
-            if (a.instance(card, k, &d) == 0) /* numbers may have gaps */
-                n += add(&a, card, d, visible, &ret[n]);
-        divided |= n > before;
-    }
+    if (numbers && !has_order_of_cuda(&a, cards))
+        cards = 0;
+    for (unsigned i = 0; i < cards && n < max; i++)
+        n += add_card(&a, (int)i, visible, &divided, &ret[n], max - n);
     (void)a.shutdown();
+    if (!divided || (numbers && !is_among(shown, ret, n)))
+        return 0;
     sort(visible, ret, n);
-    return divided ? n : 0;
+    return n;
 }
 
 /* ---- other processes ---- */

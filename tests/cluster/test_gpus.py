@@ -231,6 +231,10 @@ def instances(*_):
         j.check(0, "ok")
         for rank, uuid in enumerate(("MIG-80102030-.*", "MIG-90102030-.*", "GPU-01112131-.*")):
             assert re.search(f"sees {uuid}[.]$", j.log(rank), re.M) and "," not in j.log(rank), j.log(rank)
+    workers, output = plan("A100:mig=2,A100")  # by numbers: all instances of a card
+    assert len(workers) == 3 and "MIG instance that CUDA shows" not in output, output
+    workers, output = plan("A100:mig=2,V100")  # CUDA may number unlike cards in another way
+    assert len(workers) == 1 and "GPU 0 is the only MIG instance that CUDA shows; to use others, set CUDA_VIS" in output, output
 
 
 def busy(*_):

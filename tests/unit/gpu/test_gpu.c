@@ -118,9 +118,9 @@ START_TEST(precisions)
 }
 END_TEST
 
-/* Cards, what is visible of them -> the GPUs that are listed. */
+/* Cards, what is visible of them -> the GPUs that are listed, and CUDA_DEVICE_ORDER. */
 static const struct {
-    const char *cards, *visible, *uuid[4];
+    const char *cards, *visible, *uuid[4], *order;
 } lists[] = {
     { "A100:mig=2,V100", NULL, { "MIG-80102030", "MIG-90102030", "GPU-01112131" } },
     { "A100:mig=2,V100", "MIG-9010,GPU-01", { "MIG-90102030", "GPU-01112131" } },
@@ -129,6 +129,11 @@ static const struct {
       { "GPU-01112131", "MIG-90102030", "MIG-80102030" } },
     { "A100:mig=2,V100,1080Ti", "GPU-02,GPU-01", { "GPU-02122232", "GPU-01112131" } },
     { "A100:mig=2,V100", "0", { "MIG-80102030" } },
+    { "A100:mig=2,V100", "0", { "MIG-80102030" }, "FASTEST_FIRST" },
+    { "A100:mig=2,V100", "0", { "MIG-80102030", "MIG-90102030" }, "PCI_BUS_ID" },
+    { "A100:mig=2,A100", "1,0", { "GPU-01112131", "MIG-80102030", "MIG-90102030" } },
+    { "A100:mig=2,A100", "1", { "GPU-01112131" } },
+    { "A100:mig=2,A100:mig=1", "1", { "MIG-81112131" } },
     { "A100,V100", NULL, { "GPU-00102030", "GPU-01112131" } },
     { "A100,V100:lost", NULL, { "GPU-00102030", "gpu:1" } },
 };
@@ -147,6 +152,10 @@ START_TEST(instances)
         setenv("CUDA_VISIBLE_DEVICES", lists[_i].visible, 1);
     else
         unsetenv("CUDA_VISIBLE_DEVICES");
+    if (lists[_i].order)
+        setenv("CUDA_DEVICE_ORDER", lists[_i].order, 1);
+    else
+        unsetenv("CUDA_DEVICE_ORDER");
     ck_assert_msg(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err) == 0, "%s", err.text);
     n = gpu_complete(gpu, 8, n);
     while (wanted < 4 && lists[_i].uuid[wanted])
