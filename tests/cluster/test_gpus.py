@@ -235,6 +235,8 @@ def instances(*_):
     assert len(workers) == 3 and "MIG instance that CUDA shows" not in output, output
     workers, output = plan("A100:mig=2,V100")  # CUDA may number unlike cards in another way
     assert len(workers) == 1 and "GPU 0 is the only MIG instance that CUDA shows; to use others, set CUDA_VIS" in output, output
+    workers, output = plan("A100:mig=2,V100", "--set", "env={CUDA_DEVICE_ORDER: PCI_BUS_ID}")
+    assert len(workers) == 3, output
 
 
 def busy(*_):
