@@ -6,6 +6,7 @@
 #include "note.h"
 
 #include "lib/base/clock.h"
+#include "lib/model/gpu_share.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,8 +14,6 @@
 #include <string.h>
 
 #define NVML_NS (5 * CLOCK_S) /* time limit of NVML */
-
-enum { BUSY_PERCENT = 10 }; /* of the time, at which a GPU is too busy to be measured */
 
 /* Running measurements, one child per GPU */
 struct cuda_run {
@@ -41,7 +40,7 @@ struct gpu_task {
 /* Check whether another process keeps the GPU so busy that its speed seems too low. */
 static bool is_busy(const struct gpu_device *g)
 {
-    return g->busy_percent >= BUSY_PERCENT;
+    return g->busy_percent >= GPU_BUSY_PERCENT;
 }
 
 /* Measure one GPU (isolate_fn, in the child; task: struct gpu_task; result: struct gpu_metrics).
@@ -68,6 +67,12 @@ static int count_busy(const struct cuda_list *list)
     return n;
 }
 
+/* Check whether busy GPUs are measured: there are no others, or jobs share GPUs on purpose. */
+static bool is_measured_busy(const struct cuda_list *list)
+{
+    return count_busy(list) == list->n || gpu_share_is_meant();
+}
+
 bool cuda_is_busy(const struct cuda_list *list)
 {
     return count_busy(list) > 0;
@@ -75,12 +80,12 @@ bool cuda_is_busy(const struct cuda_list *list)
 
 void cuda_note_users(const struct cuda_list *list, struct node_profile *p)
 {
-    bool all = count_busy(list) == list->n;
+    bool measured = is_measured_busy(list);
 
     for (int i = 0; i < list->n; i++) {
         const struct gpu_device *g = &list->gpu[i];
 
-        if (is_busy(g) && all)
+        if (is_busy(g) && measured)
             note_add(p, "GPU %d: %s keeps it %d %% busy, so its speed may be too low", g->ordinal,
                      g->user, g->busy_percent);
         else if (g->user[0] && !is_busy(g))
@@ -101,6 +106,17 @@ static int complete_task(const void *task, void *result, struct eddis_error *err
     return 0;
 }
 
+/* Note a MIG instance that CUDA lists and NVML does not: there may be others, which CUDA hides. */
+static void note_instance(const struct cuda_list *list, struct node_profile *p)
+{
+    for (int i = 0; i < list->n; i++)
+        if (strncmp(list->gpu[i].uuid, "MIG-", 4) == 0 && !list->gpu[i].alone)
+            note_add(p,
+                     "GPU %d is the only MIG instance that CUDA shows; to use others, set "
+                     "CUDA_VISIBLE_DEVICES to their UUIDs (nvidia-smi -L)",
+                     list->gpu[i].ordinal);
+}
+
 /* Complete the list of GPUs in a child. If NVML crashes or hangs, leave CUDA's list, and add this
  * to the note of p.
  */
@@ -116,6 +132,7 @@ static void complete(struct cuda_list *list, struct node_profile *p)
         *list = all;
     else
         note_add(p, "%s", why.text);
+    note_instance(list, p);
 }
 
 /* Take the GPUs found by the search for one maker's, unless another's are listed; then note it. */
@@ -138,9 +155,9 @@ int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p
     } search[GPU_MAKERS] = { { GPU_NVIDIA, "search for GPUs" },
                              { GPU_AMD, "search for AMD GPUs" } };
     struct isolated child[GPU_MAKERS];
-    struct eddis_error failed = { 0 };
+    struct eddis_error failed = { 0 }, absent[GPU_MAKERS] = { { 0 } };
 
-    ret->n = 0;
+    *ret = (struct cuda_list){ .n = 0 };
     for (int i = 0; i < GPU_MAKERS; i++)
         isolate_start(&child[i], search[i].what, list_task, &search[i].maker, sizeof *ret);
     for (int i = 0; i < GPU_MAKERS; i++) {
@@ -150,13 +167,17 @@ int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p
 
         if (rc >= 0)
             take(&found, ret, p);
-        else if (rc != -ENOENT && rc != -ENODEV && (!failed.code || failed.code == -ENOTSUP))
+        else if (rc == -ENOENT || rc == -ENODEV || rc == -ENOTSUP)
+            absent[i] = why;
+        else if (!failed.code)
             failed = why;
     }
+    memcpy(ret->absent, absent, sizeof absent);
+    for (int i = 0; ret->n > 0 && i < GPU_MAKERS; i++)
+        if (absent[i].code == -ENOTSUP)
+            note_add(p, "%s", absent[i].text);
     if (ret->n > 0 && failed.code)
         note_add(p, "%s", failed.text);
-    else if (failed.code == -ENOTSUP)
-        note_add(p, "no GPU is used: %s", failed.text);
     else if (failed.code)
         return eddis_fail(err, failed.code, "%s", failed.text);
     if (ret->n > 0)
@@ -180,7 +201,7 @@ static void append(const struct gpu_device *g, struct node_profile *p)
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p)
 {
     struct cuda_run *r = list->n > 0 ? calloc(1, sizeof *r) : NULL;
-    struct gpu_task t = { .even_busy = count_busy(list) == list->n };
+    struct gpu_task t = { .even_busy = is_measured_busy(list) };
 
     if (list->n > 0 && !r)
         note_add(p, "no memory to measure the GPUs");

@@ -14,13 +14,15 @@
 struct cuda_list {
     struct gpu_device gpu[PROFILE_MAX_DEVICES];
     int n;
+    /* why none of a maker is listed, without failure: -ENOENT, -ENODEV or -ENOTSUP, as of gpu_list
+     */
+    struct eddis_error absent[GPU_MAKERS];
 };
 
 /* List the GPUs in *ret, of one maker: NVIDIA's, else AMD's. Blocks at most until the deadline, and
- * 5 s more for NVML. Without a driver or GPU, or if the driver cannot be used by this build, the
- * list is empty; the reason is added to the note of p unless there is nothing to use. Return 0, or
- * a negative errno, with an empty list, if the driver failed or was late: it is unknown which GPUs
- * there are.
+ * 5 s more for NVML. Without a driver or GPU, or if the driver is too old or cannot be used by this
+ * build, the list is empty, and ret->absent has the reasons. Return 0, or a negative errno, with an
+ * empty list, if the driver failed or was late: it is unknown which GPUs there are.
  */
 int cuda_find(int64_t deadline_ns, struct cuda_list *ret, struct node_profile *p,
               struct eddis_error *err);
@@ -36,8 +38,8 @@ void cuda_note_users(const struct cuda_list *list, struct node_profile *p);
 struct cuda_run; /* running measurements */
 
 /* Append the listed GPUs to p's devices, and start to measure them in parallel, except those that
- * other processes keep busy if some GPU is not busy. Return the
- * running measurements, for cuda_finish; NULL without memory or without a GPU.
+ * other processes keep busy if some GPU is not busy and jobs do not share GPUs. Return the running
+ * measurements, for cuda_finish; NULL without memory or without a GPU.
  */
 struct cuda_run *cuda_start(const struct cuda_list *list, struct node_profile *p);
 

@@ -6,6 +6,8 @@
 #include "cpu.h"
 #include "cuda.h"
 #include "emulated.h"
+#include "expected.h"
+#include "gpu_check.h"
 #include "gpu_probe.h"
 #include "isolate.h"
 #include "machine.h"
@@ -193,47 +195,61 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
-/* Check whether this process may not open this file of a driver, as in a Slurm job without GPUs,
- * which sees the machine's GPUs nevertheless.
+/* Return the maker whose GPUs the job is meant to use although the search has found none of any
+ * maker; GPU_MAKERS: none.
  */
-static bool is_forbidden(const char *path)
-{
-    int fd = open(path, O_RDWR | O_CLOEXEC), error = errno;
-
-    if (fd < 0)
-        return error == EPERM || error == EACCES;
-    (void)close(fd);
-    return false;
-}
-
-/* Check whether the job is to use GPUs: its program does, and CUDA_VISIBLE_DEVICES or AMD's
- * variables name some, or these are not set and the machine has some that this process may use.
- */
-static bool expects_gpus(const struct probe *b)
+static int missing(const struct probe *b)
 {
     const struct machine *m = &b->machine;
+    int first = m->amd_gpus[0] && !m->gpus[0] ? GPU_AMD : GPU_NVIDIA;
 
-    if (b->options->cpus_only)
-        return false;
-    if (m->amd_visible[0] ? m->amd_visible[0] != '-' : m->amd_gpus[0] && !is_forbidden("/dev/kfd"))
-        return true;
-    if (m->visible[0])
-        return m->visible[0] != '-' && strcmp(m->visible, "NoDevFiles") != 0;
-    return (m->gpus[0] || access("/dev/nvidia0", F_OK) == 0) && !is_forbidden("/dev/nvidiactl");
+    if (b->options->cpus_only || !gpu_built())
+        return GPU_MAKERS;
+    for (int i = 0; i < GPU_MAKERS; i++) {
+        int maker = (first + i) % GPU_MAKERS;
+
+        if (expected_surely("", m, maker, b->gpus.absent[maker].code))
+            return maker;
+    }
+    return GPU_MAKERS;
 }
 
-/* Find the GPUs. If the driver fails or is late where GPUs are expected, return that error: the job
- * would train on the CPUs. Elsewhere note it and set b->unsearched. Return 0 or a negative errno.
+/* Fail if the search has found no GPU although the job is meant to use some: it would train on the
+ * CPUs. Otherwise, if there might be some, note why none is used. Return 0 or the reason's code.
+ */
+static int check_missing(struct probe *b, bool expected, struct eddis_error *err)
+{
+    static const char cpus[] = "set CUDA_VISIBLE_DEVICES to an empty value to train on the CPUs";
+    int maker = missing(b);
+    const struct eddis_error *why = &b->gpus.absent[maker < GPU_MAKERS ? maker : 0];
+
+    if (maker < GPU_MAKERS && why->code == -ENOTSUP)
+        return eddis_fail(err, why->code, "the node's GPUs cannot be used: %s, or %s", why->text,
+                          cpus);
+    if (maker < GPU_MAKERS)
+        return eddis_fail(err, why->code,
+                          "the node's GPUs cannot be used: %s; see whether %s lists them (a "
+                          "container needs --gpus all or --nv), or %s",
+                          why->text, maker == GPU_AMD ? "rocminfo" : "nvidia-smi", cpus);
+    for (int i = 0; i < GPU_MAKERS; i++)
+        if (b->gpus.absent[i].code == -ENOTSUP || (expected && i == GPU_NVIDIA))
+            note_add(b->p, "no GPU is used: %s", b->gpus.absent[i].text);
+    return 0;
+}
+
+/* Find the GPUs. If the driver fails or is late, or finds none, where GPUs are expected, return
+ * that error: the job would train on the CPUs. Elsewhere note it and set b->unsearched. Return 0 or
+ * a negative errno.
  */
 static int find_gpus(struct probe *b, struct eddis_error *err)
 {
-    bool expected = expects_gpus(b);
+    bool expected = !b->options->cpus_only && expected_perhaps(&b->machine);
     struct eddis_error why = { 0 };
     /* Without persistence mode the driver initialises each GPU, for 1 to 3 s. */
     int rc = cuda_find(within(b, (expected ? 25 : 8) * CLOCK_S), &b->gpus, b->p, &why);
 
     if (rc == 0)
-        return 0;
+        return b->gpus.n > 0 ? 0 : check_missing(b, expected, err);
     if (rc == -ELIBBAD && !expected) { /* no matter on a machine without GPUs */
         note_add(b->p, "no GPU is used: %s", why.text);
         return 0;
@@ -273,7 +289,7 @@ static int measure(struct probe *b, struct eddis_error *ret_err)
         note_add(b->p, "%s", err.text);
     }
     gpus = cuda_start(&b->gpus, b->p);
-    gpu_probe_start(&facts, &b->gpus);
+    gpu_probe_start(&facts, &b->gpus, b->deadline_ns);
     if (b->topo)
         place_gpus(b);
     cuda_finish(gpus, within(b, 12 * CLOCK_S + search_ns), b->p);
@@ -339,13 +355,14 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
-/* Load the cached profile into b->p, with the members that describe the present. Return 0, or a
- * negative errno value, with the reason in err, if no cached profile can be used: -ENOENT: there is
- * none.
+/* Load the cached profile into b->p, with the members that describe the present, and without GPUs
+ * that others use now. Return 0, or a negative errno value, with the reason in err, if no cached
+ * profile can be used: -ENOENT: there is none.
  */
 static int load(struct probe *b, struct eddis_error *err)
 {
     const struct profiler_options *o = b->options;
+    struct gpu_check gpus;
     double quota;
     int rc;
 
@@ -355,7 +372,12 @@ static int load(struct probe *b, struct eddis_error *err)
     if (rc < 0)
         return rc;
     quota = b->p->cpu_quota;
+    if (!o->cpus_only)
+        gpu_check_start(&gpus, b->p);
     fill_now(&b->machine, b->p);
+    rc = o->cpus_only ? 0 : gpu_check_finish(&gpus, o->job_id, b->p, err);
+    if (rc < 0)
+        return rc;
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)
         return eddis_fail(err, -ESTALE, "the cached profile is for another CPU quota");
     /* Twice the load: hysteresis, so that a load near the limit does not cause a measurement for

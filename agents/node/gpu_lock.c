@@ -8,6 +8,7 @@
 #include "gpu_lock.h"
 
 #include "lib/base/text.h"
+#include "lib/model/gpu_share.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -99,7 +100,7 @@ static bool find_owner(const char *device_id, struct owner *ret)
     FILE *f = fopen("/proc/net/unix", "re");
     bool found = false;
 
-    (void)snprintf(prefix, sizeof prefix, "@eddis-gpu/%s/", device_id);
+    (void)snprintf(prefix, sizeof prefix, "@" GPU_LOCK_NAME "%s/", device_id);
     while (f && !found && fgets(line, sizeof line, f)) {
         const char *at = strstr(line, prefix);
 
@@ -143,20 +144,11 @@ static bool find_earlier(const char *device_id, int64_t since, const char *own, 
     return found;
 }
 
-/* Check whether jobs share GPUs here on purpose: by CUDA's Multi-Process Service, also as Slurm's
- * gres/mps, or by Slurm's gres/shard.
- */
-static bool are_shared(void)
-{
-    return getenv("CUDA_MPS_PIPE_DIRECTORY") || getenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") ||
-           getenv("SLURM_SHARDS_ON_NODE");
-}
-
 /* Check whether the id is that of a GPU that a job locks for itself. */
 static bool is_lockable(const char *device_id)
 {
     return (strncmp(device_id, "GPU-", 4) == 0 || strncmp(device_id, "MIG-", 4) == 0) &&
-           !are_shared();
+           !gpu_share_is_meant();
 }
 
 /* Lock one GPU for a job that waits for it since this time (INT64_MAX: it does not wait). Return 0
@@ -171,7 +163,7 @@ static int lock(struct gpu_lock *l, const char *device_id, const char *job_id, i
     struct owner owner;
     char name[NAME];
 
-    (void)snprintf(name, sizeof name, "eddis-gpu/%s/", device_id);
+    (void)snprintf(name, sizeof name, GPU_LOCK_NAME "%s/", device_id);
     name_job(job_id, name);
     rc = bind_to(l, name);
     if (rc == -EADDRINUSE)
@@ -179,7 +171,7 @@ static int lock(struct gpu_lock *l, const char *device_id, const char *job_id, i
     if (rc == 0 && earlier) {
         rc = -EADDRINUSE;
     } else if (rc == 0) {
-        (void)snprintf(name, sizeof name, "eddis-gpu/%s", device_id);
+        (void)snprintf(name, sizeof name, GPU_LOCK_NAME "%s", device_id);
         rc = bind_to(l, name);
     }
     if (rc < 0)
@@ -240,8 +232,8 @@ void gpu_lock_move(struct gpu_lock *from, const char *device_id, struct gpu_lock
     char name[NAME], job[NAME];
     int n = 0;
 
-    (void)snprintf(name, sizeof name, "eddis-gpu/%s", device_id);
-    (void)snprintf(job, sizeof job, "eddis-gpu/%s/", device_id);
+    (void)snprintf(name, sizeof name, GPU_LOCK_NAME "%s", device_id);
+    (void)snprintf(job, sizeof job, GPU_LOCK_NAME "%s/", device_id);
     for (int i = 0; i < from->n; i++) {
         struct sockaddr_un a = { .sun_family = AF_UNIX };
         socklen_t size = sizeof a - 1; /* the text ends with a zero */

@@ -68,7 +68,8 @@ static void take(const struct agent_config *b, const char *name, struct strlist 
  */
 static void environment(const struct agent_config *b, struct strlist *ret)
 {
-    static const char *const names[] = { "PATH", "VIRTUAL_ENV", "CONDA_PREFIX" };
+    static const char *const names[] = { "PATH", "VIRTUAL_ENV", "CONDA_PREFIX",
+                                         "CUDA_DEVICE_ORDER" };
     const char *python = b->command ? b->command[0] : "", *slash = strrchr(python, '/');
     cleanup_strbuf struct strbuf path = { 0 };
 

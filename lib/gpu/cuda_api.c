@@ -70,6 +70,8 @@ static int load(struct cuda_api *ret, struct eddis_error *err)
 
     if (rc == -ENOTSUP)
         return eddis_fail(err, rc, "the NVIDIA driver is older than CUDA 11; update it");
+    if (rc == -ENOENT)
+        return eddis_fail(err, rc, "libcuda.so.1 of the NVIDIA driver is not installed");
     if (rc < 0)
         return rc;
     e = a.init(0);

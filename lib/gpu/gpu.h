@@ -31,9 +31,19 @@ struct gpu_device {
     char pci[16]; /* "0000:17:00.0" */
     int64_t memory_bytes;
     int driver_version; /* CUDA's version: 13000; HIP's: 60342131 */
-    char user[64];      /* another process that uses it, "process 4711 (python3)"; "": none known */
-    int busy_percent;   /* part of the last second in which it computed for `user` */
+    /* What NVML says of it, by gpu_complete and gpu_look: another process that uses it, "process
+     * 4711 (python3)", "": none known; the part of the last second in which it computed; whether
+     * `user` has it alone, in exclusive mode; whether it does not answer any more.
+     */
+    char user[64];
+    int busy_percent;
+    bool taken, lost;
 };
+
+/* Part of the last second from which on a GPU is too busy to be measured, or to be used beside
+ * others
+ */
+enum { GPU_BUSY_PERCENT = 10 };
 
 /* Measurements of one GPU */
 struct gpu_metrics { /* NAN: the measurement failed, and `note` has the reason */
@@ -68,6 +78,12 @@ int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
 
+/* Look who uses the n GPUs now, of which maker and uuid are set, and whether they answer. Blocks,
+ * for as long as NVML does, and 1.5 s more while NVML counts work of unknown processes, which may
+ * have ended. Return false, with the GPUs unchanged, without NVML or if they are not NVIDIA's.
+ */
+bool gpu_look(struct gpu_device *gpu, int n);
+
 /* Measure one GPU for about two seconds.  Blocks.  For a GPU that is `alone`, CUDA_VISIBLE_DEVICES
  * of this process is set.  A measurement that fails is NAN.  If nothing could be measured, errors
  * are as for gpu_list.
@@ -75,9 +91,10 @@ int gpu_complete(struct gpu_device *gpu, int max, int n);
 int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err);
 
 /* Store how the n GPUs are built in and set up in ret [n], from NVML. A link of PCIe is slow while
- * its GPU does nothing: look until until_ns for all to be fast. Blocks. Return their number, or 0
- * without NVML.
+ * its GPU does nothing: look until the time *until_ns, which another process may change, for all to
+ * be fast. Blocks. Return their number, or 0 without NVML.
  */
-int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret);
+int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *until_ns,
+                   struct gpu_facts *ret);
 
 #endif

@@ -96,7 +96,7 @@ static int list_instances(const struct maker *m, struct gpu_device *ret, int max
 {
     int version = ret[0].driver_version;
     struct gpu_device *all = calloc((size_t)max, sizeof *all);
-    int found = all ? m->list_divided(all, max) : 0;
+    int found = all ? m->list_divided(ret[0].uuid, all, max) : 0;
 
     for (int i = 0; i < found; i++) {
         ret[i] = all[i];
@@ -131,9 +131,15 @@ int gpu_complete(struct gpu_device *gpu, int max, int n)
 
     if (m->list_divided)
         n = list_instances(m, gpu, max, n);
-    if (m->find_users)
-        m->find_users(gpu, n);
+    (void)gpu_look(gpu, n);
     return n;
+}
+
+bool gpu_look(struct gpu_device *gpu, int n)
+{
+    const struct maker *m = makers[n > 0 ? gpu[0].maker : GPU_AMD];
+
+    return m->find_users && m->find_users(gpu, n);
 }
 
 /* ---- copies ---- */

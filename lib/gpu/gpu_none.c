@@ -44,12 +44,20 @@ int gpu_complete(struct gpu_device *gpu, int max, int n)
     return n;
 }
 
+bool gpu_look(struct gpu_device *gpu, int n)
+{
+    (void)gpu;
+    (void)n;
+    return false;
+}
+
 int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err)
 {
     return none(gpu->maker, err);
 }
 
-int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret)
+int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *until_ns,
+                   struct gpu_facts *ret)
 {
     return 0;
 }

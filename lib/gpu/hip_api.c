@@ -114,6 +114,8 @@ static int load(struct cuda_api *ret, struct eddis_error *err)
     rc = load_library(&a, err);
     if (rc == -ENOTSUP)
         return eddis_fail(err, rc, "ROCm is older than 5.6; update it");
+    if (rc == -ENOENT)
+        return eddis_fail(err, rc, "libamdhip64.so of ROCm is not installed");
     if (rc < 0)
         return rc;
     e = a.init(0);

@@ -29,8 +29,8 @@ struct maker {
                      struct eddis_error *err);
 
     /* As nvml.h describes them; NULL: unknown */
-    int (*list_divided)(struct gpu_device *ret, int max);
-    void (*find_users)(struct gpu_device *gpu, int n);
+    int (*list_divided)(const char *shown, struct gpu_device *ret, int max);
+    bool (*find_users)(struct gpu_device *gpu, int n);
 };
 
 extern const struct maker maker_nvidia, maker_amd;

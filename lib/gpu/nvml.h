@@ -13,13 +13,18 @@
 
 /* Store the GPUs of the machine in ret [max] if an instance of MIG is among them: each instance in
  * place of its card, and the cards that are not divided. Each has `alone` set.
- * CUDA_VISIBLE_DEVICES, if it is set, decides which of them, and their order; in another form than
- * UUIDs nothing is stored. driver_version is unset. Return their number; 0: there is no instance,
- * or nothing is known.
+ * CUDA_VISIBLE_DEVICES, if it is set, decides which of them, and their order. A number means all
+ * instances of a card, although CUDA shows the first one only; nothing is stored if CUDA may number
+ * the cards in another way: they are unlike, without CUDA_DEVICE_ORDER=PCI_BUS_ID, or the GPU with
+ * the UUID `shown`, which CUDA shows, is not among them. driver_version is unset. Return their
+ * number; 0: there is no instance, or nothing is known.
  */
-int nvml_list_divided(struct gpu_device *ret, int max);
+int nvml_list_divided(const char *shown, struct gpu_device *ret, int max);
 
-/* Fill in `user` and `busy_percent` of the n GPUs that other processes use. */
-void nvml_find_users(struct gpu_device *gpu, int n);
+/* Fill in `user`, `busy_percent`, `taken` and `lost` of the n GPUs. NVML's list of processes is
+ * empty in a container, so a GPU that computes has a user, too. Return false, with the GPUs
+ * unchanged, without NVML.
+ */
+bool nvml_find_users(struct gpu_device *gpu, int n);
 
 #endif

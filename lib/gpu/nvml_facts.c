@@ -155,7 +155,8 @@ static bool are_awake(const struct gpu_facts *f, int n)
     return true;
 }
 
-int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret)
+int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *until_ns,
+                   struct gpu_facts *ret)
 {
     nvml_handle card[MAX_GPUS];
     struct nvml_api a;
@@ -179,7 +180,7 @@ int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct
         if (are_awake(ret, n))
             break;
         clock_sleep_until_ns(clock_now_ns() + AGAIN_NS);
-    } while (clock_now_ns() < until_ns);
+    } while (clock_now_ns() < *until_ns);
     (void)a.shutdown();
     return n;
 }

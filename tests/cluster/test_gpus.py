@@ -2,6 +2,7 @@
 """test_gpus.py BUILD SOURCE [CASE ...] - plans and jobs on the cards of the fake drivers of tests/gpu/fake_cards.h."""
 
 import contextlib
+import ctypes.util
 import getpass
 import json
 import os
@@ -42,10 +43,11 @@ def amd_environ(cards, driver="", **more):
             "CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": visible, **more}
 
 
-def plan(cards, *args, code=0, command=("true",), batch=256, driver="", machine=environ, **more):
-    """[(device, rate)] by rank, and all that eddis-run prints."""
-    folders = Folders()
-    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", "--set", "profile.cache=0s", "--set",
+def plan(cards, *args, code=0, command=("true",), batch=256, driver="", machine=environ, folders=None, **more):
+    """[(device, rate)] by rank, and all that eddis-run prints; folders: those of a user whose measurements are kept."""
+    kept = ["--set", "profile.cache=0s"] if not folders else []
+    folders = folders or Folders()
+    done = subprocess.run([os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", *kept, "--set",
                            f"batch.global={batch}", *args, "--", *command], text=True, timeout=120,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env={**folders.environ(), **machine(cards, driver, **more)})
@@ -203,6 +205,25 @@ def failed_driver(*_):
     assert workers and all(device.startswith("cpu") for device, _ in workers), output
 
 
+def absent_driver(*_):
+    """A driver that is missing, is too old, or finds none of the GPUs that the environment names, is an error, too."""
+    for driver, words in (("nodevice", "the NVIDIA driver finds no GPU; see whether nvidia-smi lists them"),
+                          ("stub", "libcuda.so.1 is only a stub of the NVIDIA driver; see whether"),
+                          ("old", "the NVIDIA driver supports only CUDA 10.2, but eddis needs CUDA 11; update it, or ")):
+        _, output = plan("A100", driver=driver, code=3)
+        assert "the node's GPUs cannot be used: " + words in output, output
+        assert "CUDA_VISIBLE_DEVICES to an empty value to train on the CPUs" in output, output
+    if not ctypes.util.find_library("cuda"):  # this machine has none of its own
+        _, output = plan("A100", code=3, LD_LIBRARY_PATH="")
+        assert "the node's GPUs cannot be used: libcuda.so.1 of the NVIDIA driver is not installed" in output, output
+    trainer_words = (os.path.join(BUILD, "cmd/eddis-train"), "--data", "x.csv")
+    for more in ({"CUDA_VISIBLE_DEVICES": ""}, {"command": trainer_words}):
+        workers, output = plan("A100", driver="nodevice", **more)
+        assert workers and all(device.startswith("cpu") for device, _ in workers), output
+    _, output = plan("MI300X", driver="old", code=3, machine=amd_environ)
+    assert "the node's GPUs cannot be used: ROCm is of version 5.5, but eddis needs 5.6; " in output, output
+
+
 def instances(*_):
     """Each MIG instance is a device of its own, the only one that its worker sees."""
     folders = Folders()
@@ -211,6 +232,13 @@ def instances(*_):
         j.check(0, "ok")
         for rank, uuid in enumerate(("MIG-80102030-.*", "MIG-90102030-.*", "GPU-01112131-.*")):
             assert re.search(f"sees {uuid}[.]$", j.log(rank), re.M) and "," not in j.log(rank), j.log(rank)
+    workers, output = plan("A100:mig=2,A100")  # by numbers: all instances of a card
+    assert len(workers) == 3 and "MIG instance that CUDA shows" not in output, output
+    workers, output = plan("A100:mig=2,V100")  # CUDA may number unlike cards in another way
+    assert len(workers) == 1, output
+    assert "GPU 0 is the only MIG instance that CUDA shows; to use others, set CUDA_VISIBLE_DEV" in output, output
+    workers, output = plan("A100:mig=2,V100", "--set", "env={CUDA_DEVICE_ORDER: PCI_BUS_ID}")
+    assert len(workers) == 3, output
 
 
 def busy(*_):
@@ -219,8 +247,26 @@ def busy(*_):
     assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB", "Ti"], output
     assert re.search(r"GPU 1: process 1 .* keeps it 90 % busy;.* GPU 2 is also used by process 1", output), output
     assert "GPU 1 gets no worker" in output, output
+    workers, output = plan("A100,V100:unseen")  # as in a container
+    assert len(workers) == 1 and "GPU 1: a process that NVML does not list keeps it 90 % busy" in output, output
+    workers, output = plan("A100,V100:busy", CUDA_MPS_PIPE_DIRECTORY="/nonexistent")  # jobs share it on purpose
+    assert len(workers) == 2 and "GPU 1: process 1 " in output and "so its speed may be too low" in output, output
     workers, output = plan("A100:busy,V100:busy")  # there is no other, so they are measured nevertheless
     assert len(workers) == 2 and "keeps it 90 % busy, so its speed may be too low" in output, output
+
+
+def busy_later(*_):
+    """A card that another process keeps busy, or that broke, gets no worker although its speed was kept."""
+    folders, salt = Folders(), {"FAKE_SALT": str(os.getpid())}
+    workers, output = plan("A100,V100", folders=folders, **salt)
+    kept = "not kept" not in output  # as beside a job of another test; test_profiler.c has no such neighbours
+    assert len(workers) == 2, output
+    for state, words in (("busy", "GPU 1: process 1 .* keeps it 90 % busy;.* GPU 1 gets no worker"),
+                         ("unseen", "GPU 1: a process that NVML does not list keeps it 90 % busy;.* GPU 1 gets no w"),
+                         ("lost", "GPU 1 does not answer any more: measured again; GPU 1 gets" if kept else "GPU 1")):
+        workers, output = plan("A100,V100:" + state, folders=folders, **salt)
+        assert [device.split()[-1] for device, _ in workers] == ["A100-SXM4-80GB"] and re.search(words, output), output
+        assert not kept or state == "lost" or ", cached" in output, output
 
 
 def second_job(*_):
@@ -612,7 +658,7 @@ def unwatched(*_):
             j.interrupted()
 
 
-run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
-     second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
+run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver,
+     instances, busy, busy_later, second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
      selected, grouped_memory,
      trainer, watched, throttled, links, unwatched], sys.argv[3:])

@@ -110,6 +110,8 @@ static void behave(struct fake_card *c, const char *word)
     c->lost |= strcmp(word, "lost") == 0;
     c->noblas |= strcmp(word, "noblas") == 0;
     c->nouuid |= strcmp(word, "nouuid") == 0;
+    c->trail |= strcmp(word, "trail") == 0;
+    c->unseen |= strcmp(word, "unseen") == 0;
     c->used |= strcmp(word, "used") == 0;
     if (strcmp(word, "nobf16") == 0)
         c->bf16 = -1;
@@ -123,7 +125,7 @@ static void behave(struct fake_card *c, const char *word)
 /* Apply a third of the work to a busy card, and 1/N to each of N instances. */
 static void divide(struct fake_card *c)
 {
-    double n = (c->busy ? 3 : 1) * (c->instances ? c->instances : 1);
+    double n = (c->busy || c->unseen ? 3 : 1) * (c->instances ? c->instances : 1);
 
     c->fp32 /= n;
     c->tf32 /= n;

@@ -19,6 +19,8 @@
  *   nv=N     N links of NVLink join it with each other card that has this word
  *   pcie=GxW its bus is of generation G, with W lanes, of 4 and 16
  *   switch=N it shares PCIe switch N with the cards that have the same word
+ *   trail    NVML says at the first question that it computed, for a process that has ended
+ *   unseen   as busy, but NVML does not list the process, as in a container
  *   used     another process has a context on it, without work
  *
  * FAKE_SALT: a text by which the ends of UUIDs differ, since jobs of one machine lock GPUs by UUID.
@@ -26,6 +28,9 @@
  * FAKE_CUDA says how the driver behaves: "nodevice", "stub", "old", "eleven" (of CUDA 11),
  * "broken", "nomemory", "crash", "slow=S" (it starts in S seconds); unset or empty: well.  FAKE_HIP
  * says the same of HIP.
+ *
+ * FAKE_AWAKE is a file that the first copy to a card makes: until then each link of PCIe sleeps, of
+ * generation 1.
  *
  * FAKE_NVML: "none": NVML does not start. FAKE_NVML_STATE is a file that a test may replace at any
  * time. A line is a card's number and words for what NVML says of it: "brake", "cap", "hardware",
@@ -49,7 +54,7 @@ struct fake_card {
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */
     double bus;                    /* bytes to or from the host, each way */
-    bool bad, busy, crash, hang, lost, noblas, nouuid, used;
+    bool bad, busy, crash, hang, lost, noblas, nouuid, trail, unseen, used;
     int instances; /* of MIG; 0: not divided */
     /* as NVML says: highest clock in MHz, power cap in W; whether its memory has ECC */
     int clock, cap;

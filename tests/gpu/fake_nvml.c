@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fake_nvml.c - a libnvidia-ml.so.1 of the cards of fake_cards.h; a handle is a card and, but for
- * -1, its instance of MIG.  Process 1 uses a card that is "used", and a "busy" one by 90 %.
+ * -1, its instance of MIG.  Process 1 uses a card that is "used", and a "busy" one by 90 %; of an
+ * "unseen" one it is not listed.
  */
 #include "fake_cards.h"
 
@@ -13,7 +14,15 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, NO_DRIVER = 9, TIMEOUT = 10 };
+enum {
+    OK = 0,
+    INVALID = 2,
+    NOT_SUPPORTED = 3,
+    NOT_FOUND = 6,
+    NO_DRIVER = 9,
+    TIMEOUT = 10,
+    LOST = 15
+};
 
 static struct fake_card cards[FAKE_MAX];
 static int n_cards;
@@ -113,7 +122,7 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **ret)
             fake_uuid_text(c, i, text);
             *ret = handle_of(c, i);
             if (strcmp(text, uuid) == 0)
-                return OK;
+                return cards[c].lost ? LOST : OK;
         }
     return NOT_FOUND;
 }
@@ -164,10 +173,13 @@ int nvmlDeviceGetMigDeviceHandleByIndex(void *d, unsigned index, void **ret)
 EXPORT int nvmlDeviceGetUtilizationRates(void *d, unsigned *ret);
 int nvmlDeviceGetUtilizationRates(void *d, unsigned *ret)
 {
+    struct fake_card *c = &cards[card_of(d)];
+
     if (instance_of(d) >= 0)
         return NOT_SUPPORTED;
-    ret[0] = (unsigned)state_of(d, "util=", cards[card_of(d)].busy ? 90 : 0);
+    ret[0] = (unsigned)state_of(d, "util=", c->busy || c->unseen || c->trail ? 90 : 0);
     ret[1] = 0;
+    c->trail = false;
     return OK;
 }
 
@@ -276,7 +288,9 @@ int nvmlDeviceGetComputeMode(void *d, int *ret)
 EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void *d, unsigned *ret);
 int nvmlDeviceGetCurrPcieLinkGeneration(void *d, unsigned *ret)
 {
-    *ret = (unsigned)cards[card_of(d)].pcie_gen;
+    const char *awake = getenv("FAKE_AWAKE");
+
+    *ret = awake && access(awake, F_OK) < 0 ? 1 : (unsigned)cards[card_of(d)].pcie_gen;
     return OK;
 }
 

@@ -118,9 +118,9 @@ START_TEST(precisions)
 }
 END_TEST
 
-/* Cards, what is visible of them -> the GPUs that are listed. */
+/* Cards, what is visible of them -> the GPUs that are listed, and CUDA_DEVICE_ORDER. */
 static const struct {
-    const char *cards, *visible, *uuid[4];
+    const char *cards, *visible, *uuid[4], *order;
 } lists[] = {
     { "A100:mig=2,V100", NULL, { "MIG-80102030", "MIG-90102030", "GPU-01112131" } },
     { "A100:mig=2,V100", "MIG-9010,GPU-01", { "MIG-90102030", "GPU-01112131" } },
@@ -129,6 +129,11 @@ static const struct {
       { "GPU-01112131", "MIG-90102030", "MIG-80102030" } },
     { "A100:mig=2,V100,1080Ti", "GPU-02,GPU-01", { "GPU-02122232", "GPU-01112131" } },
     { "A100:mig=2,V100", "0", { "MIG-80102030" } },
+    { "A100:mig=2,V100", "0", { "MIG-80102030" }, "FASTEST_FIRST" },
+    { "A100:mig=2,V100", "0", { "MIG-80102030", "MIG-90102030" }, "PCI_BUS_ID" },
+    { "A100:mig=2,A100", "1,0", { "GPU-01112131", "MIG-80102030", "MIG-90102030" } },
+    { "A100:mig=2,A100", "1", { "GPU-01112131" } },
+    { "A100:mig=2,A100:mig=1", "1", { "MIG-81112131" } },
     { "A100,V100", NULL, { "GPU-00102030", "GPU-01112131" } },
     { "A100,V100:lost", NULL, { "GPU-00102030", "gpu:1" } },
 };
@@ -147,6 +152,10 @@ START_TEST(instances)
         setenv("CUDA_VISIBLE_DEVICES", lists[_i].visible, 1);
     else
         unsetenv("CUDA_VISIBLE_DEVICES");
+    if (lists[_i].order)
+        setenv("CUDA_DEVICE_ORDER", lists[_i].order, 1);
+    else
+        unsetenv("CUDA_DEVICE_ORDER");
     ck_assert_msg(gpu_list(GPU_NVIDIA, gpu, 8, &n, &err) == 0, "%s", err.text);
     n = gpu_complete(gpu, 8, n);
     while (wanted < 4 && lists[_i].uuid[wanted])
@@ -235,14 +244,25 @@ START_TEST(users)
     struct gpu_device gpu[8];
     int n = 0;
 
-    setenv("FAKE_GPUS", "A100,A100:used,A100:busy", 1);
+    setenv("FAKE_GPUS", "A100,A100:used,A100:busy,A100:unseen,A100:trail,A100:bad:used", 1);
     ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 8, &n, NULL), 0);
     n = gpu_complete(gpu, 8, n);
-    ck_assert_int_eq(n, 3);
+    ck_assert_int_eq(n, 6);
     ck_assert_str_eq(gpu[0].user, "");
     ck_assert_int_eq(strncmp(gpu[1].user, "process 1 (", 11), 0);
     ck_assert_int_eq(gpu[1].busy_percent, 0);
     ck_assert_int_eq(gpu[2].busy_percent, 90);
+    ck_assert_int_eq(gpu[3].busy_percent, 90);
+    ck_assert_str_eq(gpu[3].user, "a process that NVML does not list");
+    ck_assert_int_eq(gpu[4].busy_percent, 0); /* of work that has ended */
+    ck_assert_str_eq(gpu[4].user, "");
+    for (int i = 0; i < n; i++)
+        ck_assert(gpu[i].taken == (i == 5) && !gpu[i].lost);
+    setenv("FAKE_GPUS", "A100,A100:lost", 1);
+    ck_assert(gpu_look(gpu, 2));
+    ck_assert(!gpu[0].lost && gpu[1].lost);
+    setenv("FAKE_NVML", "none", 1);
+    ck_assert(!gpu_look(gpu, 2));
 }
 END_TEST
 

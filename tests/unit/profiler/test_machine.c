@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_machine.c - tests of profiler/machine.h */
+/* test_machine.c - tests of profiler/machine.h and profiler/expected.h */
 #include "profiler/machine.h"
 
 #include "fake_root.h"
+#include "profiler/expected.h"
 #include "suite.h"
+
+#include <errno.h>
 
 static const char id[] = "0123456789abcdef0123456789abcdef\n";
 
@@ -92,6 +95,47 @@ START_TEST(amd_gpus)
 }
 END_TEST
 
+/* Variables, the GPUs of the kernel, a device file, why the search has found none -> whether GPUs
+ * of the maker are expected
+ */
+static const struct {
+    enum gpu_maker maker;
+    struct machine m;
+    const char *file;
+    int rc;
+    bool surely;
+} expected_rows[] = {
+    { GPU_NVIDIA, { .gpus = "" }, NULL, -ENOENT, false },
+    { GPU_NVIDIA, { .gpus = "0000:17:00.0 GPU-aa" }, NULL, -ENODEV, false },
+    { GPU_NVIDIA, { .gpus = "0000:17:00.0 GPU-aa" }, "dev/nvidiactl", -ENODEV, false },
+    { GPU_NVIDIA, { .gpus = "0000:17:00.0 GPU-aa" }, "dev/nvidia3", -ENODEV, true },
+    { GPU_NVIDIA, { .gpus = "" }, "dev/nvidia0", -ENOENT, true },
+    { GPU_NVIDIA, { .visible = "-1" }, "dev/nvidia0", -ENODEV, false },
+    { GPU_NVIDIA, { .visible = "NoDevFiles" }, "dev/nvidia0", -ENODEV, false },
+    { GPU_NVIDIA, { .visible = "0,1" }, NULL, -ENOENT, true },
+    { GPU_AMD, { .visible = "0" }, NULL, -ENOENT, false },
+    { GPU_AMD, { .amd_visible = "0" }, NULL, -ENOENT, true },
+    { GPU_AMD, { .amd_visible = "-1", .amd_gpus = "1 7" }, "dev/dri/renderD128", -ENODEV, false },
+    { GPU_AMD, { .amd_gpus = "1 7" }, "dev/dri/renderD129", -ENODEV, true },
+    { GPU_AMD, { .amd_gpus = "1 7" }, "dev/dri/renderD129", -ENOENT, false },
+    { GPU_AMD, { .amd_gpus = "1 7" }, NULL, -ENODEV, false },
+    { GPU_AMD, { .amd_gpus = "" }, "dev/dri/renderD128", -ENODEV, false },
+};
+
+START_TEST(expected)
+{
+    struct fake_root r;
+
+    fake_root_init(&r);
+    if (expected_rows[_i].file)
+        fake_root_add(&r, expected_rows[_i].file, "");
+    ck_assert_int_eq(expected_surely(r.path, &expected_rows[_i].m, expected_rows[_i].maker,
+                                     expected_rows[_i].rc),
+                     expected_rows[_i].surely);
+    fake_root_fini(&r);
+}
+END_TEST
+
 START_TEST(this_machine)
 {
     struct machine m, again;
@@ -113,6 +157,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, machine_ids, 0, sizeof ids / sizeof *ids);
     tcase_add_test(tc, gpus);
     tcase_add_test(tc, amd_gpus);
+    tcase_add_loop_test(tc, expected, 0, sizeof expected_rows / sizeof *expected_rows);
     tcase_add_test(tc, this_machine);
 }
 

@@ -5,6 +5,7 @@
 #include "fake_root.h"
 #include "lib/base/clock.h"
 #include "lib/base/proctree.h"
+#include "lib/model/gpu_share.h"
 #include "profiler/cache.h"
 #include "profiler/cpu.h"
 #include "profiler/emulated.h"
@@ -17,6 +18,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static void check_devices(const struct node_profile *p, bool fake_gpus)
@@ -89,7 +92,7 @@ START_TEST(whole)
     ck_assert_int_eq(q.n_devices, p.n_devices);
     ck_assert(fabs(q.device[0].fp32_flops / p.device[0].fp32_flops - 1) < 1e-9);
 
-    o.visible = "7";
+    o.visible = fake_gpus ? "7" : "-1"; /* a machine without GPUs has none of that number */
     ck_assert_int_eq(profiler_run(&o, &q, &err), 0);
     ck_assert(!q.cached);
     ck_assert_ptr_nonnull(strstr(q.note, "another CUDA_VISIBLE_DEVICES: measured again"));
@@ -138,6 +141,36 @@ START_TEST(driver_crashes)
 }
 END_TEST
 
+/* Modes of the driver -> error of a job that asks for GPUs, and words of it. */
+static const struct {
+    const char *mode;
+    int rc;
+    const char *words;
+} absent_rows[] = {
+    { "nodevice", -ENODEV, "the node's GPUs cannot be used: the NVIDIA driver finds no GPU; see" },
+    { "stub", -ENOENT, "libcuda.so.1 is only a stub of the NVIDIA driver; see whether nvidia-smi" },
+    { "old", -ENOTSUP, "supports only CUDA 10.2, but eddis needs CUDA 11; update it, or set CUDA" },
+};
+
+/* The driver finds no GPU: an error if the job asks for some, else the CPUs are used. */
+START_TEST(driver_absent)
+{
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .visible = "0,1" };
+    struct eddis_error err = { 0 };
+
+    setenv("FAKE_CUDA", absent_rows[_i].mode, 1);
+    ck_assert_int_eq(profiler_run(&o, &p, &err), absent_rows[_i].rc);
+    ck_assert_msg(strstr(err.text, absent_rows[_i].words) != NULL, "%s", err.text);
+    o.visible = "";
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert(p.n_devices > 0 && p.device[0].kind == DEVICE_CPU);
+    o = (struct profiler_options){ .visible = "0,1", .cpus_only = true };
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert(p.n_devices > 0 && p.device[0].kind == DEVICE_CPU);
+}
+END_TEST
+
 /* A profile is kept for a while although one GPU is bad, but not who used the GPUs. */
 START_TEST(gpus_kept)
 {
@@ -153,6 +186,7 @@ START_TEST(gpus_kept)
     ck_assert(!p.cached);
     ck_assert_msg(strstr(p.note, "GPU 0 is also used by process 1") != NULL, "%s", p.note);
     ck_assert_msg(strstr(p.note, "not kept") == NULL, "%s", p.note);
+    setenv("FAKE_GPUS", "plain,plain:bad", 1);
     ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
     ck_assert(p.cached);
     ck_assert_msg(strstr(p.note, "GPU 1: ") != NULL, "%s", p.note);
@@ -162,6 +196,133 @@ START_TEST(gpus_kept)
     ck_assert_int_eq(measure(&o, &p, NULL), 0);
     ck_assert_msg(strstr(p.note, "not kept, because another process keeps a GPU busy") != NULL,
                   "%s", p.note);
+    fake_root_fini(&r);
+}
+END_TEST
+
+/* Cards at the start of a job with a kept profile, a variable -> the GPUs that keep their speeds,
+ * whether the profile is used, and words of the note
+ */
+static const struct {
+    const char *cards, *variable;
+    bool rated[2], cached;
+    const char *words;
+} kept_rows[] = {
+    { "plain,plain", NULL, { true, true }, true, "" },
+    { "plain:used,plain", NULL, { true, true }, true, "GPU 0 is also used by process 1" },
+    { "plain,plain:busy", NULL, { true, false }, true, "GPU 1: process 1 " },
+    { "plain:unseen,plain",
+      NULL,
+      { false, true },
+      true,
+      "GPU 0: a process that NVML does not list keeps it 90 % busy" },
+    { "plain,plain:trail", NULL, { true, true }, true, "" },
+    { "plain,plain:bad:used", NULL, { true, false }, true, "has it in exclusive mode" },
+    { "plain,plain:busy",
+      "CUDA_MPS_PIPE_DIRECTORY",
+      { true, true },
+      true,
+      "keeps it 90 % busy, so steps may be slower than planned" },
+    { "plain:busy,plain:busy",
+      NULL,
+      { true, true },
+      true,
+      "keeps it 90 % busy, so steps may be slower than planned; GPU 1: process 1 " },
+    { "plain,plain", NULL, { true, true }, true, "" }, /* the kept speeds are still there */
+    { "plain,plain:lost",
+      NULL,
+      { true, false },
+      false,
+      "GPU 1 does not answer any more: measured again" },
+    { "plain,plain:lost", NULL, { true, false }, true, "GPU 1: " },
+    { "plain,plain:lost", "FAKE_NVML", { true, false }, false, "NVML does not answer any more: " },
+};
+
+/* Start a job with a kept profile as the row says. */
+static void start_kept(const struct profiler_options *o, size_t row)
+{
+    const char *variable = kept_rows[row].variable;
+    struct node_profile p = { 0 };
+    const struct device *gpu = p.device;
+
+    setenv("FAKE_GPUS", kept_rows[row].cards, 1);
+    if (variable)
+        setenv(variable, "none", 1);
+    ck_assert_int_eq(profiler_run(o, &p, NULL), 0);
+    if (variable)
+        unsetenv(variable);
+    ck_assert_msg(p.cached == kept_rows[row].cached, "%zu: %s", row, p.note);
+    while (gpu->kind != DEVICE_CUDA)
+        gpu++;
+    for (int i = 0; i < 2; i++)
+        ck_assert_msg(isnan(gpu[i].fp32_flops) == !kept_rows[row].rated[i] &&
+                          isnan(gpu[i].memory_bytes_per_s) == !kept_rows[row].rated[i],
+                      "%zu: %s", row, p.note);
+    ck_assert_msg(strstr(p.note, kept_rows[row].words) != NULL, "%zu: %s", row, p.note);
+    if (!kept_rows[row].words[0])
+        ck_assert_str_eq(p.note, "");
+}
+
+/* A busy GPU that another job of eddis has locked keeps its speed, since the lock refuses this job;
+ * one that this job has locked does not.
+ */
+static void start_locked(struct profiler_options o, const char *id)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    int n = snprintf(a.sun_path + 1, sizeof a.sun_path - 1, GPU_LOCK_NAME "%s/0/own", id);
+
+    ck_assert_int_eq(bind(fd, (const struct sockaddr *)&a,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+                     0);
+    setenv("FAKE_GPUS", "plain,plain:busy", 1);
+    for (int own = 0; own < 2; own++) {
+        struct node_profile p = { 0 };
+
+        o.job_id = own ? "own" : "other";
+        ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+        ck_assert(p.cached && isnan(p.device[p.n_devices - 1].fp32_flops) == own);
+    }
+    (void)close(fd);
+}
+
+/* What changes at any time is looked at although the speeds are kept. */
+START_TEST(gpus_looked_at)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .cache_ns = 3600 * CLOCK_S };
+
+    fake_root_init(&r);
+    o.cache_dir = r.path;
+    setenv("FAKE_SALT", r.path, 1); /* UUIDs that no other test has */
+    setenv("FAKE_GPUS", "plain,plain", 1);
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
+    start_locked(o, p.device[p.n_devices - 1].id);
+    for (size_t i = 0; i < sizeof kept_rows / sizeof *kept_rows; i++)
+        start_kept(&o, i);
+    fake_root_fini(&r);
+}
+END_TEST
+
+/* Links sleep until the first copy, which comes when the driver has started at last. */
+START_TEST(links_wake)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { 0 };
+    char *awake;
+
+    fake_root_init(&r);
+    awake = file_join(r.path, "awake");
+    setenv("FAKE_AWAKE", awake, 1);
+    setenv("FAKE_CUDA", "slow=2", 1);
+    setenv("FAKE_GPUS", "plain,plain:pcie=3x8", 1);
+    ck_assert_int_eq(profiler_run(&o, &p, NULL), 0);
+    for (int i = 0, k = 0; i < p.n_devices; i++)
+        if (p.device[i].kind == DEVICE_CUDA)
+            ck_assert_int_eq(p.device[i].gpu.pcie_gen, k++ == 0 ? 4 : 3);
+    free(awake);
     fake_root_fini(&r);
 }
 END_TEST
@@ -348,6 +509,9 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, whole);
     if (fake) {
         tcase_add_test(tc, driver_crashes);
+        tcase_add_loop_test(tc, driver_absent, 0, sizeof absent_rows / sizeof *absent_rows);
+        tcase_add_test(tc, gpus_looked_at);
+        tcase_add_test(tc, links_wake);
         return;
     }
     tcase_add_test(tc, no_cache);

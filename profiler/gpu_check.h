@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu_check.h - looks at the GPUs of a kept profile, in a separate process: their speeds last, but
+ * who uses them, and whether they answer, may differ at each start
+ */
+#ifndef EDDIS_PROFILER_GPU_CHECK_H
+#define EDDIS_PROFILER_GPU_CHECK_H
+
+#include "isolate.h"
+
+#include "lib/base/error.h"
+#include "lib/model/profile.h"
+
+/* A process that looks at GPUs, or none */
+struct gpu_check {
+    struct isolated child;
+    int64_t deadline_ns;
+    int n; /* GPUs; 0: at none */
+};
+
+/* Start to look at the GPUs of p that have been measured, if they are NVIDIA's. */
+void gpu_check_start(struct gpu_check *c, const struct node_profile *p);
+
+/* Wait for the look, for 5 s at most, and take the speeds from those GPUs of p that another process
+ * keeps busy or has for itself, if another one is free and jobs do not share GPUs; such a GPU gets
+ * no worker. A GPU that another job of eddis than job_id (NULL: any) has locked keeps its speed:
+ * its lock decides. Add to the note of p who uses the GPUs. Return 0; -ESTALE, with p unchanged: a
+ * GPU does not answer any more, or NVML, which did before, does not, so measure again.
+ */
+int gpu_check_finish(struct gpu_check *c, const char *job_id, struct node_profile *p,
+                     struct eddis_error *err);
+
+#endif
