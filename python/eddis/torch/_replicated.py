@@ -43,19 +43,20 @@ def replicate(model: torch.nn.Module, group: Any, **options: Any) -> bool:
     its other tensors at a start without checkpoint.  options: of DistributedDataParallel.  Collective."""
     if _replicate is None or hasattr(model, "_orig_mod") or isinstance(model, torch.jit.ScriptModule):
         return False
+    plain = type(model)
     _replicate(model, **({} if group is None else {"process_group": group}), **options)
     replicas = replicas_of(model)
     _refuse_other_passes(model, replicas)
-    _allow_copies(model)
+    _allow_copies(model, plain)
     worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if _is_own(b)], 0))
     return True
 
 
-def _allow_copies(model: torch.nn.Module) -> None:
+def _allow_copies(model: torch.nn.Module, plain: type[torch.nn.Module]) -> None:
     """Have pickle, torch.save and copy.deepcopy make plain models of the class that this one had: pickle does not find
-    the class that `replicate` has made, and deepcopy is refused there."""
+    the class that `replicate` has made, and deepcopy is refused there.  In PyTorch 2.3 the model still has its class.
+    """
     made = type(model)
-    plain = made.__mro__[2]
 
     def reduce(model: torch.nn.Module, protocol: Any) -> Any:
         reduced = super(cls, model).__reduce_ex__(protocol)
@@ -63,7 +64,7 @@ def _allow_copies(model: torch.nn.Module) -> None:
             return reduced
         return reduced[0], (plain, *reduced[1][1:]), _plain(reduced[2]), *reduced[3:]
     # pickle compares __class__ with the class that it writes
-    cls = type(made.__name__, made.__bases__, {
+    cls = type(made.__name__, (plain,) if made is plain else made.__bases__, {
         "__reduce_ex__": reduce, "__class__": property(lambda _: plain, object.__dict__["__class__"].__set__)})
     model.__class__ = cls
 
