@@ -173,6 +173,31 @@ def test_refused(tmp_path, what):
     assert found == code and re.search(words, output), output
 
 
+UNWEIGHTED = "RuntimeError: a backward pass of a loss that is not weighted"
+UNFIT = {"pieces": "RuntimeError: eddis.torch.init(pieces=True) is for eddis.torch.DistributedOptimizer: leave it out",
+         "unweighted plain": UNWEIGHTED}
+TOO_OLD = "RuntimeError: {} is of fully_shard of PyTorch {}, and attach takes that of PyTorch 2.7 or later"
+UNFIT_SHARDED = {
+    "columns": "ValueError: parameter '0.weight' is on a mesh of 3 ranks: attach takes models whose gradients are",
+    "some": "ValueError: parameter '2.weight' is in no module of fully_shard, so nothing combines its gradient",
+    "old 2.6.0+cu124": TOO_OLD.format("the model", "2.6.0+cu124"),
+    "old inside 2.6.0+cu124": TOO_OLD.format("module '0'", "2.6.0+cu124"),
+    "old 2.3.1": TOO_OLD.format("the model", "2.3.1"),
+    "old inside 2.3.1": TOO_OLD.format("module '0'", "2.3.1"),
+    "unweighted sharded": UNWEIGHTED}
+
+
+@pytest.mark.parametrize("sharded", [True, slow(False)])
+def test_unfit(tmp_path, sharded):
+    """Models that attach refuses, and backward passes of others that are not weighted."""
+    if sharded:
+        skip_without_sharding("fsdp")
+    told = {**UNFIT, **(UNFIT_SHARDED if sharded else {})}
+    _, output = ended(tmp_path, *job(PROGRAMS / "attached_unfit.py", *["sharded"][:sharded], options=["-n", 3],
+                                     restarts=0))
+    assert not {what: text for what, text in told.items() if f"{what}: {text}" not in output}, output
+
+
 @pytest.mark.parametrize("mode", ["async", slow("hybrid")])
 def test_modes(tmp_path, mode):
     """Workers with models of their own have no gradients to combine at every step."""
