@@ -149,6 +149,7 @@ REFUSED = {
     "state": (1, r"of a model that eddis.torch.attach was given is in no model of eddis.torch.State"),
     "sharded-state": (1, r"a model of fully_shard is in eddis.torch.State, of which each rank has a part"),
     "sharded-optimizer": (1, r"an optimizer of a model of fully_shard is in eddis.torch.State, of which each rank has"),
+    "redundant": (1, r"optimizer of eddis.torch.State is a ZeroRedundancyOptimizer, .* consolidate_state_dict\(\)"),
     "due": (1, r"state.due\(\) is for the loop over eddis.torch.loader: call it once in its body"),
     "wait-for": (1, r"state.wait_for\(\) is for a checkpoint that state.due\(\) has begun"),
     "again": (1, r"the model is attached already"),
