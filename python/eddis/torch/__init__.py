@@ -141,9 +141,12 @@ def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
     """
     if worker.in_step and (worker.is_empty or not worker.weight):  # a mean over no samples is no number
         loss = None
-    told = late_loss(loss) if torch.is_tensor(loss) else loss
-    if told is not None:
-        worker.report.loss, worker.report.has_loss = float(told), 1
+    if torch.is_tensor(loss):
+        loss, worker.report.loss_age = late_loss(loss, worker.step.step) or (None, worker.report.loss_age)
+    elif loss is not None:
+        worker.report.loss_age = 0
+    if loss is not None:
+        worker.report.loss, worker.report.has_loss = float(loss), 1
     if work:
         worker.report.work = work
 

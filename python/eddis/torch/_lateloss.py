@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from typing import NamedTuple
 
 import torch
 
@@ -16,36 +17,47 @@ from ._device import DEVICES, Copied, device_of
 KEPT = 64  # copies in progress; of a device that is further behind no more losses are copied
 
 
+class _Begun(NamedTuple):
+    """A loss whose copy is in progress."""
+
+    step: int  # in which it was reported
+    loss: torch.Tensor
+    place: torch.Tensor  # in host memory
+    copied: Copied
+
+
 class LateLosses:
     """The losses of this process that are on their way from a device, in the order of their copies."""
 
     def __init__(self) -> None:
-        self._begun: deque[tuple[torch.Tensor, torch.Tensor, Copied]] = deque()  # a loss, its place and its copy
-        self._has_bad = False  # a loss that is not finite has arrived
+        self._begun: deque[_Begun] = deque()
+        self._bad_in = -1  # step in which the first loss that is not finite was returned; -1: none was
 
-    def report(self, loss: torch.Tensor) -> float | None:
-        """Return a loss in host memory.  For a loss on a device, begin to copy it, and return the newest loss that has
-        arrived since the previous call; None: none has.  The first loss that is not finite is returned by itself, so
-        that it is not lost.  Does not wait for the device."""
+    def report(self, loss: torch.Tensor, step: int) -> tuple[float, int] | None:
+        """Return a loss in host memory, and its age in steps.  For a loss on a device, begin to copy it, and return the
+        newest loss that has arrived since the previous call; None: none has.  The first loss that is not finite is
+        returned by itself, and is the last in its step, so that it is not lost.  Does not wait for the device.  step:
+        number of the present step.
+        """
         loss = loss.detach()
         device = device_of(loss) if loss.device.type in DEVICES else None
         if device is None:
-            return float(loss)
-        arrived = self._arrived()
+            return float(loss), 0
+        arrived = self._arrived(step)
         if len(self._begun) < KEPT:
             place = device.host_like(loss)
-            self._begun.append((loss, place, device.to_host([place], [loss], [device.here()])))
+            self._begun.append(_Begun(step, loss, place, device.to_host([place], [loss], [device.here()])))
         return arrived
 
-    def _arrived(self) -> float | None:
-        """Forget the losses that have arrived, and return the newest; or the first that is not finite, and leave the
-        later ones for the next call."""
+    def _arrived(self, step: int) -> tuple[float, int] | None:
+        """Forget the losses that have arrived, and return the newest and its age; or the first that is not finite, and
+        leave the later ones for the next call."""
         newest = None
-        while self._begun and self._begun[0][2].is_done():
-            newest = float(self._begun.popleft()[1])
-            if not (self._has_bad or math.isfinite(newest)):
-                self._has_bad = True
-                break
+        while step != self._bad_in and self._begun and self._begun[0].copied.is_done():
+            begun = self._begun.popleft()
+            newest = float(begun.place), step - begun.step
+            if self._bad_in < 0 and not math.isfinite(newest[0]):
+                self._bad_in = step
         return newest
 
 

@@ -3,6 +3,7 @@
 losses"""
 
 import atexit
+import itertools
 import math
 import mmap
 import os
@@ -229,10 +230,10 @@ def losses():
     """Nothing waits for losses that a device has still to copy; of those that have arrived the newest comes, and the
     first that is not finite."""
     device, go = _device.device_of(torch.zeros(1)), threading.Event()
-    losses = _lateloss.LateLosses()
+    losses, step = _lateloss.LateLosses(), itertools.count()
 
     def report(*values):
-        return [losses.report(torch.tensor(value)) for value in values]
+        return [losses.report(torch.tensor(value), next(step)) for value in values]
 
     def held(*values):
         go.clear()
@@ -243,19 +244,22 @@ def losses():
         return came
 
     assert held(1.5, 2.5, 3.5) == [None] * 3
-    assert report(4.5) == [3.5]
+    assert report(4.5) == [(3.5, 1)]
     device.join()
-    assert held(5.5, 6.5) == [4.5, None]
-    assert held(math.nan, 7.5, math.nan) == [6.5, None, None]
-    assert math.isnan(*report(8.5))
+    assert held(5.5, 6.5) == [(4.5, 1), None]
+    assert held(math.nan, 7.5, math.nan) == [(6.5, 1), None, None]
+    (bad, age), = report(8.5)
+    assert math.isnan(bad) and age == 3
     device.join()
-    assert report(9.5) == [8.5]
+    assert losses.report(torch.tensor(8.5), 9) is None  # in the same step
+    device.join()
+    assert report(9.5) == [(8.5, 1)]
     device.join()
     many = [float(n) for n in range(2 * _lateloss.KEPT)]  # copies do not gather without end
-    assert held(*many) == [9.5] + [None] * (len(many) - 1)
-    assert report(1.5) == [many[_lateloss.KEPT - 1]]
+    assert held(*many) == [(9.5, 1)] + [None] * (len(many) - 1)
+    assert report(1.5) == [(many[_lateloss.KEPT - 1], _lateloss.KEPT + 1)]
     os.environ["EDDIS_TORCH_STAGING"] = ""
-    assert losses.report(torch.tensor(3.5)) == 3.5
+    assert losses.report(torch.tensor(3.5), 7) == (3.5, 0)
     os.environ["EDDIS_TORCH_STAGING"] = "cpu"
 
 
