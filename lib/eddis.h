@@ -433,9 +433,8 @@ struct eddis_report {
     int64_t input_ns;   /* time that this step waited for its samples; 1: none */
     double work; /* units of work in this step's samples if samples differ in cost (tokens, pixels):
                   * samples are divided by it; 0: all cost the same */
-    int64_t memory_bytes; /* peak device memory, up to now or since the previous report; 0: not
-                           * measured.  The largest of a plan's steps counts; if all are 0, the peak
-                           * of the process (getrusage), reset with each plan, is used */
+    int64_t memory_bytes; /* peak device memory, up to now or since the previous report.  A plan's
+                           * largest counts; if all are 0, the process's peak (getrusage) */
     int64_t read_ns;      /* time that reading this step's samples ahead took; the part above the
                            * compute time counts as input time; 0: unknown */
     /* Sums of the elements of all parameters after this step's update, and of their squares, in
@@ -445,6 +444,7 @@ struct eddis_report {
     int has_sums; /* 1: sum and squares are set */
     double sum, squares;
     const char *precision; /* of matrix products: "fp32", "tf32", "bf16" or "fp16"; NULL: unknown */
+    int64_t loss_age; /* steps since that of the loss, which a device may give late; 0: this step */
 };
 
 /* End the step and publish it on the progress board.  report may be NULL.  report->compute_ns and

@@ -153,7 +153,7 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
         page->loss = report->loss;
         page->has_loss = 1;
         if (!page->loss_step && s->count > 0 && !isfinite(report->loss))
-            page->loss_step = s->step + 1;
+            page->loss_step = s->step >= report->loss_age ? s->step + 1 - report->loss_age : 1;
     }
     times_add(&page->sum, &s->t);
     page->ring[s->step % BOARD_RING] = *s;

@@ -353,13 +353,14 @@ static int check_report(const struct eddis_report *r, struct eddis_error *err)
                           "precision of a report is '%s', but must be fp32, tf32, bf16 or fp16",
                           r->precision);
     if (r->overrun_ns >= 0 && r->compute_ns >= 0 && r->input_ns >= 0 && r->read_ns >= 0 &&
-        r->memory_bytes >= 0 && r->work >= 0 && isfinite(r->work))
+        r->memory_bytes >= 0 && r->work >= 0 && isfinite(r->work) && r->loss_age >= 0)
         return 0;
     return eddis_fail(err, -EINVAL,
-                      "times, work and memory of a report must be at least 0, not "
-                      "%lld, %lld, %lld, %lld ns, %g, %lld bytes",
+                      "times, work, memory and the loss's age of a report must be at least 0, not "
+                      "%lld, %lld, %lld, %lld ns, %g, %lld bytes, %lld steps",
                       (long long)r->overrun_ns, (long long)r->compute_ns, (long long)r->input_ns,
-                      (long long)r->read_ns, r->work, (long long)r->memory_bytes);
+                      (long long)r->read_ns, r->work, (long long)r->memory_bytes,
+                      (long long)r->loss_age);
 }
 
 int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_error *err)

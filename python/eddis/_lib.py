@@ -88,7 +88,7 @@ class Report(_Sized):
     _fields_ = [("size", c_size_t), ("has_loss", c_int), ("loss", c_double), ("overrun_ns", c_int64),
                 ("compute_ns", c_int64), ("input_ns", c_int64), ("work", c_double), ("memory_bytes", c_int64),
                 ("read_ns", c_int64), ("has_sums", c_int), ("sum", c_double), ("squares", c_double),
-                ("precision", c_char_p)]
+                ("precision", c_char_p), ("loss_age", c_int64)]
 
 
 class ProgressReport(_Sized):

@@ -208,6 +208,8 @@ static void null_steps(struct eddis *e)
     INVALID("-1 ns", eddis_step_end(e, &report, err));
     report = (struct eddis_report){ .size = sizeof report, .work = INFINITY };
     INVALID("inf", eddis_step_end(e, &report, err));
+    report = (struct eddis_report){ .size = sizeof report, .loss_age = -1 };
+    INVALID("-1 steps", eddis_step_end(e, &report, err));
     report = (struct eddis_report){ .size = sizeof report, .precision = "fp8" };
     INVALID("'fp8'", eddis_step_end(e, &report, err));
     report.precision = "auto";

@@ -14,7 +14,7 @@
 
 enum { SAMPLES = 120, BATCH = 12, STEPS = 30, EVERY = 8 };
 
-enum wrong { NOTHING, DRIFT, ROUNDING, ALL_NAN, LOSS };
+enum wrong { NOTHING, DRIFT, ROUNDING, ALL_NAN, LOSS, LATE_LOSS };
 
 static const struct row {
     int n, per_group;
@@ -35,13 +35,14 @@ static const struct row {
     { 1, SYNC, EVERY, true, ALL_NAN, 0, 2, 4 },
     { 3, SYNC, EVERY, true, ROUNDING, 1, 2, 0 },
     { 3, SYNC, EVERY, true, LOSS, 1, 2, 0 },
+    { 3, SYNC, EVERY, true, LATE_LOSS, 1, 2, 0 },
     { 3, SYNC, EVERY, false, DRIFT, 1, 2, 0 },
     { 3, SYNC, 0, true, DRIFT, 1, 2, 0 },
     { 2, ASYNC, EVERY, true, DRIFT, 1, 2, 0 },
     { 4, 2, EVERY, true, DRIFT, 1, 2, 0 },
 };
 
-enum { WIDTH = 4 };
+enum { WIDTH = 4, LATE = 3 }; /* LATE: steps by which a rank gives its loss late */
 
 struct worker {
     struct eddis *e;
@@ -71,6 +72,10 @@ static void spoil(struct worker *w, int64_t step, struct eddis_report *r)
         w->w[2] = NAN;
     if (row->wrong == LOSS && it)
         r->loss = NAN;
+    if (row->wrong == LATE_LOSS && w->rank == row->rank) {
+        r->loss = step == row->behind + LATE ? NAN : 0;
+        r->loss_age = LATE;
+    }
 }
 
 /* Returns 1, or the failure of its wait. */
@@ -121,8 +126,9 @@ static void check_page(const struct worker *w)
 {
     const struct board_page *p = board_own(w->e->board);
     const struct row *row = w->row;
+    bool is_lost = (row->wrong == LOSS || row->wrong == LATE_LOSS) && w->rank == row->rank;
 
-    CHECK(p->loss_step == (row->wrong == LOSS && w->rank == row->rank ? row->behind + 1 : 0));
+    CHECK(p->loss_step == (is_lost ? row->behind + 1 : 0));
     if (row->found && row->found < STEPS)
         CHECK(p->models.found != MODEL_CHECK_ALIKE && p->models.step == row->found &&
               p->models.alike < row->found);

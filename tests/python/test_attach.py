@@ -149,6 +149,7 @@ REFUSED = {
     "state": (1, r"of a model that eddis.torch.attach was given is in no model of eddis.torch.State"),
     "sharded-state": (1, r"a model of fully_shard is in eddis.torch.State, of which each rank has a part"),
     "sharded-optimizer": (1, r"an optimizer of a model of fully_shard is in eddis.torch.State, of which each rank has"),
+    "redundant": (1, r"optimizer of eddis.torch.State is a ZeroRedundancyOptimizer, .* consolidate_state_dict\(\)"),
     "due": (1, r"state.due\(\) is for the loop over eddis.torch.loader: call it once in its body"),
     "wait-for": (1, r"state.wait_for\(\) is for a checkpoint that state.due\(\) has begun"),
     "again": (1, r"the model is attached already"),
@@ -171,6 +172,31 @@ def test_refused(tmp_path, what):
     code, words = REFUSED[what]
     found, output = ended(tmp_path, "eddis-run", "-n", 3, "--", "python3", PROGRAMS / "attached_refused.py", what)
     assert found == code and re.search(words, output), output
+
+
+UNWEIGHTED = "RuntimeError: a backward pass of a loss that is not weighted"
+UNFIT = {"pieces": "RuntimeError: eddis.torch.init(pieces=True) is for eddis.torch.DistributedOptimizer: leave it out",
+         "unweighted plain": UNWEIGHTED}
+TOO_OLD = "RuntimeError: {} is of fully_shard of PyTorch {}, and attach takes that of PyTorch 2.7 or later"
+UNFIT_SHARDED = {
+    "columns": "ValueError: parameter '0.weight' is on a mesh of 3 ranks: attach takes models whose gradients are",
+    "some": "ValueError: parameter '2.weight' is in no module of fully_shard, so nothing combines its gradient",
+    "old 2.6.0+cu124": TOO_OLD.format("the model", "2.6.0+cu124"),
+    "old inside 2.6.0+cu124": TOO_OLD.format("module '0'", "2.6.0+cu124"),
+    "old 2.3.1": TOO_OLD.format("the model", "2.3.1"),
+    "old inside 2.3.1": TOO_OLD.format("module '0'", "2.3.1"),
+    "unweighted sharded": UNWEIGHTED}
+
+
+@pytest.mark.parametrize("sharded", [True, slow(False)])
+def test_unfit(tmp_path, sharded):
+    """Models that attach refuses, and backward passes of others that are not weighted."""
+    if sharded:
+        skip_without_sharding("fsdp")
+    told = {**UNFIT, **(UNFIT_SHARDED if sharded else {})}
+    _, output = ended(tmp_path, *job(PROGRAMS / "attached_unfit.py", *["sharded"][:sharded], options=["-n", 3],
+                                     restarts=0))
+    assert not {what: text for what, text in told.items() if f"{what}: {text}" not in output}, output
 
 
 @pytest.mark.parametrize("mode", ["async", slow("hybrid")])

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 import framed
 import training
+from started import ended
 
 pytest.importorskip("deepspeed")
 pytestmark = pytest.mark.slow
@@ -48,3 +49,42 @@ def test_replan(tmp_path, stage):
     assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
     framed.assert_once(ranks, 6)
     assert far(ranks) <= 6e-6
+
+
+@pytest.mark.parametrize("stage", [2, 3])
+def test_restarted(tmp_path, stage):
+    """The engine's own checkpoints, in the folder of the job's: after a kill the model is that of an unbroken job."""
+    models = []
+    for name in "unbroken", "broken":
+        folder = tmp_path / name
+        folder.mkdir()
+        options = "zero.py", f"stage={stage}"
+        if name == "broken":
+            do, where, told = framed.ENDINGS["kill"]
+            ranks = framed.broken(folder, *options, do=do, where=where, told=told, checkpoint__every=4)
+        else:
+            ranks, _ = framed.trained(folder, *options, "state=1", checkpoint__every=0)
+        assert [rank["steps"] for rank in ranks] == [20] * 3
+        models.append(ranks[0]["model"])
+    assert training.largest(zip(*models, strict=True)) <= 2e-6
+
+
+def test_unsaved(tmp_path):
+    """A checkpoint without the engine is none, and training goes on."""
+    _, output = framed.trained(tmp_path, "zero.py", "stage=2", "state=0", checkpoint__every=4)
+    told = "no checkpoint is written, training goes on: an engine of DeepSpeed is saved by the script where state.due()"
+    assert output.count(told) == 1, output
+
+
+@pytest.mark.parametrize("stage", [1, 3])
+def test_refused(tmp_path, stage):
+    """State keeps no engine, and nothing of one under ZeRO."""
+    code, output = ended(tmp_path, *framed.job(tmp_path, "zero.py", f"stage={stage}", "refused=1"))
+    way_out = "leave it out, and save it by engine.save_checkpoint(state.folder / 'engine') on all ranks where"
+    for name, what in {"engine": "an engine of deepspeed.initialize",
+                       "optimizer": "an optimizer of DeepSpeed's ZeRO, so each rank has a part of its state",
+                       "base": "an optimizer of DeepSpeed's ZeRO, so each rank has a part of its state",
+                       "model": "a model of DeepSpeed's ZeRO, whose engine has parts of it of its own on each rank",
+                       }.items():
+        assert f"{name} of eddis.torch.State is {what}: {way_out}" in output, output
+    assert code == 1, output

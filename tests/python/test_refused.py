@@ -8,14 +8,16 @@ import pytest
 from rows import slow
 from started import PROGRAMS, ended, job, script
 
+OTHERWISE = ("would be replaced by the plan's: leave it out, choose the samples by torch.utils.data.Subset, or have an "
+             "iterable data set yield them in its own order to eddis.torch.loader(stream=True)")
 TOLD = {
     "iterable": "TypeError: an iterable data set gives samples in its own order",
     "no batch": "ValueError: a loader with batch_size=None makes no batches",
-    "sampler": "ValueError: the sampler WeightedRandomSampler would be replaced by the plan's",
-    "sampler of batches": "ValueError: the sampler WeightedRandomSampler would be replaced by the plan's",
+    "sampler": f"ValueError: the sampler WeightedRandomSampler {OTHERWISE}",
+    "sampler of batches": f"ValueError: the sampler WeightedRandomSampler {OTHERWISE}",
     "late option": "RuntimeError: the job has been joined already, by a collective perhaps: call eddis.torch.init",
     "drop last": "RuntimeError: the job has been joined already, by a collective perhaps: make eddis.torch.loader",
-    "batches": "ValueError: a batch sampler of its own (Batches) decides",
+    "batches": f"ValueError: the batch sampler Batches {OTHERWISE}",
     "empty": "ValueError: the data set is empty",
     "far ahead": "ValueError: 40 processes that prefetch 2 batches each read 80 steps ahead",
     "second loader": "RuntimeError: there is a loader that follows the plan already",

@@ -130,7 +130,7 @@ def test_unsaved(tmp_path, how):
 def test_anew(tmp_path):
     """A script that does not load its part cannot go on with another model."""
     code, output = run(tmp_path / "out", "at=1:13", "do=kill", "how=anew")
-    assert code == 1 and "its model of fully_shard would begin anew: load it from state.folder" in output, output
+    assert code == 1 and "a model of fully_shard would begin anew: load it from state.folder" in output, output
 
 
 @pytest.mark.slow

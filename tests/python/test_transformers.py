@@ -45,9 +45,11 @@ def assert_exact(ranks, name, times=1):
     assert away <= kind.tolerance * times and worst <= 1e-5
 
 
-@pytest.mark.parametrize("kind, pieces", [("own", 1), ("own", 4), ("tokens", 1), ("tokens", 4), ("classes", 1)])
-def test_exact(tmp_path, kind, pieces):
-    ranks, output = framed.trained(tmp_path, "trainer.py", kind, f"pieces={pieces}")
+@pytest.mark.parametrize("kind, pieces, options", [
+    ("own", 1, []), ("own", 4, []), ("tokens", 1, []), ("tokens", 4, []), ("classes", 1, []),
+    ("classes", 2, ["mean=1"])])
+def test_exact(tmp_path, kind, pieces, options):
+    ranks, output = framed.trained(tmp_path, "trainer.py", kind, f"pieces={pieces}", *options)
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     assert "stopped by the program" not in output
     framed.assert_once(ranks, 2)

@@ -30,8 +30,8 @@ from .._worker import READ_NONE, worker
 from ._attach import attach, expect
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
-from ._device import late_loss
 from ._kept import keep_rows
+from ._lateloss import late_loss
 from ._loader import Loader, loader
 from ._optimizer import DistributedOptimizer, no_sync
 from ._peaks import Peaks
@@ -134,15 +134,19 @@ def set_weight(weight: float) -> None:
 def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
     """Report loss and work of this step to eddis-run and eddis-status.
 
-    loss: the mean over this worker's samples.  A loss on a GPU is reported at the next step, so that nothing waits for
-    it.  The loss of a batch without samples, or of weight 0, is ignored. work: units of work in this worker's samples
-    if they differ between samples, such as tokens; the plan then shares the work.
+    loss: the mean over this worker's samples.  A loss on a GPU is reported at a later step, when it has arrived, so
+    that nothing waits for it; of several that have arrived only the newest is reported.  The loss of a batch without
+    samples, or of weight 0, is ignored. work: units of work in this worker's samples if they differ between samples,
+    such as tokens; the plan then shares the work.
     """
     if worker.in_step and (worker.is_empty or not worker.weight):  # a mean over no samples is no number
         loss = None
-    told = late_loss(loss) if torch.is_tensor(loss) else loss
-    if told is not None:
-        worker.report.loss, worker.report.has_loss = float(told), 1
+    if torch.is_tensor(loss):
+        loss, worker.report.loss_age = late_loss(loss, worker.step.step) or (None, worker.report.loss_age)
+    elif loss is not None:
+        worker.report.loss_age = 0
+    if loss is not None:
+        worker.report.loss, worker.report.has_loss = float(loss), 1
     if work:
         worker.report.work = work
 

@@ -13,8 +13,9 @@ from .. import _lib as L
 from .._worker import worker
 from ._alone import begin_alone
 from ._batchnorm import set_min_count
-from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_norms, refuse_parts
-from ._deepspeed import elements_of
+from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_norms, refuse_old_sharding, \
+    refuse_parts
+from ._deepspeed import elements_of, is_engine
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._outputs import weigh_outputs
 from ._own_gpu import refuse_others_gpu
@@ -61,12 +62,13 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     mode must be sync; "auto" becomes sync.
 
     Raises ValueError for impossible arguments or a group that is not of all workers; RuntimeError if the job was joined
-    already, or a DistributedOptimizer combines gradients.
+    already, a DistributedOptimizer combines gradients, or fully_shard is that of a PyTorch before 2.7.
     """
     _check(reduction, weights, weigh)
     if not any(p.requires_grad for p in model.parameters()):
         raise ValueError("the model has no parameter that requires a gradient")
     refuse_norms(model)
+    refuse_old_sharding(model)
     model = combined(model, group)
     refuse_parts(model)
     n = ranks_of(model, group)
@@ -139,6 +141,11 @@ def _check(reduction: str, weights: str, weigh: str) -> None:
 def attached_parameters() -> list[tuple[str, torch.nn.Parameter]]:
     """Return the trained parameters of all attached models by name."""
     return [(name, p) for model in _models for name, p in model.named_parameters() if p.requires_grad]
+
+
+def attached_engines() -> list[Any]:
+    """Return the engines of DeepSpeed among the attached models."""
+    return [model for model in _models if is_engine(model)]
 
 
 def _whole_parameters() -> Iterator[torch.Tensor]:

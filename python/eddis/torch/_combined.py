@@ -13,7 +13,9 @@ from torch.nn.parallel import DistributedDataParallel
 from .._worker import say, worker
 from ._deepspeed import is_engine, refuse_other_engines
 from ._device import Device, device_of
-from ._replicated import replicas_of, replicate
+from ._replicated import REGISTRY_KEY, replicas_of, replicate
+
+SHARDING_SINCE = 2, 7  # PyTorch's version: the first whose fully_shard is public and runs on CPUs, too
 
 
 def is_sharded(parameter: torch.Tensor) -> bool:
@@ -64,6 +66,29 @@ def ranks_of(model: torch.nn.Module, group: Any) -> int:
     return min(sizes | {distributed.get_world_size(group)})
 
 
+def refuse_old_sharding(model: torch.nn.Module) -> None:
+    """Raise RuntimeError for a model of fully_shard whose PyTorch is too old: none of these was tested, and they have
+    no public hooks for what `watch` marks."""
+    if _release() >= SHARDING_SINCE:
+        return
+    for name, module in model.named_modules():
+        if is_fsdp_module(module) or "fully_shard" in (_registry(module) or ()):
+            where = f"module '{name}'" if name else "the model"
+            raise RuntimeError(f"{where} is of fully_shard of PyTorch {torch.__version__}, and attach takes that of "
+                               f"PyTorch {'.'.join(map(str, SHARDING_SINCE))} or later: install a later PyTorch, or "
+                               "wrap the model in DistributedDataParallel")
+
+
+def _release() -> tuple[int, ...]:
+    """Return the first two numbers of PyTorch's version."""
+    return tuple(int(number) for number in torch.__version__.split(".")[:2])
+
+
+def _registry(module: torch.nn.Module) -> Any:
+    """Return the names of the functions such as `fully_shard` that have changed this module; None: none has."""
+    return vars(module).get(REGISTRY_KEY) if REGISTRY_KEY else None
+
+
 def refuse_norms(model: torch.nn.Module) -> None:
     """Raise ValueError for a torch.nn.SyncBatchNorm on CPUs."""
     for name, module in model.named_modules():
@@ -97,5 +122,6 @@ def refuse_parts(model: torch.nn.Module) -> None:
 
 
 def is_fsdp_module(module: torch.nn.Module) -> bool:
-    """Return whether fully_shard was called with this module."""
-    return any(kind.__name__ == "FSDPModule" for kind in type(module).__mro__)
+    """Return whether fully_shard was called with this module; its class has the shorter name before PyTorch 2.4."""
+    return any(kind.__name__ == "FSDPModule" or (kind.__name__ == "FSDP" and "_composable" in kind.__module__)
+               for kind in type(module).__mro__)

@@ -15,6 +15,9 @@ import torch
 
 from .._worker import Mark, worker
 
+# What a script does with what an engine keeps
+BY_ENGINE = ("leave it out, and save it by engine.save_checkpoint(state.folder / 'engine') on all ranks where "
+             "state.due() is true")
 # Functions of deepspeed.comm in which ranks wait for each other
 _COLLECTIVES = ("all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_reduce", "all_reduce_coalesced",
                 "allgather_fn", "barrier", "broadcast", "reduce", "reduce_scatter", "reduce_scatter_fn",
@@ -29,6 +32,42 @@ def is_engine(model: torch.nn.Module) -> bool:
 def elements_of(parameter: torch.Tensor) -> int:
     """Return the number of a parameter's elements on all ranks together, of which ZeRO 3 leaves each rank a part."""
     return getattr(parameter, "ds_numel", parameter.numel())
+
+
+def is_divided(engine: Any) -> bool:
+    """Return whether ZeRO divides the state of this engine among the ranks."""
+    return engine.zero_optimization_stage() > 0
+
+
+def optimizers_of(engine: Any) -> list[Any]:
+    """Return the optimizer of an engine, and those inside of it, of which ZeRO makes its own."""
+    found: list[Any] = []
+    it = getattr(engine, "optimizer", None)
+    while it is not None and not any(it is other for other in found):
+        found.append(it)
+        it = getattr(it, "optimizer", None)
+    return found
+
+
+def refuse_in_state(name: str, thing: Any, engines: list[Any]) -> None:
+    """Raise TypeError for an object of State that each rank has a part of: an engine, the model or an optimizer of one
+    under ZeRO, or torch's ZeroRedundancyOptimizer.  name: that of the object in State; engines: the attached ones."""
+    kinds = [kind.__name__ for kind in type(thing).__mro__]
+    zero = [engine for engine in engines if is_divided(engine)]
+    if "DeepSpeedEngine" in kinds:
+        raise TypeError(f"{name} of eddis.torch.State is an engine of deepspeed.initialize: {BY_ENGINE}")
+    if "ZeROOptimizer" in kinds or any(thing is it for engine in zero for it in optimizers_of(engine)):
+        raise TypeError(f"{name} of eddis.torch.State is an optimizer of DeepSpeed's ZeRO, so each rank has a part of "
+                        f"its state: {BY_ENGINE}")
+    if "ZeroRedundancyOptimizer" in kinds:
+        raise TypeError(f"{name} of eddis.torch.State is a ZeroRedundancyOptimizer, so each rank has a part of its "
+                        "state: leave it out; where state.due() is true call consolidate_state_dict() on all ranks, "
+                        "and have rank 0 save the state_dict() in state.folder")
+    if isinstance(thing, torch.nn.Module):
+        theirs = {p for engine in zero for p in engine.parameters()}
+        if any(p in theirs or hasattr(p, "ds_numel") for p in thing.parameters()):
+            raise TypeError(f"{name} of eddis.torch.State is a model of DeepSpeed's ZeRO, whose engine has parts of it "
+                            f"of its own on each rank: {BY_ENGINE}")
 
 
 def refuse_other_engines(engine: Any) -> None:

@@ -55,6 +55,9 @@ class Copied(Protocol):
     def synchronize(self) -> None:
         """Wait until the copies are done."""
 
+    def is_done(self) -> bool:
+        """Return whether the copies are done, without waiting."""
+
 
 class Run:
     """Tensors of one device and type whose host memory is one block, with gaps: `start` bytes behind the start of
@@ -184,6 +187,11 @@ class _CudaCopied:
         """See Copied.synchronize."""
         with torch.cuda.device(self._device):
             self.event.synchronize()
+
+    def is_done(self) -> bool:
+        """See Copied.is_done."""
+        with torch.cuda.device(self._device):
+            return self.event.query()
 
 
 class _Cuda:
@@ -350,6 +358,9 @@ class _Passed(threading.Event):
 
     def synchronize(self) -> None:
         self.wait()
+
+    def is_done(self) -> bool:
+        return self.is_set()
 
 
 def _begin(call: Callable[[Callable[[], object]], object], behind: _Passed | None, copy: Callable[[], object]) -> \
@@ -550,23 +561,3 @@ class Clock:
             report.input_ns = max(1, self._device.elapsed_ns(self._asked, self._got) or 0)
         self._ends.append(last)
         self._asked = None
-
-
-_late: tuple[torch.Tensor, torch.Tensor, Copied] | None = None  # a loss, its place and the copy in progress
-
-
-def late_loss(loss: torch.Tensor) -> float | None:
-    """Return a loss in host memory.  For a loss on a device, begin to copy it and return the loss of the previous call;
-    None at the first call."""
-    global _late
-    loss = loss.detach()
-    device = device_of(loss) if loss.device.type in DEVICES else None
-    if device is None:
-        return float(loss)
-    before = _late
-    place = device.host_like(loss)
-    _late = loss, place, device.to_host([place], [loss], [device.here()])
-    if before is None:
-        return None
-    before[2].synchronize()
-    return float(before[1])

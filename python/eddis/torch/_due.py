@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import pathlib
 import re
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
@@ -27,10 +28,12 @@ _DATA, _LIST = "*.distcp", ".metadata"  # files of torch.distributed.checkpoint;
 
 
 class Due:
-    """The checkpoints that the script begins by `due`.  entries: gives this worker's entries of State."""
+    """The checkpoints that the script begins by `due`.  entries: gives this worker's entries of State; must_save:
+    whether the script has to save a part of its own."""
 
-    def __init__(self, entries: _checkpoint.Entries) -> None:
+    def __init__(self, entries: _checkpoint.Entries, must_save: Callable[[], bool]) -> None:
         self._entries = entries
+        self._must_save = must_save
         self._writing: _checkpoint.Writing | None = None
         self._is_put = False  # the entries of State are written
         self._futures: list[Future[Any]] = []
@@ -91,7 +94,10 @@ class Due:
             return
         worker.set_phase(L.PHASE_CHECKPOINT)
         writing, self._writing = self._writing, None
-        reason = self._of_any(self._failure() or (_incomplete(writing.folder) if worker.rank == 0 else ""))
+        reason = self._failure()
+        if not reason and worker.rank == 0:
+            reason = _incomplete(writing.folder, self._must_save())
+        reason = self._of_any(reason)
         if reason:
             writing.give_up(reason)
         else:
@@ -128,10 +134,11 @@ def has_shards() -> bool:
     return any(is_sharded(parameter) for _, parameter in attached_parameters())
 
 
-def _incomplete(folder: str) -> str:
-    """Return why the script's part of the checkpoint in this folder is not complete, or ""."""
+def _incomplete(folder: str, must_save: bool) -> str:
+    """Return why the script's part of the checkpoint in this folder is not complete, or "".  must_save: there has to be
+    one."""
     root = pathlib.Path(folder)
-    if has_shards() and all(_ENTRY.match(path.name) for path in root.iterdir()):
+    if must_save and all(_ENTRY.match(path.name) for path in root.iterdir()):
         return "state.due() was true, but the script has saved nothing in state.folder"
     for data in root.rglob(_DATA):
         if not (data.parent / _LIST).exists():

@@ -24,6 +24,9 @@ from ._splits import compare_subsets
 _KEPT = ("num_workers", "collate_fn", "pin_memory", "timeout", "worker_init_fn", "multiprocessing_context",
          "generator", "prefetch_factor", "persistent_workers")
 OWN_AHEAD = 2  # batches that a class derived from DataLoader may take before the script's loop asks for them
+# What to do with a sampler of the script's own
+_OTHERWISE = ("leave it out, choose the samples by torch.utils.data.Subset, or have an iterable data set yield them in "
+              "its own order to eddis.torch.loader(stream=True)")
 _REPLACED = (data.SequentialSampler, data.RandomSampler, data.distributed.DistributedSampler)
 
 
@@ -468,13 +471,12 @@ def _check(made_from: data.DataLoader) -> None:
     if made_from.batch_sampler is None:
         raise ValueError("a loader with batch_size=None makes no batches: give it any batch size")
     if type(_batches_of(made_from)) is not data.BatchSampler:
-        raise ValueError(f"a batch sampler of its own ({type(made_from.batch_sampler).__name__}) decides what "
-                         "eddis.torch.loader has to: leave it out")
+        raise ValueError(f"the batch sampler {type(made_from.batch_sampler).__name__} would be replaced by the plan's: "
+                         f"{_OTHERWISE}")
     sampler = _batches_of(made_from).sampler
     chooses = isinstance(sampler, data.RandomSampler) and (sampler.replacement or sampler.num_samples != len(dataset))
     if type(sampler) not in _REPLACED or chooses:
-        raise ValueError(f"the sampler {type(sampler).__name__} would be replaced by the plan's: leave it "
-                         "out, or choose the samples by torch.utils.data.Subset")
+        raise ValueError(f"the sampler {type(sampler).__name__} would be replaced by the plan's: {_OTHERWISE}")
     if len(dataset) < 1:
         raise ValueError("the data set is empty")
 

@@ -27,8 +27,8 @@ def refuse_others(optimizer: torch.optim.Optimizer, named: Iterable[tuple[str, t
     names = {p: name for name, p in named}
     for p, name in names.items():
         if _is_sharded(p):
-            raise RuntimeError(f"parameter '{name}' is a DTensor, as fully_shard makes, of which each worker has "
-                               f"a part and whose gradients torch.distributed combines: {_ATTACH}")
+            raise RuntimeError(f"each worker has a part of parameter '{name}', which is a DTensor, as fully_shard "
+                               f"makes them, and torch.distributed combines its gradients: {_ATTACH}")
     for wrapper in _wrappers():
         for p in wrapper.parameters():
             if p in names:

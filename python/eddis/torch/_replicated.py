@@ -21,7 +21,7 @@ try:
     from torch.distributed._composable.contract import REGISTRY_KEY, STATE_KEY
     from torch.distributed._composable.replicate import replicate as _replicate
 except ImportError:  # another place than in PyTorch 2.3 to 2.15, or a build without torch.distributed
-    _replicate = None
+    _replicate = REGISTRY_KEY = None
 
 _OURS = "eddis.", "torch.distributed._composable."  # modules of the hooks of `replicate` and of eddis
 

@@ -31,8 +31,9 @@ from .. import _checkpoint
 from .. import _lib as L
 from .._worker import worker
 from . import _draws
-from ._attach import attached_parameters
+from ._attach import attached_engines, attached_parameters
 from ._combined import is_sharded
+from ._deepspeed import refuse_in_state
 from ._due import Due, has_shards
 from ._loader import Loader, start, the_loader
 from ._optimizer import distributed_optimizers
@@ -70,7 +71,8 @@ class State:
     attributes get the checkpoint's values, a tensor on the device of the tensor that it replaces, else on the CPU.
     loader: the one of eddis.loader, which is saved anyway.
 
-    A model of fully_shard, and its optimizer, the script saves itself, in the folder of the checkpoint:
+    A model of fully_shard, and its optimizer, the script saves itself, in the folder of the checkpoint; likewise an
+    engine of DeepSpeed, by its save_checkpoint and load_checkpoint:
 
         state = eddis.State(scheduler=scheduler, best=0.0)
         if state.resume():
@@ -83,7 +85,8 @@ class State:
 
     Every model and every optimizer of DistributedOptimizer must be in it.  A process has one State, made before the
     first step.  Raises RuntimeError otherwise, and TypeError for a value that cannot be saved.  At the first step, a
-    checkpoint of another script raises ValueError, a damaged one eddis.Error.
+    model or optimizer that each rank has a part of raises TypeError, a checkpoint of another script ValueError, a
+    damaged one eddis.Error.
     """
 
     def __init__(self, *, model: Any = None, optimizer: Any = None, scheduler: Any = None, scaler: Any = None,
@@ -104,7 +107,7 @@ class State:
         self._resumed: pathlib.Path | None = None  # checkpoint that the first step continued from
         self._is_resuming = False  # `resume` was called
         self.leaves_models = False  # a framework saves models and optimizers in `folder`
-        self._due = Due(self._entries)
+        self._due = Due(self._entries, lambda: bool(self._left()))
         for name, thing in [*((n, t) for n, t in named.items() if t is not None), *others.items()]:
             self._keep(name, thing)
         worker.restore, worker.save = self._restore, self._save
@@ -137,7 +140,7 @@ class State:
         all: if a rank fails, or no complete file of a sharded model is there, rank 0 says why and training goes on.
 
         Call it on all ranks as the last thing in the loop's body; of a step in parts it is true in the last part only.
-        State writes its checkpoints without it if no model is sharded.  Raises RuntimeError outside of the loop, or in
+        State writes its checkpoints without it if it has all models.  Raises RuntimeError outside of the loop, or in
         async and hybrid mode.  Collective.
         """
         return self._due.due()
@@ -173,6 +176,18 @@ class State:
         """Return the objects of this type by name."""
         return {name: it for name, it in self._objects.items() if isinstance(it, kind)}
 
+    def _parameters(self) -> set[torch.nn.Parameter]:
+        """Return the parameters of all models."""
+        return {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+
+    def _left(self) -> str:
+        """Return what the script has to save itself, since State does not keep it; "" if nothing."""
+        if has_shards():
+            return "a model of fully_shard"
+        kept = self._parameters()
+        is_left = any(p not in kept for engine in attached_engines() for p in engine.parameters())
+        return "an engine of DeepSpeed" if is_left else ""
+
     def _parts_of_models(self, are_parameters: bool) -> dict[str, dict[str, Any]]:
         """Return {model: {name: value}}: the parameters of each model, or everything else of its state_dict()."""
         parts = {}
@@ -207,9 +222,9 @@ class State:
         self._due.complete(True)
         if self.leaves_models:
             _checkpoint.tell_unwritten("the framework has not saved in this step")
-        elif has_shards():
-            _checkpoint.tell_unwritten("a model of fully_shard is saved by the script where state.due() is true, and "
-                                       "it did not call state.due() in this step")
+        elif left := self._left():
+            _checkpoint.tell_unwritten(f"{left} is saved by the script where state.due() is true, and it did not call "
+                                       "state.due() in this step")
         else:
             _checkpoint.write(self._entries)
 
@@ -229,33 +244,35 @@ class State:
         """Continue from the checkpoint; return False if there is none.  Raises RuntimeError if the script has to load a
         part of it, and has not called `resume` for that.  Collective."""
         is_resumed = _checkpoint.read(self._take)
-        if is_resumed and has_shards() and not self._is_resuming:
-            raise RuntimeError("the job resumes from a checkpoint, but its model of fully_shard would begin anew: load "
-                               "it from state.folder where state.resume() is true, before the loop")
+        if is_resumed and not self._is_resuming and (left := self._left()):
+            raise RuntimeError(f"the job resumes from a checkpoint, but {left} would begin anew: load it from "
+                               "state.folder where state.resume() is true, before the loop")
         return is_resumed
 
     def _check(self) -> None:
         """Raise RuntimeError if something that is trained is not in State, and ValueError or TypeError if what State
         has cannot be saved and read again.  A callback before commit."""
         kept = self._of(torch.optim.Optimizer).values()
-        whole = {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+        for name, thing in self._objects.items():
+            refuse_in_state(name, thing, attached_engines())
+        whole = self._parameters()
         updated = {p for it in kept for group in it.param_groups for p in group["params"]}
         for what, parameters in (("a model", whole), ("an optimizer of a model", updated)):
             if any(is_sharded(p) for p in parameters):
                 raise TypeError(f"{what} of fully_shard is in eddis.torch.State, of which each rank has a part: leave "
                                 "it out, and save it by torch.distributed.checkpoint in state.folder, where "
                                 "state.due() is true")
+        saved_by_engines = {p for engine in attached_engines() for p in engine.parameters()}
         for name, parameter in attached_parameters():
-            if parameter not in whole and not is_sharded(parameter) and not self.leaves_models:
+            if not (parameter in whole or parameter in saved_by_engines or is_sharded(parameter) or self.leaves_models):
                 raise RuntimeError(f"parameter '{name}' of a model that eddis.torch.attach was given is in no model of "
                                    "eddis.torch.State: give it as model=")
         for optimizer, named in distributed_optimizers():
             if not any(optimizer is it for it in kept):
                 raise RuntimeError(f"an optimizer ({type(optimizer).__name__}) is not in eddis.torch.State, which "
                                    "would go on without its momentum: give it as optimizer=")
-            parameters = {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
             for name, parameter in named:
-                if parameter not in parameters:
+                if parameter not in whole:
                     raise RuntimeError(f"parameter '{name}' is in no model of eddis.torch.State: give its module as "
                                        "model=, or put it into a torch.nn.ParameterList")
         for what, saved in (("an object or value", self._own()), ("a model's buffer", self._parts_of_models(False)),

@@ -2,8 +2,11 @@
 """Sums of a model's elements, by which the library finds a worker whose model differs from the others'.
 
 They are computed on the parameters' devices in double precision, one chunk at a time so that no large copy is needed,
-and only at steps that request them.  A parameter may contain infinities from the start, as a mask does, or NaN, if
-nothing has set it and nothing uses it.  Of such a parameter only the finite elements are compared.
+and only at steps that request them.  The host waits for them there: the library takes them with that step's report
+alone, and they are of the parameters after its update.
+
+A parameter may contain infinities from the start, as a mask does, or NaN, if nothing has set it and nothing uses it.
+Of such a parameter only the finite elements are compared.
 """
 
 from __future__ import annotations

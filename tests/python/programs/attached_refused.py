@@ -5,6 +5,7 @@ import sys
 
 import torch
 from torch import distributed
+from torch.distributed.optim import ZeroRedundancyOptimizer
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -56,6 +57,8 @@ if what == "outputs-within":
     eddis.attach(torch.nn.Sequential(model.module), weigh="outputs")
 if what == "state":
     eddis.State(optimizer=torch.optim.SGD(model.parameters(), lr=0.01))
+if what == "redundant":
+    eddis.State(model=model, optimizer=ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, lr=0.01))
 if what in ("sharded-state", "sharded-optimizer"):
     from torch.distributed.fsdp import fully_shard
     sharded = fully_shard(torch.nn.Linear(4, 1))

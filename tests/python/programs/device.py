@@ -3,8 +3,11 @@
 losses"""
 
 import atexit
+import itertools
+import math
 import mmap
 import os
+import threading
 import types
 import unittest.mock
 
@@ -12,7 +15,7 @@ import torch
 
 from eddis import _lib as L
 from eddis._worker import Mark
-from eddis.torch import _device, _lateclock, _slots, _state
+from eddis.torch import _device, _lateclock, _lateloss, _slots, _state
 
 
 @atexit.register
@@ -42,6 +45,16 @@ class Broken:
 
     def synchronize(self):
         raise ValueError("the device is gone")
+
+
+class Held:
+    """A tensor into which a copy goes no earlier than an event, which comes within a minute."""
+
+    def __init__(self, event):
+        self.event = event
+
+    def copy_(self, tensor):
+        assert self.event.wait(60), "a call waits for the device"
 
 
 def values():
@@ -214,10 +227,39 @@ def random_numbers():
 
 
 def losses():
-    assert _device.late_loss(torch.tensor(1.5)) is None
-    assert _device.late_loss(torch.tensor(2.5)) == 1.5
+    """Nothing waits for losses that a device has still to copy; of those that have arrived the newest comes, and the
+    first that is not finite."""
+    device, go = _device.device_of(torch.zeros(1)), threading.Event()
+    losses, step = _lateloss.LateLosses(), itertools.count()
+
+    def report(*values):
+        return [losses.report(torch.tensor(value), next(step)) for value in values]
+
+    def held(*values):
+        go.clear()
+        device.to_host([Held(go)], [torch.zeros(1)], [device.here()])
+        came = report(*values)
+        go.set()
+        device.join()  # all copies are done
+        return came
+
+    assert held(1.5, 2.5, 3.5) == [None] * 3
+    assert report(4.5) == [(3.5, 1)]
+    device.join()
+    assert held(5.5, 6.5) == [(4.5, 1), None]
+    assert held(math.nan, 7.5, math.nan) == [(6.5, 1), None, None]
+    (bad, age), = report(8.5)
+    assert math.isnan(bad) and age == 3
+    device.join()
+    assert losses.report(torch.tensor(8.5), 9) is None  # in the same step
+    device.join()
+    assert report(9.5) == [(8.5, 1)]
+    device.join()
+    many = [float(n) for n in range(2 * _lateloss.KEPT)]  # copies do not gather without end
+    assert held(*many) == [(9.5, 1)] + [None] * (len(many) - 1)
+    assert report(1.5) == [(many[_lateloss.KEPT - 1], _lateloss.KEPT + 1)]
     os.environ["EDDIS_TORCH_STAGING"] = ""
-    assert _device.late_loss(torch.tensor(3.5)) == 3.5
+    assert losses.report(torch.tensor(3.5), 7) == (3.5, 0)
     os.environ["EDDIS_TORCH_STAGING"] = "cpu"
 
 

@@ -91,8 +91,9 @@ def contexts():
     announcer = _device.Announcer(lambda number, source, result: came.append(number))
     announcer.put(device.to_host([], [], [device.here()]), [(7, 0, 0)])
     announcer.drain()
-    device.join().synchronize()
-    assert came == [7] and device.elapsed_ns(device.mark(), device.mark()) == 2000000
+    copied = device.join()
+    copied.synchronize()
+    assert copied.is_done() and came == [7] and device.elapsed_ns(device.mark(), device.mark()) == 2000000
 
 
 def directions():

@@ -10,6 +10,7 @@ resume=FOLDER: of a checkpoint    stop=N: rank 1 ends the training in step N
 state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 strategy=: when Trainer saves; epoch by default
 size=N: only so many samples, and no batch that is smaller than the others
+mean=1: Trainer divides the losses by the number of batches, for a model that does not do it by that of the items
 best=largest, smallest: the model with this loss is the best one, which Trainer loads in the end, and it saves the model
 only
 "best" is the folder of the best model.
@@ -90,6 +91,8 @@ model.register_forward_pre_hook(lambda *_: ends("forward"))
 trainer = (Mixed if sys.argv[2] == "own" else Trainer)(
     model=model, args=arguments, train_dataset=rows, eval_dataset=trainers.Numbers(True),
     data_collator=collate, callbacks=[Told()])
+if "mean" in options:
+    trainer.loss_is_scaled_for_ga = False
 if "state" in options:
     state = eddis.State()
 trainer.train(resume_from_checkpoint=options.get("resume"))
