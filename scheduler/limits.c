@@ -102,8 +102,12 @@ static int64_t least_share(const struct job *job, const struct plan *p, const st
 
 /* Bound the batch of each worker without a known bound, or a batch.max, by its card's share of all
  * cards' memory, or by least_share if that is more. Whatever part of its share a worker may not
- * take, by batch.max or a known bound, is divided among the others. Do nothing unless all workers
- * have GPUs of known memory. memory [n_workers]: scratch.
+ * take, by batch.max or a known bound, is divided among the others. memory [n_workers]: scratch.
+ *
+ * A worker on CPUs, or on a GPU of unknown memory, gets no bound and has no part in the sum. The
+ * memory of a node says nothing about its speed: if it counted, a slow node with much memory would
+ * take most of the batch from the GPUs. So the other bounds add up to the whole batch, whatever
+ * that worker can take. A single GPU of known memory is compared with none, and gets no bound.
  */
 static void share_by_memory(const struct job *job, const struct node_profile *nodes, struct plan *p,
                             double *memory)
@@ -115,9 +119,7 @@ static void share_by_memory(const struct job *job, const struct node_profile *no
     for (int i = 0; i < p->n_workers; i++) {
         const struct device *card = card_of(&nodes[p->worker[i].node], &p->worker[i]);
 
-        if (!card)
-            return;
-        memory[i] = (double)card->memory_bytes;
+        memory[i] = card ? (double)card->memory_bytes : 0;
         sum += memory[i];
     }
     while (again && left > 0) {

@@ -327,8 +327,25 @@ START_TEST(by_parts_of_memory)
     job.batch.max = 0;
     job.batch.grain = 16;
     check_cards(NULL, 176, 48, 32);
-    job.batch.grain = 1;
-    node[2].device[0].memory_bytes = 0; /* which is unknown */
+}
+END_TEST
+
+/* A worker without a known memory takes no part, and leaves the others their bounds: 213.3 and 42.7
+ * of 256 for 80 and 16 GB.
+ */
+START_TEST(parts_beside_unknown_memory)
+{
+    make_cards();
+    node[2].device[0].memory_bytes = 0;
+    check_cards(NULL, 107, 43, 106);
+    ck_assert(p->worker[0].guessed && p->worker[1].guessed && !p->worker[2].guessed);
+    node[2].n_devices = 0;
+    add_device(&node[2], DEVICE_CPU, 1);
+    node[2].memory_bytes = INT64_C(1) << 40;
+    check_cards(NULL, 107, 43, 106);
+    ck_assert_int_eq(p->worker[0].piece, 214);
+    ck_assert_int_eq(p->worker[2].piece, 0);
+    node[1].device[0].memory_bytes = 0; /* a single card is compared with none */
     check_cards(NULL, 86, 85, 85);
 }
 END_TEST
@@ -441,6 +458,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, in_grains);
     tcase_add_test(tc, trusted_in_grains);
     tcase_add_test(tc, by_parts_of_memory);
+    tcase_add_test(tc, parts_beside_unknown_memory);
     tcase_add_test(tc, parts_and_the_least);
     tcase_add_test(tc, by_cards);
     tcase_add_test(tc, bounds_by_measured_memory);
