@@ -42,7 +42,10 @@ static int make_plan(struct planning *g, int n, struct plan **ret, struct eddis_
     if (!replay) {
         history_fill(&g->history, &history);
         history.began_as = g->run->state.generation > 1 ? began_as : NULL;
-        return planner_plan(g->run->o->job, g->node, n, &history, ret, err);
+        rc = planner_plan(g->run->o->job, g->node, n, &history, ret, err);
+        if (rc == 0)
+            memory_retry_raised(&g->history, *ret, g->node);
+        return rc;
     }
     if (!g->replay)
         return eddis_fail(err, g->unreadable.code, "%s", g->unreadable.text);

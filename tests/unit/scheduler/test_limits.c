@@ -103,6 +103,39 @@ START_TEST(too_little_memory)
 }
 END_TEST
 
+/* What is raised is what a failure has bounded, as far as needed, and never to what failed. */
+START_TEST(raised)
+{
+    struct planner_bound b[] = { bound(1, 100), bound(0, 60) };
+
+    b[0].failed = 240;
+    b[1].failed = 120;
+    check(plan_by(b, 2, false), 102, 198); /* 140 are missing, and 139 and 59 would be more */
+    ck_assert(p->worker[0].piece == 102 && p->worker[1].piece == 198);
+    job.batch.grain = 8;
+    check(plan_by(b, 2, false), 100, 200); /* not all of it are whole grains */
+    ck_assert(p->worker[0].piece == 104 && p->worker[1].piece == 200);
+    job.batch.grain = 1;
+    node[0].max_batch = 70;
+    check(plan_by(b, 2, false), 70, 230);
+    node[0].max_batch = 0;
+    check(plan_by(b, 2, true), 100, 200); /* in pieces */
+    ck_assert(p->worker[0].piece == 60 && p->worker[1].piece == 100);
+    job.batch.global = 160; /* which they hold as it is */
+    check(plan_by(b, 2, false), 60, 100);
+    job.batch.global = 358;
+    check(plan_by(b, 2, false), 119, 239);
+    job.batch.global = 359;
+    ck_assert_ptr_null(plan_by(b, 2, false));
+    ck_assert_ptr_nonnull(strstr(err.text, "more than the 160 samples that fit in the workers'"));
+    b[0].measured = true;
+    job.batch.global = 220;
+    ck_assert_ptr_null(plan_by(b, 2, false));
+    job.batch.global = 219;
+    check(plan_by(b, 2, false), 119, 100);
+}
+END_TEST
+
 /* The job's least batch gives way. */
 START_TEST(below_the_least)
 {
@@ -448,6 +481,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, of_another_machine);
     tcase_add_test(tc, too_little_memory);
+    tcase_add_test(tc, raised);
     tcase_add_test(tc, below_the_least);
     tcase_add_test(tc, of_a_node);
     tcase_add_test(tc, of_one_worker);
