@@ -3,6 +3,8 @@
  */
 #include "memory_retry.h"
 
+#include "scheduler/limits.h"
+
 #include <errno.h>
 #include <inttypes.h>
 
@@ -186,8 +188,9 @@ void memory_retry_raised(const struct history *k, const struct plan *p,
     for (int r = 0; r < p->n_workers; r++) {
         const struct planner_bound *row = limit_of(k, r, p, node);
         bool raised = row && !row->measured && p->worker[r].piece > row->samples;
+        int64_t most = raised ? row->samples : limits_most(p, r);
 
-        sum += raised ? row->samples : p->worker[r].piece;
+        sum = most < p->global_batch - sum ? sum + most : p->global_batch;
         n += raised;
     }
     if (n > 0)

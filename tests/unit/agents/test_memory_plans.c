@@ -169,6 +169,11 @@ START_TEST(says_so)
     memory_retry_raised(&history, plan, &node);
     ck_assert_str_eq(said, "the workers' memory limits hold 84 of 150 samples, so the limits of 3 "
                            "workers are raised, to fewer samples than failed before");
+    node.max_batch = 40; /* which leaves them little room */
+    job.batch.global = 100;
+    ck_assert_int_eq(make_plan(&err), 0);
+    memory_retry_raised(&history, plan, &node);
+    ck_assert_ptr_nonnull(strstr(said, "hold 84 of 100 samples"));
 }
 END_TEST
 
