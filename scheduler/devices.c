@@ -94,10 +94,13 @@ static void remark_idle(struct node_profile *node, int64_t workers_per_node)
                     workers == 1 ? "" : "s");
 }
 
-/* Append to the node's note which of its GPUs have no products of matrices in this precision. */
-static void remark_lacking(struct node_profile *node, enum precision precision)
+/* Append to ret [size] which GPUs of the node have no products of matrices in this precision.
+ * times: the plan is by measured times, not by rates.
+ */
+static void add_lacking(const struct node_profile *node, enum precision precision, bool times,
+                        char *ret, size_t size)
 {
-    const char *name = precision_name(precision);
+    const char *name = precision_name(precision), *next = ret[0] ? "; " : "";
     int n = 0, first = 0;
 
     for (int i = 0; i < node->n_devices; i++)
@@ -105,13 +108,13 @@ static void remark_lacking(struct node_profile *node, enum precision precision)
             time_model_lacks(&node->device[i], precision) && n++ == 0)
             first = node->device[i].index;
     if (n == 1)
-        text_append(node->note, sizeof node->note,
-                    "%sGPU %d has no %s, so it is planned by its fp32 rate",
-                    node->note[0] ? "; " : "", first, name);
+        text_append(ret, size, "%sGPU %d has no %s, %s", next, first, name,
+                    times ? "but is planned by its measured times"
+                          : "so it is planned by its fp32 rate");
     else if (n > 1)
-        text_append(node->note, sizeof node->note,
-                    "%sGPU %d and %d more have no %s, so they are planned by their fp32 rates",
-                    node->note[0] ? "; " : "", first, n - 1, name);
+        text_append(ret, size, "%sGPU %d and %d more have no %s, %s", next, first, n - 1, name,
+                    times ? "but are planned by their measured times"
+                          : "so they are planned by their fp32 rates");
 }
 
 /* Append to the node's note by which of the set `figures` all devices are compared, because device
@@ -153,7 +156,27 @@ void devices_remark(int64_t workers_per_node, enum precision precision, struct n
                 remark_compared(&nodes[i], d, figures, precision);
         }
         if (gpus && figures & TIME_MODEL_PRECISE)
-            remark_lacking(&nodes[i], precision);
+            add_lacking(&nodes[i], precision, false, nodes[i].note, sizeof nodes[i].note);
         remark_idle(&nodes[i], workers_per_node);
     }
+}
+
+int devices_lacking(const struct node_profile *nodes, int n_nodes, enum precision precision,
+                    bool times, char *ret, size_t size)
+{
+    bool known = devices_figures(nodes, n_nodes, precision, NULL) & TIME_MODEL_PRECISE;
+    int n = 0;
+
+    ret[0] = '\0';
+    for (int i = 0; i < n_nodes && known; i++) {
+        char text[128] = "";
+
+        if (devices_kind(&nodes[i]) == DEVICE_CUDA)
+            add_lacking(&nodes[i], precision, times, text, sizeof text);
+        if (text[0] && n++ == 0)
+            (void)snprintf(ret, size, "node %s: %s", nodes[i].host, text);
+    }
+    if (n > 1)
+        text_append(ret, size, "; the same holds on %d more node%s", n - 1, n == 2 ? "" : "s");
+    return n;
 }

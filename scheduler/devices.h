@@ -38,4 +38,11 @@ unsigned devices_figures(const struct node_profile *nodes, int n_nodes, enum pre
 void devices_remark(int64_t workers_per_node, enum precision precision, struct node_profile *nodes,
                     int n_nodes);
 
+/* Write to ret [size] which GPUs with workers lack this precision, on the first such node, and on
+ * how many more nodes there are such GPUs; "" if none lacks it, or if some GPU's rate in it is
+ * unmeasured. times: the plan is by measured times, otherwise by rates. Return the number of nodes.
+ */
+int devices_lacking(const struct node_profile *nodes, int n_nodes, enum precision precision,
+                    bool times, char *ret, size_t size);
+
 #endif

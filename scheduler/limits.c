@@ -55,23 +55,36 @@ struct known_memory {
     struct key_index bounds, lines;
 };
 
-/* Return the most samples that worker w can hold, by its own bound or else by the line of its card;
+/* Borrow the memory bound of worker i of the plan; NULL: it has none. */
+static const struct planner_bound *bound_of(const struct known_memory *m,
+                                            const struct node_profile *nodes, const struct plan *p,
+                                            int i)
+{
+    const struct plan_worker *w = &p->worker[i];
+    char key[PLANNER_KEY];
+    int at;
+
+    planner_key(p->node[w->node], &nodes[w->node], w, key);
+    at = key_index_find(&m->bounds, m->history->bound, key);
+    return at < 0 ? NULL : &m->history->bound[at];
+}
+
+/* Return the most samples that worker i can hold, by its own bound or else by the line of its card;
  * 0: neither is known; INT64_MAX: the whole global batch, by the line.
  */
-static int64_t known_bound(const struct known_memory *m, const char *host,
-                           const struct node_profile *node, const struct plan_worker *w,
-                           int64_t global)
+static int64_t known_bound(const struct known_memory *m, const struct node_profile *nodes,
+                           const struct plan *p, int i, int64_t global)
 {
-    const struct device *card = card_of(node, w);
+    const struct planner_bound *bound = bound_of(m, nodes, p, i);
+    const struct node_profile *node = &nodes[p->worker[i].node];
+    const struct device *card = card_of(node, &p->worker[i]);
     const struct planner_line *line;
     char key[PLANNER_KEY];
     int64_t most;
     int at;
 
-    planner_key(host, node, w, key);
-    at = key_index_find(&m->bounds, m->history->bound, key);
-    if (at >= 0)
-        return m->history->bound[at].samples;
+    if (bound)
+        return bound->samples;
     if (!card)
         return 0;
     planner_card_key(node, card, key);
@@ -102,8 +115,12 @@ static int64_t least_share(const struct job *job, const struct plan *p, const st
 
 /* Bound the batch of each worker without a known bound, or a batch.max, by its card's share of all
  * cards' memory, or by least_share if that is more. Whatever part of its share a worker may not
- * take, by batch.max or a known bound, is divided among the others. Do nothing unless all workers
- * have GPUs of known memory. memory [n_workers]: scratch.
+ * take, by batch.max or a known bound, is divided among the others. memory [n_workers]: scratch.
+ *
+ * A worker on CPUs, or on a GPU of unknown memory, gets no bound and has no part in the sum. The
+ * memory of a node says nothing about its speed: if it counted, a slow node with much memory would
+ * take most of the batch from the GPUs. So the other bounds add up to the whole batch, whatever
+ * that worker can take. A single GPU of known memory is compared with none, and gets no bound.
  */
 static void share_by_memory(const struct job *job, const struct node_profile *nodes, struct plan *p,
                             double *memory)
@@ -115,9 +132,7 @@ static void share_by_memory(const struct job *job, const struct node_profile *no
     for (int i = 0; i < p->n_workers; i++) {
         const struct device *card = card_of(&nodes[p->worker[i].node], &p->worker[i]);
 
-        if (!card)
-            return;
-        memory[i] = (double)card->memory_bytes;
+        memory[i] = card ? (double)card->memory_bytes : 0;
         sum += memory[i];
     }
     while (again && left > 0) {
@@ -146,6 +161,55 @@ static void share_by_memory(const struct job *job, const struct node_profile *no
     }
 }
 
+/* Return by how many grains the bound of worker i may be raised: a bound from a failure to fewer
+ * samples than ever failed, and no more than batch.max; any other bound by none.
+ */
+static int64_t room(const struct job *job, const struct known_memory *m,
+                    const struct node_profile *nodes, const struct plan *p, int i)
+{
+    const struct planner_bound *bound = bound_of(m, nodes, p, i);
+    const struct plan_worker *w = &p->worker[i];
+    int64_t grain = job->batch.grain, high;
+
+    if (!bound || bound->measured || bound->failed <= 0)
+        return 0;
+    high = w->max > 0 && w->max < bound->failed ? w->max : bound->failed - 1;
+    return high / grain > limits_most(p, i) / grain ? high / grain - limits_most(p, i) / grain : 0;
+}
+
+/* Raise the bounds from failures if all bounds together cannot hold the batch, each by the same
+ * part of its room, and by no more than is missing. Such a bound is often half of what failed, so
+ * more may fit. A failure at a raised bound leaves less room, so plans that fail one after another
+ * come to an end. Do nothing if the room is less than what is missing: no plan exists.
+ */
+static void raise_bounds(const struct job *job, const struct known_memory *m,
+                         const struct node_profile *nodes, struct plan *p)
+{
+    int64_t grain = job->batch.grain, all = 0;
+    int64_t missing = grains_up(job->batch.global, grain) / grain;
+
+    for (int i = 0; i < p->n_workers && missing > 0; i++) {
+        int64_t most = limits_most(p, i) / grain;
+
+        missing = most < missing ? missing - most : 0;
+        all += missing ? room(job, m, nodes, p, i) : 0;
+    }
+    if (p->takes_pieces || missing > all)
+        return;
+    for (int i = 0; i < p->n_workers && missing > 0; i++) {
+        int64_t have = room(job, m, nodes, p, i);
+        int64_t more = (int64_t)ceil((double)missing * ((double)have / (double)all));
+
+        if (have == 0)
+            continue;
+        more = more < have ? more : have;
+        more = more < missing ? more : missing;
+        p->worker[i].piece = (limits_most(p, i) / grain + more) * grain;
+        missing -= more;
+        all -= have;
+    }
+}
+
 /* Enter into the plan each worker's limits by the job and by memory. */
 static void use_memory(const struct job *job, const struct node_profile *nodes,
                        const struct known_memory *m, struct plan *p, double *memory)
@@ -155,9 +219,10 @@ static void use_memory(const struct job *job, const struct node_profile *nodes,
         const struct node_profile *node = &nodes[w->node];
 
         w->max = node->max_batch > 0 ? node->max_batch : job->batch.max;
-        w->piece = known_bound(m, p->node[w->node], node, w, job->batch.global);
+        w->piece = known_bound(m, nodes, p, i, job->batch.global);
     }
     share_by_memory(job, nodes, p, memory);
+    raise_bounds(job, m, nodes, p);
     for (int i = 0; i < p->n_workers; i++)
         if (p->worker[i].piece == INT64_MAX)
             p->worker[i].piece = 0; /* no limit */

@@ -58,7 +58,7 @@ struct memory_line {
 /* Store the line of the recorded peaks in *ret. Return false if they determine none. */
 bool memory_line_of(const struct memory_learner *m, struct memory_line *ret);
 
-/* Return the most samples that fit in limit_bytes by a line, of which MEMORY_SPARE stays free, at
+/* Return the most samples whose memory by line l is at most limit_bytes * (1 - MEMORY_SPARE), at
  * least 1; INT64_MAX: the memory does not grow with the samples.
  */
 int64_t memory_line_most(const struct memory_line *l, int64_t limit_bytes);

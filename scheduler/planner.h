@@ -27,6 +27,10 @@ struct planner_time {
 struct planner_bound {
     char key[PLANNER_KEY]; /* key of the worker, from planner_key */
     int64_t samples;       /* most samples that the worker can hold at the same time */
+    /* Most samples of a finished step, and fewest samples of a step that failed for lack of memory;
+     * 0: none. The bound may be raised to fewer than `failed`.
+     */
+    int64_t fitted, failed;
     /* computed from memory peaks; false: from a failure for lack of memory */
     bool measured;
     int64_t learnt_s; /* wall-clock time of the measurement, in seconds */

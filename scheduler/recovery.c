@@ -156,8 +156,8 @@ static bool no_start(const struct recovery_case *c)
 }
 
 /* Check whether the permitted restarts are used up, or after the loss of a node the permitted
- * losses. A restart with fewer samples for a rank counts as none: their number is limited, since
- * each halves a batch or takes a fifth of it.
+ * losses. A restart with fewer samples for a rank counts as none: the driver limits their number
+ * (agents/driver/plan/memory_retry.c).
  */
 static bool used_up(const struct recovery_case *c)
 {

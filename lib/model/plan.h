@@ -55,7 +55,7 @@ struct plan_worker {
     int64_t batch;            /* samples of this worker in a step */
     int64_t max;              /* the job's limit of `batch` on the worker's node; 0: none */
     int64_t piece;            /* largest micro-batch that its memory allows; 0: no limit */
-    bool guessed;             /* `piece` is a part of all GPUs' memory; not in files */
+    bool guessed;             /* `piece` is a part of the GPUs' memory; not in files */
     int64_t equal_batch;      /* `batch` under an equal split */
     double weight;            /* batch / global batch */
     double step_s;            /* predicted time of a step */

@@ -103,8 +103,18 @@ def precision(*_):
     assert '"profile.precision" is "fp8"' in output, output
 
 
+def by_step_10(j):
+    """The plans that are in force by step 10."""
+    since = {1: 0}
+    for text in (e.get("text", "") for e in j.events()):
+        if agreed := re.search(r"version (\d+) from step (\d+)", text):
+            since[int(agreed.group(1))] = int(agreed.group(2))
+    return [j.plan(version) for version, first in sorted(since.items()) if first <= 10]
+
+
 def paced(**more):
-    """[(plan, how near it is to the best)] of the first ten steps of a job whose cards are 6 : 3 : 1."""
+    """[(plan, how near it is to the best)] of the first ten steps of a job whose cards are 6 : 3 : 1, and what the user
+    reads."""
     folders = Folders()
     for rank, ms in enumerate((1, 2, 6)):  # of a sample
         with open(folders.path("work", str(rank)), "w") as f:
@@ -117,24 +127,27 @@ def paced(**more):
                               os.path.join(BUILD, "tests/cluster/paced-worker"), ".", "samples"], ranks=0, **environ(MIXED, **more)) as j:
         j.wait_steps(above=12)
         j.interrupt()
-        since = {1: 0}
-        for text in (e.get("text", "") for e in j.events()):
-            if agreed := re.search(r"version (\d+) from step (\d+)", text):
-                since[int(agreed.group(1))] = int(agreed.group(2))
-        plans = [j.plan(version) for version, first in sorted(since.items()) if first <= 10]
-    return [(p, quality([(w["device"], w["batch"]) for w in p["workers"]], (6, 3, 1))) for p in plans]
+        plans, texts = by_step_10(j), [e.get("text", "") for e in j.events("say")]
+    return [(p, quality([(w["device"], w["batch"]) for w in p["workers"]], (6, 3, 1))) for p in plans], texts
 
 
 def reported(*_):
     """The plan is by the rates in fp32 until the program reports its precision, and good by the tenth step."""
-    plans = paced(PACED_PRECISION="fp16")
+    plans, _ = paced(PACED_PRECISION="fp16")
     assert [p["precision"] for p, _ in plans[:2]] == ["fp32", "fp16"] and plans[-1][1] >= 0.9, plans
 
 
 def measured(*_):
     """A program that reports no precision has a good plan by the tenth step, too, from times of its first ones."""
-    plans = paced()
+    plans, _ = paced()
     assert plans[0][1] < 0.9 <= plans[-1][1], plans
+
+
+def without_precision(*_):
+    """The user hears once which cards lack the precision that the program reports."""
+    _, texts = paced(PACED_PRECISION="bf16")
+    lacks = [text for text in texts if "bf16, so they are planned by their fp32 rates" in text]
+    assert len(lacks) == 1 and re.match(r"node \S+: GPU 1 and 1 more have no bf16", lacks[0]), texts
 
 
 def hosts(*_):
@@ -412,6 +425,40 @@ def lacking(*_):
         assert planned[2] > 3 * first[2], (planned, first)
 
 
+def first_plans(*_):
+    """The first plan is by the cards' memory, without the equal split that does not fit; by step 10 a second one is by
+    the times of the first steps, within what fits."""
+    gib, batch = (80, 16, 11), 800
+    # 1 GiB and 64 MiB a sample: nine tenths of the memory hold 1136, 214 and 142 samples; the smallest card is the fastest
+    command = [os.path.join(BUILD, "tests/cluster/memory-worker"), str(64 << 10), "100000", "card", "1000", "500", "200"]
+    with Job(BUILD, Folders(), ["--set", f"batch.global={batch}", "--set", "sync.mode=sync", "--set", "checkpoint.every=0",
+                                "--measure-equal", "20", "--", *command], ranks=0, CARD_GIB=",".join(map(str, gib)),
+             **environ(MIXED)) as j:
+        j.wait_steps(above=12)
+        plans = by_step_10(j)
+        j.interrupted()
+        assert "the equal split is not measured, because rank 1 may take at most 120 samples, its part by the memory" in j.err, j.err
+        assert "out of memory" not in j.err, j.err
+    first, *later = ([w["batch"] for w in p["workers"]] for p in plans)
+    assert all(b <= -(-batch * g // sum(gib)) for b, g in zip(first, gib)), first
+    assert later and later[-1][2] > 1.3 * first[2], (first, later)
+    assert all(b <= int((0.9 * g - 1) * 16) for batches in later for b, g in zip(batches, gib)), later
+
+
+def retried(*_):
+    """Limits that are halved too far are raised again, until the plan is found that fits; the next job begins with it."""
+    folders, worker = Folders(), os.path.join(BUILD, "tests/cluster/memory-worker")
+    # 1 GiB and 64 MiB a sample: the cards hold 96, 64 and 16 samples, and their parts by memory are 120, 24 and 17
+    command = ["--set", "batch.global=160", "--set", "sync.mode=sync", "--set", "batch.rebalance=off", "--restarts", "1", "--",
+               worker, str(64 << 10), "20", "card", "100", "100", "100"]
+    for again in False, True:
+        with Job(BUILD, folders, command, ranks=0, CARD_GIB="7,5,2", **environ(MIXED)) as j:
+            j.check(0, "ok", failed_rank=None if again else (0, 1, 2))
+            restarts, raised = j.summary()["restarts"], "are raised, to fewer samples than failed before" in j.err
+            assert restarts == 0 if again else 2 <= restarts <= 8 and raised, (restarts, j.err)
+            assert all(w["batch"] <= most for w, most in zip(j.plan(generation=1 + restarts)["workers"], (96, 64, 16))), j.err
+
+
 def amd(*_):
     """Each AMD card gets its share, and its rank sees it as the LOCAL_RANK-th."""
     cards = "MI300X,MI210,7900XTX"
@@ -659,6 +706,6 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver,
-     instances, busy, busy_later, second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
-     selected, grouped_memory,
+     instances, busy, busy_later, second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, without_precision,
+     first_plans, retried, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected, grouped_memory,
      trainer, watched, throttled, links, unwatched], sys.argv[3:])

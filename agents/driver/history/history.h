@@ -19,6 +19,7 @@ struct history {
     struct past_times times;   /* the workers' times per batch, in seconds */
     struct past_memory memory; /* the workers' limits by memory */
     bool limited;     /* a worker of this job lacked memory: plans keep to the limits since */
+    int retries;      /* restarts of this job with fewer samples for a worker */
     bool memory_kept; /* the cache has an entry with these memory limits for the next job */
     bool loaded;      /* the cache has been read */
     bool precision_reported; /* this job's program has reported its precision; the first counts */

@@ -284,6 +284,8 @@ void past_times_fini(struct past_times *l)
 static const struct field bound_fields[] = {
     FIELD(struct planner_bound, key, LINE, 0, 0),
     FIELD(struct planner_bound, samples, INT64, 1, INT64_C(1) << 53),
+    FIELD(struct planner_bound, fitted, INT64, 0, INT64_C(1) << 53),
+    FIELD(struct planner_bound, failed, INT64, 0, INT64_C(1) << 53),
     FIELD(struct planner_bound, measured, BOOL, 0, 0),
     FIELD(struct planner_bound, learnt_s, INT64, 0, INT64_MAX),
 };
@@ -342,20 +344,34 @@ const struct planner_bound *past_memory_find(const struct past_memory *l, const 
 int past_memory_set(struct past_memory *l, const struct planner_bound *row, struct eddis_error *err)
 {
     const struct planner_bound *history = past_memory_find(l, row->key);
+    struct planner_bound both = *row;
 
-    if (history && !history->measured && history->samples <= row->samples)
-        return 0;
-    if (put_row(&bounds_kind, &l->list, row) < 0)
+    if (history && !history->measured) {
+        both.samples = history->samples < row->samples ? history->samples : row->samples;
+        both.fitted = history->fitted > row->fitted ? history->fitted : row->fitted;
+        if (history->failed > 0 && (row->failed == 0 || history->failed < row->failed))
+            both.failed = history->failed;
+    }
+    if (both.failed > 0 && both.fitted >= both.failed)
+        both.fitted = 0; /* it fitted once, but not always */
+    if (put_row(&bounds_kind, &l->list, &both) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep the workers' memory limits");
     return 0;
 }
 
-void past_memory_renew(struct past_memory *l, const char *key)
+void past_memory_renew(struct past_memory *l, const char *key, int64_t fitted)
 {
+    struct planner_bound *row = l->list.row;
     int i = bound_at(l, key);
 
-    if (i >= 0)
-        *learnt_at(&bounds_kind, l->list.row, i) = now_s();
+    if (i < 0)
+        return;
+    *learnt_at(&bounds_kind, l->list.row, i) = now_s();
+    if (fitted <= row[i].fitted || (row[i].failed > 0 && fitted >= row[i].failed))
+        return;
+    row[i].fitted = fitted;
+    if (row[i].failed > 0 && fitted > row[i].samples)
+        row[i].samples = fitted;
 }
 
 void past_memory_measured(struct past_memory *l, const struct planner_bound *row, bool binds)

@@ -84,8 +84,9 @@ void past_memory_load(struct file_thread *reader, const struct job *job, int64_t
                       struct past_memory *ret);
 
 /* Record a worker's memory limit that a failure showed, with the present time. The new limit
- * replaces a measured limit, but replaces the limit of an earlier failure only if it is smaller.
- * Return 0 or -ENOMEM.
+ * replaces a measured limit. Of the limit of an earlier failure it keeps what is stricter: the
+ * lesser `samples` and `failed`, and `fitted` if that is still less than `failed`. Return 0 or
+ * -ENOMEM.
  */
 int past_memory_set(struct past_memory *l, const struct planner_bound *row,
                     struct eddis_error *err);
@@ -97,8 +98,10 @@ const struct planner_bound *past_memory_find(const struct past_memory *l, const 
 
 /* Give a worker's memory limit the present time, because the worker has trained under this limit.
  * Otherwise the limit would expire, and a program that runs once a month would fail each time.
+ * fitted: most samples of a finished step, 0: unknown. A limit below it was raised, and becomes
+ * that much.
  */
-void past_memory_renew(struct past_memory *l, const char *key);
+void past_memory_renew(struct past_memory *l, const char *key, int64_t fitted);
 
 /* Record a worker's memory limit that was computed from measured peaks. binds: the limit is less
  * than the global batch; if not, delete the worker's old limit instead. A limit from a failure

@@ -29,6 +29,16 @@ static int first_beside(const struct plan *p, int i)
     return i;
 }
 
+/* Return the limit that a failure set for a worker, or to which the plan raised it: `piece`, if
+ * fewer samples than that have not failed. INT64_MAX: no failure set a limit. row: NULL: none.
+ */
+static int64_t failed_limit(const struct planner_bound *row, int64_t piece)
+{
+    if (!row || row->measured)
+        return INT64_MAX;
+    return piece > row->samples && piece < row->failed ? piece : row->samples;
+}
+
 /* Initialise the records of worker i. node: its profile.  A limit in the history counts only for a
  * worker whose micro-batch the plan limits.
  */
@@ -43,12 +53,11 @@ static void begin_worker(struct memory_watch *m, int i, const struct plan *p,
         planner_key(p->node[w->node], node, w, key);
         row = past_memory_find(history, key);
     }
-    m->watched[i] =
-        (struct watched_memory){ .device_bytes = device_bytes(node, w),
-                                 .before = w->piece > 0 ? w->piece : INT64_MAX,
-                                 .failed = row && !row->measured ? row->samples : INT64_MAX,
-                                 .beside = first_beside(p, i),
-                                 .pool = -1 };
+    m->watched[i] = (struct watched_memory){ .device_bytes = device_bytes(node, w),
+                                             .before = w->piece > 0 ? w->piece : INT64_MAX,
+                                             .failed = failed_limit(row, w->piece),
+                                             .beside = first_beside(p, i),
+                                             .pool = -1 };
     m->measured[i] = INT64_MAX;
     m->most[i] = m->watched[i].before;
 }
@@ -113,14 +122,14 @@ static void number_pools(struct memory_watch *m)
     }
 }
 
-/* Check whether a reported peak belongs to the newest plan.  The plan's first step does not count,
- * as in the window of step times; and nothing counts once the worker has seen a next version, whose
- * first step may be running.
+/* Check whether a report's steps and peak belong to the newest plan.  The plan's first step does
+ * not count, as in the window of step times; and nothing counts once the worker has seen a next
+ * version, whose first step may be running.
  */
 static bool is_of(const struct plan *plan, const struct progress *p)
 {
-    return p->memory_bytes > 0 && p->metrics.plan >= plan->version &&
-           p->metrics.plan == p->step_plan && p->plan_version == p->step_plan;
+    return p->metrics.plan >= plan->version && p->metrics.plan == p->step_plan &&
+           p->plan_version == p->step_plan;
 }
 
 /* Return how many samples a worker holds at its peak, in a step of the whole batch: its
@@ -137,13 +146,20 @@ void memory_watch_progress(struct memory_watch *m, const struct plan *plan,
                            const struct progress *p)
 {
     struct memory_worker *w;
+    struct watched_memory *x;
+    int64_t samples;
 
     if (!m->worker || p->rank < 0 || p->rank >= m->n || !is_of(plan, p))
         return;
     w = &m->worker[p->rank];
+    x = &m->watched[p->rank];
+    samples = at_once(&plan->worker[p->rank], p);
+    x->fitted = samples > x->fitted ? samples : x->fitted;
+    if (p->memory_bytes <= 0)
+        return;
     take_limit(m, p, w);
     w->bytes = p->memory_bytes;
-    w->samples = at_once(&plan->worker[p->rank], p);
+    w->samples = samples;
     memory_take(&w->learnt, w->samples, p->memory_bytes);
     m->fresh = true;
 }
@@ -183,6 +199,11 @@ int64_t memory_watch_line(struct memory_watch *m, int rank)
     return rank < m->n && memory_is_line(&m->worker[rank].learnt) ? m->measured[rank] : INT64_MAX;
 }
 
+int64_t memory_watch_fitted(const struct memory_watch *m, int rank)
+{
+    return rank < m->n ? m->watched[rank].fitted : 0;
+}
+
 /* Record in *ret the line of worker i's peaks, if they are a device's and suffice for a line. */
 static void learn_line(const struct memory_watch *m, int i, const struct node_profile *node,
                        const struct plan_worker *w, struct past_memory *ret)
@@ -214,7 +235,7 @@ void memory_watch_learnt(const struct memory_watch *m, const struct plan *p,
             continue;
         planner_key(p->node[w->node], node[w->node], w, row.key);
         if (failed)
-            past_memory_renew(ret, row.key);
+            past_memory_renew(ret, row.key, m->watched[i].fitted);
         else
             past_memory_measured(ret, &row, row.samples < p->global_batch);
     }

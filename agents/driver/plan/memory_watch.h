@@ -3,8 +3,8 @@
  * workers report
  *
  * scheduler/memory_model computes limits from peaks; this module passes it the peaks from reports.
- * A worker that ran out of memory never gets a higher limit than the failure set, even if its peaks
- * allow more.
+ * A worker that ran out of memory never gets a higher limit than the failure set, or the plan that
+ * raised it, even if its peaks allow more.
  */
 #ifndef EDDIS_AGENTS_DRIVER_PLAN_MEMORY_WATCH_H
 #define EDDIS_AGENTS_DRIVER_PLAN_MEMORY_WATCH_H
@@ -18,7 +18,8 @@
 struct watched_memory {
     int64_t device_bytes; /* memory of the worker's device; 0: the worker uses the node's memory */
     int64_t before;       /* limit that the worker had when the plan began; INT64_MAX: none */
-    int64_t failed;       /* limit set by a failure; INT64_MAX: none */
+    int64_t failed;       /* limit set by a failure, maybe raised; INT64_MAX: none */
+    int64_t fitted;       /* most samples at the same time in finished steps; 0: none yet */
     int beside;           /* first worker on the same device, which may be this worker */
     /* number of a worker that identifies the limit shared with this worker; -1: not shared */
     int pool;
@@ -60,6 +61,10 @@ bool memory_watch_look(struct memory_watch *m);
  * peaks determine no line, or there is no such worker.
  */
 int64_t memory_watch_line(struct memory_watch *m, int rank);
+
+/* Return the most samples that worker `rank` held at the same time in a finished step; 0: unknown.
+ */
+int64_t memory_watch_fitted(const struct memory_watch *m, int rank);
 
 /* Record in *ret the limits of those workers of p whose peaks determine a line, if the limit is
  * less than the global batch, and the lines of those on GPUs. If memory is lacking a limit is lost,

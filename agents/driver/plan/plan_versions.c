@@ -20,13 +20,11 @@
  */
 enum { STEPS_TO_TAKE_UP = 3 };
 
-/* Return the first worker whose largest allowed batch is below its equal share, not by a guess;
- * -1: none.
- */
+/* Return the first worker whose largest allowed batch is below its equal share; -1: none. */
 static int too_small(const struct plan *p)
 {
     for (int i = 0; i < p->n_workers; i++)
-        if (!p->worker[i].guessed && p->worker[i].equal_batch > limits_most(p, i))
+        if (p->worker[i].equal_batch > limits_most(p, i))
             return i;
     return -1;
 }
@@ -116,8 +114,11 @@ static void say_unmeasured(const struct plan_versions *s)
     if (i >= 0)
         job_run_sayf(s->run, JOB_EVENT_SAY, -1, i,
                      "the equal split is not measured, because rank %d may take at most %" PRId64
-                     " samples and an equal share is %" PRId64,
-                     i, limits_most(p, i), p->worker[i].equal_batch);
+                     " samples%s and an equal share is %" PRId64 "%s",
+                     i, limits_most(p, i),
+                     p->worker[i].guessed ? ", its part by the memory of the GPUs," : "",
+                     p->worker[i].equal_batch,
+                     p->worker[i].guessed ? "; set batch.max to that or more if it fits" : "");
     else
         job_run_sayf(s->run, JOB_EVENT_SAY, -1, -1, "the equal split is not measured, because %s",
                      p->n_workers == 1 ? "there is one worker" : "the plan is the equal split");

@@ -42,7 +42,10 @@ static int make_plan(struct planning *g, int n, struct plan **ret, struct eddis_
     if (!replay) {
         history_fill(&g->history, &history);
         history.began_as = g->run->state.generation > 1 ? began_as : NULL;
-        return planner_plan(g->run->o->job, g->node, n, &history, ret, err);
+        rc = planner_plan(g->run->o->job, g->node, n, &history, ret, err);
+        if (rc == 0)
+            memory_retry_raised(&g->history, *ret, g->node);
+        return rc;
     }
     if (!g->replay)
         return eddis_fail(err, g->unreadable.code, "%s", g->unreadable.text);
@@ -173,8 +176,8 @@ static int usable_nodes(struct planning *g, struct eddis_error *err)
     if (rc < 0)
         return rc;
     history_fill(&g->history, &history);
-    devices_remark(g->run->o->job->workers_per_node,
-                   planner_precision(g->run->o->job, &history.program), g->node, n);
+    g->remarked = planner_precision(g->run->o->job, &history.program);
+    devices_remark(g->run->o->job->workers_per_node, g->remarked, g->node, n);
     return n;
 }
 
@@ -415,6 +418,22 @@ static double gain_over(const struct plan *p, const struct plan *before)
     return batch && !same ? p->predicted_samples_per_s / planner_throughput(p, batch) : 1;
 }
 
+/* If the program has reported another precision than the notes of the nodes' profiles are about,
+ * report to the user which GPUs lack it.
+ */
+static void say_lacking(struct planning *g)
+{
+    const struct plan *now = g->published.plans.plan;
+    enum precision is = planner_precision(g->run->o->job, &g->history.model.program);
+    char text[400];
+
+    if (!now || g->remarked == is)
+        return;
+    g->remarked = is;
+    if (devices_lacking(g->node, now->n_nodes, is, !replanner_is_by_rates(now), text, sizeof text))
+        job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
+}
+
 /* If the program has reported a precision by which the plan was not made, and no worker's time is
  * measured yet, publish a plan by the devices' rates in that precision.  Measured times know of the
  * precision by themselves.
@@ -568,6 +587,7 @@ static void on_report(void *self, int64_t now_ns)
 {
     struct planning *g = self;
 
+    say_lacking(g);
     take_precision(g);
     plan_watch_stepped(&g->watch, now_ns);
 }

@@ -20,6 +20,7 @@ struct planning {
     int *agent;                    /* [n_agents] agents of the plan's nodes */
     struct node_profile *node;     /* [n_agents] their profiles, adjusted to the job's settings */
     enum precision precision;      /* the program's when the plan was made, as far as known */
+    enum precision remarked;       /* the precision whose lack on GPUs was reported to the user */
     bool choice_given;             /* the replayed plan fixes how ranks communicate */
     char *replay;                  /* text of the replayed plan; NULL: none */
     struct eddis_error unreadable; /* why the replayed plan could not be read */

@@ -165,6 +165,49 @@ START_TEST(by_the_line)
 }
 END_TEST
 
+/* What finished steps held is not halved, unless it is what failed. */
+START_TEST(by_finished_steps)
+{
+    static const int64_t held[] = { AT_ONCE - 8, AT_ONCE / 2 - 8, AT_ONCE },
+                         most_of[] = { 120, 64, 64 };
+
+    for (size_t i = 0; i < 3; i++) {
+        const struct node_profile *nodes[NODES] = { &node[0], &node[1] };
+        const struct progress p = { .plan_version = 1,
+                                    .step_plan = 1,
+                                    .metrics = { .plan = 1, .count = held[i] } };
+
+        end();
+        begin();
+        plan->version = 1;
+        ck_assert_int_eq(memory_watch_begin(&watch, plan, nodes, &history.memory, NULL), 0);
+        memory_watch_progress(&watch, plan, &p);
+        lacks(0, 0, 100);
+        ck_assert_int_eq(teach(), 1);
+        ck_assert_int_eq(most(0), most_of[i]);
+    }
+}
+END_TEST
+
+/* A program that needs more and more memory is not started for ever. */
+START_TEST(too_many_times)
+{
+    struct eddis_error err = { 0 };
+    int n = 0;
+
+    lacks(0, 0, 100);
+    for (; n < 1000; n++) {
+        ranks[0].at_once = 2000 - n; /* less than before, and more than its limit */
+        if (memory_retry(&history, &run.state.before, plan, node, &watch, &err) < 0)
+            break;
+    }
+    ck_assert_int_eq(n, 16 + 8 * RANKS);
+    ck_assert_str_eq(err.text,
+                     "workers ran out of memory in 48 plans of this job, each with fewer samples; "
+                     "lower batch.global, or set batch.max to what fits");
+}
+END_TEST
+
 /* A program that holds more than the plan allows is asked for less all the same, until one. */
 START_TEST(holds_too_many)
 {
@@ -241,6 +284,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, equal_ones_of_a_machine);
     tcase_add_test(tc, nobody);
     tcase_add_test(tc, by_the_line);
+    tcase_add_test(tc, by_finished_steps);
+    tcase_add_test(tc, too_many_times);
     tcase_add_test(tc, holds_too_many);
     tcase_add_test(tc, one_sample);
     tcase_add_test(tc, limit_not_kept);

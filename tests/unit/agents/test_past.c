@@ -162,8 +162,8 @@ START_TEST(failures_are_renewed)
     past_memory_measured(&l, &peaks, true);
     past_memory_line(&l, &card);
     wall_ns = BEGIN + 6 * DAY_NS;
-    past_memory_renew(&l, "a");
-    past_memory_renew(&l, "c");
+    past_memory_renew(&l, "a", 0);
+    past_memory_renew(&l, "c", 0);
     ck_assert_int_eq(past_memory_keep(reader, &job, BYTES, &l, NULL), 0);
     past_memory_fini(&l);
     past_memory_load(reader, &job, BYTES, &l);
@@ -183,6 +183,35 @@ START_TEST(failures_are_renewed)
 }
 END_TEST
 
+/* Of two failures the stricter figures count, and a raised limit is what was held under it. */
+START_TEST(failures_together)
+{
+    struct planner_bound first = { .key = "a", .samples = 14, .failed = 28 };
+    struct planner_bound second = { .key = "a", .samples = 12, .failed = 25 };
+    struct past_memory l = { 0 };
+    const struct planner_bound *row;
+
+    ck_assert_int_eq(past_memory_set(&l, &first, NULL), 0);
+    past_memory_renew(&l, "a", 20);
+    row = past_memory_find(&l, "a");
+    ck_assert(row->samples == 20 && row->fitted == 20 && row->failed == 28);
+    ck_assert_int_eq(past_memory_set(&l, &second, NULL), 0);
+    row = past_memory_find(&l, "a");
+    ck_assert(row->samples == 12 && row->fitted == 20 && row->failed == 25);
+    past_memory_renew(&l, "a", 25); /* it failed later */
+    ck_assert(row->samples == 12 && row->fitted == 20 && row->failed == 25);
+    second.failed = 20;
+    ck_assert_int_eq(past_memory_set(&l, &second, NULL), 0);
+    ck_assert(row->samples == 12 && row->fitted == 0 && row->failed == 20);
+    ck_assert_int_eq(past_memory_keep(reader, &job, BYTES, &l, NULL), 0);
+    past_memory_fini(&l);
+    past_memory_load(reader, &job, BYTES, &l);
+    row = past_memory_find(&l, "a");
+    ck_assert(row && row->samples == 12 && row->failed == 20);
+    past_memory_fini(&l);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
@@ -191,6 +220,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, each_row_has_its_age);
     tcase_add_test(tc, many);
     tcase_add_test(tc, failures_are_renewed);
+    tcase_add_test(tc, failures_together);
 }
 
 SUITE_MAIN("learned", add_tests)

@@ -69,7 +69,13 @@ START_TEST(equal_that_does_not_fit)
     ck_assert_str_eq(said, "the equal split is not measured, because rank 1 may take at most 32 "
                            "samples and an equal share is 64");
     end(&s);
-    begin_of(&s, N, SHARE / 2, SHARE / 2, true);
+    begin_of(&s, N, SHARE / 2, SHARE / 2, true); /* more than its GPU may hold */
+    ck_assert(!s.plans.equal && !plan_versions_measures_equal(&s));
+    ck_assert_str_eq(said, "the equal split is not measured, because rank 1 may take at most 32 "
+                           "samples, its part by the memory of the GPUs, and an equal share is 64; "
+                           "set batch.max to that or more if it fits");
+    end(&s);
+    begin_of(&s, N, SHARE / 2, SHARE, true);
     ck_assert(s.plans.equal && plan_versions_measures_equal(&s));
     end(&s);
 }

@@ -103,6 +103,39 @@ START_TEST(too_little_memory)
 }
 END_TEST
 
+/* What is raised is what a failure has bounded, as far as needed, and never to what failed. */
+START_TEST(raised)
+{
+    struct planner_bound b[] = { bound(1, 100), bound(0, 60) };
+
+    b[0].failed = 240;
+    b[1].failed = 120;
+    check(plan_by(b, 2, false), 102, 198); /* 140 are missing, and 139 and 59 would be more */
+    ck_assert(p->worker[0].piece == 102 && p->worker[1].piece == 198);
+    job.batch.grain = 8;
+    check(plan_by(b, 2, false), 100, 200); /* not all of it are whole grains */
+    ck_assert(p->worker[0].piece == 104 && p->worker[1].piece == 200);
+    job.batch.grain = 1;
+    node[0].max_batch = 70;
+    check(plan_by(b, 2, false), 70, 230);
+    node[0].max_batch = 0;
+    check(plan_by(b, 2, true), 100, 200); /* in pieces */
+    ck_assert(p->worker[0].piece == 60 && p->worker[1].piece == 100);
+    job.batch.global = 160; /* which they hold as it is */
+    check(plan_by(b, 2, false), 60, 100);
+    job.batch.global = 358;
+    check(plan_by(b, 2, false), 119, 239);
+    job.batch.global = 359;
+    ck_assert_ptr_null(plan_by(b, 2, false));
+    ck_assert_ptr_nonnull(strstr(err.text, "more than the 160 samples that fit in the workers'"));
+    b[0].measured = true;
+    job.batch.global = 220;
+    ck_assert_ptr_null(plan_by(b, 2, false));
+    job.batch.global = 219;
+    check(plan_by(b, 2, false), 119, 100);
+}
+END_TEST
+
 /* The job's least batch gives way. */
 START_TEST(below_the_least)
 {
@@ -327,8 +360,25 @@ START_TEST(by_parts_of_memory)
     job.batch.max = 0;
     job.batch.grain = 16;
     check_cards(NULL, 176, 48, 32);
-    job.batch.grain = 1;
-    node[2].device[0].memory_bytes = 0; /* which is unknown */
+}
+END_TEST
+
+/* A worker without a known memory takes no part, and leaves the others their bounds: 213.3 and 42.7
+ * of 256 for 80 and 16 GB.
+ */
+START_TEST(parts_beside_unknown_memory)
+{
+    make_cards();
+    node[2].device[0].memory_bytes = 0;
+    check_cards(NULL, 107, 43, 106);
+    ck_assert(p->worker[0].guessed && p->worker[1].guessed && !p->worker[2].guessed);
+    node[2].n_devices = 0;
+    add_device(&node[2], DEVICE_CPU, 1);
+    node[2].memory_bytes = INT64_C(1) << 40;
+    check_cards(NULL, 107, 43, 106);
+    ck_assert_int_eq(p->worker[0].piece, 214);
+    ck_assert_int_eq(p->worker[2].piece, 0);
+    node[1].device[0].memory_bytes = 0; /* a single card is compared with none */
     check_cards(NULL, 86, 85, 85);
 }
 END_TEST
@@ -431,6 +481,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, of_another_machine);
     tcase_add_test(tc, too_little_memory);
+    tcase_add_test(tc, raised);
     tcase_add_test(tc, below_the_least);
     tcase_add_test(tc, of_a_node);
     tcase_add_test(tc, of_one_worker);
@@ -441,6 +492,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, in_grains);
     tcase_add_test(tc, trusted_in_grains);
     tcase_add_test(tc, by_parts_of_memory);
+    tcase_add_test(tc, parts_beside_unknown_memory);
     tcase_add_test(tc, parts_and_the_least);
     tcase_add_test(tc, by_cards);
     tcase_add_test(tc, bounds_by_measured_memory);

@@ -92,6 +92,32 @@ START_TEST(in_precision)
 }
 END_TEST
 
+/* Which cards lack a precision that a program reports while it runs, on how many nodes. */
+START_TEST(lacking)
+{
+    char text[300];
+
+    add_cards();
+    ck_assert_int_eq(devices_lacking(node, 1, PRECISION_FP16, false, text, sizeof text), 0);
+    ck_assert_str_eq(text, "");
+    ck_assert_int_eq(devices_lacking(node, 1, PRECISION_BF16, false, text, sizeof text), 1);
+    ck_assert_str_eq(text, "node login1: GPU 1 and 1 more have no bf16, so they are planned by "
+                           "their fp32 rates");
+    node->n_devices = 2;
+    ck_assert_int_eq(devices_lacking(node, 1, PRECISION_BF16, true, text, sizeof text), 1);
+    ck_assert_str_eq(text, "node login1: GPU 1 has no bf16, but is planned by its measured times");
+    node->device[0].bf16_flops = NAN;
+    ck_assert_int_eq(devices_lacking(node, 1, PRECISION_BF16, false, text, sizeof text), 0);
+    make_nodes(4); /* the first one has only CPUs */
+    add_device(&node[0], DEVICE_CPU, 1);
+    for (int i = 1; i < 4; i++)
+        add_device(&node[i], DEVICE_CUDA, 1)->bf16_flops = 0;
+    ck_assert_int_eq(devices_lacking(node, 4, PRECISION_BF16, false, text, sizeof text), 3);
+    ck_assert_str_eq(text, "node node1: GPU 0 has no bf16, so it is planned by its fp32 rate; "
+                           "the same holds on 2 more nodes");
+}
+END_TEST
+
 /* With mixed precision these cards are 6 : 3.4 : 1. */
 START_TEST(mixed_precision)
 {
@@ -133,6 +159,7 @@ static void add_tests(TCase *tc)
 {
     planning_add(tc);
     tcase_add_loop_test(tc, in_precision, 0, PRECISIONS);
+    tcase_add_test(tc, lacking);
     tcase_add_test(tc, mixed_precision);
     tcase_add_test(tc, precision_unmeasured);
 }
