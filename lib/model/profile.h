@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum {
-    PROFILE_PROBE_VERSION = 5, /* increment it if a probe changes what it measures */
+    PROFILE_PROBE_VERSION = 6, /* increment it if a probe changes what it measures */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
     PROFILE_MAX_BUNDLE = 8,                        /* most GPUs of one worker */
