@@ -8,15 +8,18 @@
 #include <math.h>
 
 static const struct table_column gpu_columns[] = {
-    { "rank", true },   { "node", false },    { "GPU", false },    { "util", true },
-    { "memory", true }, { "SM MHz", true },   { "power W", true }, { "temp", true },
-    { "PCIe", false },  { "others", true },   { "errors", true },  { "speed", true },
-    { "state", false }, { "why low", false },
+    { "rank", true },     { "node", false },  { "GPU", false },    { "util", true },
+    { "memory", true },   { "SM MHz", true }, { "power W", true }, { "temp", true },
+    { "PCIe", false },    { "NVLink", true }, { "NUMA", true },    { "NIC", false },
+    { "others", true },   { "errors", true }, { "speed", true },   { "state", false },
+    { "why low", false },
 };
 
 /* Columns that a narrow window leaves out, in this order */
-static const char *const spare_columns[] = { "PCIe", "others", "state",   "errors", "GPU",
-                                             "node", "temp",   "power W", "memory" };
+static const char *const spare_columns[] = {
+    "NIC",    "NUMA", "NVLink", "PCIe", "others",  "state",
+    "errors", "GPU",  "node",   "temp", "power W", "memory"
+};
 
 /* Add the row of a worker. */
 static void add_row(struct table *t, const struct worker_status *w)
@@ -33,6 +36,9 @@ static void add_row(struct table *t, const struct worker_status *w)
     gpu_cells_power(t, g);
     gpu_cells_temperature(t, g);
     gpu_cells_pcie(t, g->pcie_gen, g->pcie_width, g->pcie_gen_most, g->pcie_width_most);
+    gpu_cells_count(t, g, g->nvlinks);
+    gpu_cells_count(t, g, g->numa);
+    gpu_cells_word(t, g->nic);
     gpu_cells_count(t, g, g->others);
     gpu_cells_count(t, g, errors);
     if (isfinite(w->relative_speed))

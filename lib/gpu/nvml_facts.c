@@ -210,7 +210,7 @@ static bool are_awake(const struct gpu_facts *f, int n)
 
 int gpu_read_facts(const struct gpu_device *gpu, int n, int64_t until_ns, struct gpu_facts *ret)
 {
-    nvml_handle card[MAX_GPUS], whole[MAX_GPUS];
+    nvml_handle card[MAX_GPUS], whole[MAX_GPUS] = { NULL };
     struct gpu_reader *reader;
     struct nvml_api a;
 

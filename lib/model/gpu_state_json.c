@@ -30,6 +30,10 @@ static const struct field rows[] = {
     FIELD(struct gpu_state, pcie_gen_most, INT, 0, 99),
     FIELD(struct gpu_state, pcie_width, INT, 0, 99),
     FIELD(struct gpu_state, pcie_width_most, INT, 0, 99),
+    FIELD(struct gpu_state, pci, LINE, 0, 0),
+    FIELD(struct gpu_state, numa, INT, -1, 1000000),
+    FIELD(struct gpu_state, nvlinks, INT, -1, 99),
+    FIELD(struct gpu_state, nic, LINE, 0, 0),
 };
 
 const struct fields gpu_state_table = FIELDS(struct gpu_state, rows, .open = true);

@@ -10,8 +10,8 @@
  * or the device is unknown. The ways, the nearest first: PIX at most one PCIe switch, PXB several,
  * PHB the host bridge, NODE the NUMA node, SYS the connection between NUMA nodes. Of equally near
  * ones cards of InfiniBand or RoCE come first, then the first by name. A card has one name, that of
- * InfiniBand or RoCE if it has both. size: at least 48. root: a prefix for every path, "" except in
- * tests.
+ * InfiniBand or RoCE if it has both. size: at least 48, room for one. root: a prefix for every
+ * path, "" except in tests.
  */
 void near_nic_find(const char *root, const char *pci, char *ret, size_t size);
 

@@ -530,7 +530,7 @@ def gpus(j):
 def watched(*_):
     """What NVML says of the workers' GPUs is in JSON, in Prometheus' metrics and in eddis-status --gpus; errors are events."""
     api = yaml.safe_load(read(os.path.join(SOURCE, "agents/driver/openapi.yaml")))["components"]
-    with read_by_nvml("A100,V100:used:pcie=3x8", "1 ecc=5\n") as (j, say, _):
+    with read_by_nvml("A100:nv=2,V100:used:pcie=3x8:nv=2:numa=1", "1 ecc=5\n") as (j, say, _):
         wait_for("a first reading", lambda: len(gpus(j)) == 2 and all(gpus(j)))
         say("0 util=97 power=250 temp=86 clock=1005 heat\n1 util=42 ecc=5\n")
         wait_for("readings of both", lambda: [g.get("busy") for g in gpus(j)] == [0.97, 0.42])
@@ -541,16 +541,17 @@ def watched(*_):
         assert first["slowed"] == "heat" and second["slowed"] == "" and first["others"] == 0 and second["others"] == 1, (first, second)
         assert (first["clock_mhz"], first["clock_most_mhz"], first["watts"], first["watts_most"]) == (1005, 1410, 250, 400), first
         assert (second["pcie_gen"], second["pcie_gen_most"], second["pcie_width"], second["pcie_width_most"]) == (3, 4, 8, 16), second
+        assert [(g["numa"], g["nvlinks"], g["pci"]) for g in (first, second)] == [(0, 2, "0000:b7:00.0"), (1, 2, "0000:a7:00.0")], (first, second)
         url, token = j.driver()
         metrics = request(url + "/metrics", token)[1]
         for name, value in (("clock_hertz", "1005000000"), ("throttled", "1"), ("power_cap_watts", "400"), ("utilization_ratio", "0.97")):
             assert re.search(f'^eddis_gpu_{name}{{.*rank="0".*}} {value}$', metrics, re.M), (name, metrics)
         assert re.search('^eddis_gpu_ecc_uncorrected_total{.*rank="1".*} 5$', metrics, re.M), metrics
         page = tool(BUILD, "eddis-status", "--gpus", "--once", j.dir).stdout
-        heads = "rank  node  +GPU  +util  +memory  +SM MHz  +power W  +temp  PCIe  +others  errors  speed  state  +why low"
+        heads = "rank  node  +GPU  +util  +memory  +SM MHz  +power W  +temp  PCIe +NVLink  NUMA  NIC +others  errors  speed  state  +why low"
         assert re.search(heads, page), page
-        assert re.search("0  .* A100-SXM4-80GB +97 %  1.1 of 86 GB  1005 of 1410 +250 of 400  86 C  4x16 +0  +0 .* heat$", page, re.M), page
-        assert re.search("1  .* V100-SXM2-16GB +42 %  .* of 17 GB  1530 of 1530 +60 of 300  40 C  3x8 of 4x16  +1  +5 ", page), page
+        assert re.search("0  .* A100-SXM4-80GB +97 %  1.1 of 86 GB  1005 of 1410 +250 of 400  86 C  4x16 +2 +0  - +0  +0 .* heat$", page, re.M), page
+        assert re.search("1  .* V100-SXM2-16GB +42 %  .* of 17 GB  1530 of 1530 +60 of 300  40 C  3x8 of 4x16  +2 +1  - +1  +5 ", page), page
         assert "util" not in tool(BUILD, "eddis-status", "--once", j.dir).stdout
         say("0 xid=79\n1 ecc=7\n")
         found = wait_for("both errors", lambda: [e for e in j.events("note") if "rank" in e] if len(

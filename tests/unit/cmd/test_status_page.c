@@ -210,11 +210,16 @@ START_TEST(gpus)
                                           .celsius = 86,
                                           .ecc_uncorrected = -1,
                                           .xids = 2,
-                                          .others = -1 };
+                                          .others = -1,
+                                          .numa = 1,
+                                          .nvlinks = 12,
+                                          .nic = "mlx5_0 PIX" };
     ck_assert_int_eq(status_page_make(&s, &(struct status_page_form){ .gpus = true }, &p, NULL), 0);
-    ck_assert_ptr_nonnull(strstr(p.text, "SM MHz  power W  temp  PCIe  others  errors"));
     ck_assert_ptr_nonnull(
-        strstr(p.text, "     -       -  1005 of 1410      250  86 C  -          -       2"));
+        strstr(p.text, "SM MHz  power W  temp  PCIe  NVLink  NUMA  NIC         others  errors"));
+    ck_assert_ptr_nonnull(strstr(
+        p.text, "     -       -  1005 of 1410      250  86 C  -         12     1  mlx5_0 PIX  "
+                "     -       2"));
     ck_assert_ptr_nonnull(strstr(p.text, "  heat\n"));
     ck_assert_ptr_null(strstr(p.text, "step ms"));
     status_page_fini(&p);
@@ -222,6 +227,7 @@ START_TEST(gpus)
         status_page_make(&s, &(struct status_page_form){ .gpus = true, .columns = 50 }, &p, NULL),
         0);
     ck_assert(strstr(p.text, "SM MHz") && strstr(p.text, "why low") && !strstr(p.text, "PCIe"));
+    ck_assert(!strstr(p.text, "NUMA") && !strstr(p.text, "NIC"));
     status_page_fini(&p);
 }
 END_TEST
