@@ -3,10 +3,12 @@
 #include "prometheus.h"
 
 #include "lib/base/strbuf.h"
+#include "lib/model/gpu_state_json.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Append the label name="value"; quotes and backslashes in the value are escaped, a newline becomes
  * a space.
@@ -109,6 +111,12 @@ static double gpu_memory(const struct worker_status *w)
     return w->gpu.memory_bytes ? (double)w->gpu.memory_used_bytes : NAN;
 }
 
+/* Return the memory of the worker's GPU; NAN: unknown. */
+static double gpu_memory_most(const struct worker_status *w)
+{
+    return w->gpu.memory_bytes ? (double)w->gpu.memory_bytes : NAN;
+}
+
 /* Return whether something other than idleness or a setting keeps the GPU's clock low. */
 static double gpu_throttled(const struct worker_status *w)
 {
@@ -120,6 +128,45 @@ static double gpu_throttled(const struct worker_status *w)
 static double gpu_ecc(const struct worker_status *w)
 {
     return w->gpu.ecc_uncorrected < 0 ? NAN : (double)w->gpu.ecc_uncorrected;
+}
+
+/* Return the number of errors of the GPU's memory that were corrected; NAN: unknown. */
+static double gpu_ecc_corrected(const struct worker_status *w)
+{
+    return w->gpu.ecc_corrected < 0 ? NAN : (double)w->gpu.ecc_corrected;
+}
+
+/* Return a part of what the GPU's PCIe link is, or at most can be; NAN: unknown. */
+static double gpu_pcie_gen(const struct worker_status *w)
+{
+    return w->gpu.pcie_gen ? w->gpu.pcie_gen : NAN;
+}
+
+static double gpu_pcie_gen_most(const struct worker_status *w)
+{
+    return w->gpu.pcie_gen_most ? w->gpu.pcie_gen_most : NAN;
+}
+
+static double gpu_pcie_width(const struct worker_status *w)
+{
+    return w->gpu.pcie_width ? w->gpu.pcie_width : NAN;
+}
+
+static double gpu_pcie_width_most(const struct worker_status *w)
+{
+    return w->gpu.pcie_width_most ? w->gpu.pcie_width_most : NAN;
+}
+
+/* Return the number of active links of NVLink; NAN: unknown, or there is none. */
+static double gpu_nvlinks(const struct worker_status *w)
+{
+    return w->gpu.nvlinks < 0 ? NAN : w->gpu.nvlinks;
+}
+
+/* Return 1 if the GPU's clock is low; NAN: it is not, or the cause is unknown. */
+static double gpu_slowed(const struct worker_status *w)
+{
+    return w->gpu.slowed == GPU_SLOWED_NOT ? NAN : 1;
 }
 
 /* Return the number of critical errors that the GPU has reported. */
@@ -134,27 +181,42 @@ static double gpu_others(const struct worker_status *w)
     return w->gpu.others < 0 ? NAN : w->gpu.others;
 }
 
+#define REASON "eddis_gpu_throttle_reason" /* the row with a label more */
+
 /* Metrics of the workers' GPUs, for those with a reading */
 static const struct worker_row gpu_rows[] = {
     { "eddis_gpu_utilization_ratio", "gauge", "Part of the last second in which the GPU computed.",
       MEMBER(gpu.busy, 1) },
     { "eddis_gpu_memory_used_bytes", "gauge", "Memory in use on the GPU, by all processes.",
       gpu_memory },
+    { "eddis_gpu_memory_bytes", "gauge", "Memory of the GPU.", gpu_memory_most },
     { "eddis_gpu_clock_hertz", "gauge", "Clock of the GPU's multiprocessors.",
       MEMBER(gpu.clock_mhz, 1e-6) },
     { "eddis_gpu_max_clock_hertz", "gauge", "Highest clock of the GPU's multiprocessors.",
       MEMBER(gpu.clock_most_mhz, 1e-6) },
     { "eddis_gpu_throttled", "gauge", "1: heat, power or a protection keeps the GPU's clock low.",
       gpu_throttled },
+    { REASON, "gauge", "1: the label \"reason\" names what lowers the GPU's clock.", gpu_slowed },
     { "eddis_gpu_power_watts", "gauge", "Power that the GPU takes.", MEMBER(gpu.watts, 1) },
     { "eddis_gpu_power_cap_watts", "gauge", "Power cap of the GPU.", MEMBER(gpu.watts_most, 1) },
     { "eddis_gpu_temperature_celsius", "gauge", "Temperature of the GPU.", MEMBER(gpu.celsius, 1) },
     { "eddis_gpu_ecc_uncorrected_total", "counter",
       "Errors of the GPU's memory since the driver's start that were not corrected.", gpu_ecc },
+    { "eddis_gpu_ecc_corrected_total", "counter",
+      "Errors of the GPU's memory since the driver's start that were corrected.",
+      gpu_ecc_corrected },
     { "eddis_gpu_xid_total", "counter", "Critical errors (Xid) of the GPU since the attempt began.",
       gpu_xids },
     { "eddis_gpu_other_processes", "gauge", "Processes outside the job that use the GPU.",
       gpu_others },
+    { "eddis_gpu_pcie_generation", "gauge",
+      "Generation of the GPU's PCIe link, which is lower while the GPU is idle.", gpu_pcie_gen },
+    { "eddis_gpu_max_pcie_generation", "gauge", "Highest generation of the GPU's PCIe link.",
+      gpu_pcie_gen_most },
+    { "eddis_gpu_pcie_width", "gauge", "Lanes of the GPU's PCIe link.", gpu_pcie_width },
+    { "eddis_gpu_max_pcie_width", "gauge", "Most lanes of the GPU's PCIe link.",
+      gpu_pcie_width_most },
+    { "eddis_gpu_nvlinks", "gauge", "Active links of NVLink of the GPU.", gpu_nvlinks },
 };
 
 /* Append a metric with one line for each worker whose value is finite and, with of_gpus, whose GPU
@@ -175,6 +237,10 @@ static void add_workers(struct strbuf *b, const struct job_status *s, const stru
         add_label(b, "job", s->job);
         strbuf_addf(b, ",rank=\"%d\",", w->rank);
         add_label(b, "node", w->node);
+        if (strcmp(r->name, REASON) == 0) {
+            strbuf_add(b, ",");
+            add_label(b, "reason", gpu_slowed_names[w->gpu.slowed]);
+        }
         strbuf_addf(b, "} %.15g\n", value);
     }
 }

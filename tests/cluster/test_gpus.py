@@ -544,9 +544,13 @@ def watched(*_):
         assert [(g["numa"], g["nvlinks"], g["pci"]) for g in (first, second)] == [(0, 2, "0000:b7:00.0"), (1, 2, "0000:a7:00.0")], (first, second)
         url, token = j.driver()
         metrics = request(url + "/metrics", token)[1]
-        for name, value in (("clock_hertz", "1005000000"), ("throttled", "1"), ("power_cap_watts", "400"), ("utilization_ratio", "0.97")):
+        for name, value in (("clock_hertz", "1005000000"), ("throttled", "1"), ("power_cap_watts", "400"), ("utilization_ratio", "0.97"),
+                            ("memory_bytes", "85899345920"), ("ecc_corrected_total", "3"), ("pcie_generation", "4"), ("max_pcie_width", "16"),
+                            ("nvlinks", "2")):
             assert re.search(f'^eddis_gpu_{name}{{.*rank="0".*}} {value}$', metrics, re.M), (name, metrics)
         assert re.search('^eddis_gpu_ecc_uncorrected_total{.*rank="1".*} 5$', metrics, re.M), metrics
+        reasons = re.findall('^eddis_gpu_throttle_reason{.*rank="(.)".*,reason="(.*)"} 1$', metrics, re.M)
+        assert reasons == [("0", "heat")], metrics
         page = tool(BUILD, "eddis-status", "--gpus", "--once", j.dir).stdout
         heads = "rank  node  +GPU  +util  +memory  +SM MHz  +power W  +temp  PCIe +NVLink  NUMA  NIC +others  errors  speed  state  +why low"
         assert re.search(heads, page), page

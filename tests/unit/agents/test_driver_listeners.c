@@ -361,20 +361,42 @@ START_TEST(prometheus)
                                           .watts = NAN,
                                           .watts_most = 400,
                                           .celsius = 86,
+                                          .memory_used_bytes = 1 << 30,
+                                          .memory_bytes = INT64_C(80000000000),
+                                          .ecc_corrected = 7,
                                           .ecc_uncorrected = -1,
                                           .xids = 2,
-                                          .others = -1 };
+                                          .others = -1,
+                                          .pcie_gen = 3,
+                                          .pcie_gen_most = 4,
+                                          .pcie_width = 8,
+                                          .nvlinks = 12 };
     text = prometheus_text(&s, 3);
     check_gpu(text, "clock_hertz", "1005000000");
     check_gpu(text, "max_clock_hertz", "1410000000");
     check_gpu(text, "throttled", "1");
     check_gpu(text, "power_cap_watts", "400");
+    check_gpu(text, "memory_bytes", "80000000000");
+    check_gpu(text, "ecc_corrected_total", "7");
+    check_gpu(text, "pcie_generation", "3");
+    check_gpu(text, "max_pcie_generation", "4");
+    check_gpu(text, "pcie_width", "8");
+    check_gpu(text, "nvlinks", "12");
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_max_pcie_width{"));
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "\neddis_gpu_throttle_reason{job=\"a\\\"b\\\\c d\",rank=\"1\","
+                                 "node=\"\",reason=\"power cap\"} 1\n"));
     check_gpu(text, "temperature_celsius", "86");
     check_gpu(text, "xid_total", "2");
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "eddis_gpu_clock_hertz{job=\"a\\\"b\\\\c d\",rank=\"0\""));
     ck_assert_ptr_null(strstr(text, "eddis_gpu_ecc_uncorrected_total{"));
     ck_assert_ptr_null(strstr(text, "eddis_gpu_other_processes{"));
+    free(text);
+    s.worker[1].gpu.slowed = GPU_SLOWED_NOT;
+    text = prometheus_text(&s, 3);
+    check_gpu(text, "throttled", "0");
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_throttle_reason{"));
     free(text);
     job_status_fini(&s);
 }
