@@ -21,15 +21,20 @@ static const char *const spare_columns[] = {
     "errors", "GPU",  "node",   "temp", "power W", "memory"
 };
 
-/* Add the row of a worker. */
-static void add_row(struct table *t, const struct worker_status *w)
+/* Add the row of a worker's GPU; index: among several, else -1. What is the worker's own is in the
+ * first row.
+ */
+static void add_row(struct table *t, const struct worker_status *w, const struct gpu_state *g,
+                    int index)
 {
-    const struct gpu_state *g = &w->gpu;
     int64_t errors = g->xids + (g->ecc_uncorrected > 0 ? g->ecc_uncorrected : 0);
 
     table_add(t, "%d", w->rank);
     gpu_cells_word(t, w->node);
-    gpu_cells_word(t, w->device);
+    if (index < 0)
+        gpu_cells_word(t, w->device);
+    else
+        table_add(t, "%s of %s", g->pci[0] ? g->pci : g->id, w->device);
     gpu_cells_busy(t, g);
     gpu_cells_memory(t, g);
     gpu_cells_clock(t, g);
@@ -41,11 +46,13 @@ static void add_row(struct table *t, const struct worker_status *w)
     gpu_cells_word(t, g->nic);
     gpu_cells_count(t, g, g->others);
     gpu_cells_count(t, g, errors);
-    if (isfinite(w->relative_speed))
+    if (index > 0)
+        table_add(t, "%s", "");
+    else if (isfinite(w->relative_speed))
         table_add(t, "%.2f", w->relative_speed);
     else
         table_add(t, "-");
-    table_add(t, "%s", w->state);
+    table_add(t, "%s", index > 0 ? "" : w->state);
     gpu_cells_why_low(t, g);
 }
 
@@ -54,8 +61,14 @@ void status_gpus_add(struct strbuf *b, const struct job_status *s, int columns)
     cleanup_table struct table t = { .column = gpu_columns,
                                      .n_columns = sizeof gpu_columns / sizeof *gpu_columns };
 
-    for (int i = 0; i < s->n_workers; i++)
-        add_row(&t, &s->worker[i]);
+    for (int i = 0; i < s->n_workers; i++) {
+        const struct worker_status *w = &s->worker[i];
+
+        if (w->n_gpus == 0)
+            add_row(&t, w, &w->gpu, -1);
+        for (int k = 0; k < w->n_gpus; k++)
+            add_row(&t, w, &w->gpus[k], k);
+    }
     if (columns)
         table_fit(&t, 2, columns, spare_columns, sizeof spare_columns / sizeof *spare_columns);
     table_print(&t, 2, b);

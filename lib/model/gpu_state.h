@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+enum { GPU_MOST = 8 }; /* GPUs of one worker */
+
 /* Why a GPU's clock is below its highest; of several reasons the first of this list */
 enum gpu_slowed {
     GPU_SLOWED_NOT,

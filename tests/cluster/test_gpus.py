@@ -566,6 +566,25 @@ def watched(*_):
         j.interrupted()
 
 
+def watched_groups(*_):
+    """Of a worker with several cards all are reported, and its cause is the one that slows it."""
+    api = yaml.safe_load(read(os.path.join(SOURCE, "agents/driver/openapi.yaml")))["components"]
+    with read_by_nvml("A100,V100,A100,V100", "2 heat clock=1005\n", "--set", "gpus_per_worker=2") as (j, _, _):
+        wait_for("readings of all", lambda: [len(w.get("gpus", [])) for w in j.workers()] == [2, 2])
+        first, second = j.workers()
+        for w in first, second:
+            jsonschema.Draft202012Validator({"$ref": "#/components/schemas/Worker", "components": api}).validate(w)
+        assert [g["slowed"] for g in first["gpus"]] == ["", "heat"] and first["gpu"]["id"] == first["gpus"][1]["id"], first
+        assert [g["clock_most_mhz"] for g in second["gpus"]] == [1530, 1530] and second["gpu"]["slowed"] == "", second
+        url, token = j.driver()
+        clocks = re.findall('^eddis_gpu_clock_hertz{.*rank="(.)".*,gpu="GPU-(..).*"} (.*)$', request(url + "/metrics", token)[1], re.M)
+        assert clocks == [("0", "00", "1410000000"), ("0", "02", "1005000000"), ("1", "01", "1530000000"), ("1", "03", "1530000000")], clocks
+        page = tool(BUILD, "eddis-status", "--gpus", "--once", j.dir).stdout
+        for rank, pci in ((0, "b7"), (0, "97"), (1, "a7"), (1, "87")):
+            assert re.search(f"^ +{rank}  .* 0000:{pci}:00.0 of 2 x ", page, re.M), page
+        j.interrupted()
+
+
 def throttled(*_):
     """A worker that becomes slow while its card is throttled is named with that cause."""
     with read_by_nvml("A100,A100") as (j, say, pace):
@@ -632,4 +651,4 @@ def unwatched(*_):
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, instances, busy,
      second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped,
      selected, grouped_memory,
-     trainer, watched, throttled, links, unwatched], sys.argv[3:])
+     trainer, watched, watched_groups, throttled, links, unwatched], sys.argv[3:])

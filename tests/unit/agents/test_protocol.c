@@ -344,6 +344,8 @@ static struct progress sample_workers[] = {
                .numa = 1,
                .nvlinks = 12,
                .nic = "mlx5_0 PIX" },
+      .gpus = { { .reading = 3, .id = "GPU-0" }, { .reading = 3, .id = "GPU-1" } },
+      .n_gpus = 2,
       .link = { 0.5, 1e6, "10.1.0.7" },
       .memory_bytes = 1 << 30,
       .memory_told = true,
