@@ -94,6 +94,7 @@ static const struct field worker_fields[] = {
     FIELD(struct worker_status, group, INT, 0, STATUS_MAX_WORKERS - 1),
     FIELD(struct worker_status, staleness, INT, 0, INT32_MAX),
     FIELD_STRUCT_IF("gpu", struct worker_status, gpu, gpu.reading, gpu_state_table),
+    FIELD_ARRAY_IF("gpus", struct worker_status, gpus, n_gpus, gpu_state_table),
     FIELD_STRUCT_IF("figures", struct worker_status, metrics, metrics.plan, step_metrics_table),
 };
 static const struct fields worker_table = FIELDS(struct worker_status, worker_fields, .open = true);

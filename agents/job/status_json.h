@@ -72,7 +72,9 @@ struct worker_status {
     int64_t straggler_since;     /* number of the first slow step */
     double straggler_confidence; /* fraction of additional time that the cause explains */
     char straggler_says[384];    /* message: "takes 3.0 times as long as before since ..." */
-    struct gpu_state gpu;        /* of its GPU; reading 0: there is none, or it is unknown */
+    struct gpu_state gpu; /* of its GPU, of several of the one that slows it; reading 0: none */
+    struct gpu_state gpus[GPU_MOST]; /* of all GPUs, if it has several */
+    int n_gpus;
     int64_t piece;    /* most samples held at one time in the present step; 0: none yet */
     bool memory_told; /* memory_bytes is device memory, from the program; false: process memory */
 };
@@ -239,9 +241,7 @@ void job_status_print_more(const struct job_status *s, const char *name, struct 
  */
 void job_status_print_advice(const struct job_status *s, const char *name, struct strbuf *b);
 
-/* Format s seconds in ret as "85 ms", "7.2 s", or, from 9.95 s on, as job_status_duration. Return
- * ret.
- */
+/* Format s seconds in ret as "85 ms", "7.2 s", or, from 9.95 s on, as job_status_duration. */
 char *job_status_elapsed(double s, char *ret, size_t size);
 
 /* Format s seconds in ret as "0:07", "12:34" or "1:02:03"; size is at least 32. Return ret. */

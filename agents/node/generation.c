@@ -352,8 +352,10 @@ int generation_progress(struct generation *g, int64_t now_ns, struct progress *r
             held[n] = (struct memory_limits_worker){ w->steps.load.pid, &w->steps.memory, &ret[n] };
         link_watch_set(g->links, i, w->steps.load.pid);
         ret[n].core_loss = core_watch_loss(g->cores, i);
-        if (!g->probe)
+        if (!g->probe) {
             ret[n].gpu = gpu_watch_state(g->gpus, i, now_ns);
+            ret[n].n_gpus = gpu_watch_states(g->gpus, i, now_ns, ret[n].gpus);
+        }
         ret[n++].link = link_watch_load(g->links, i);
         w->before = page;
         w->seen = true;

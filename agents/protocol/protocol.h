@@ -157,7 +157,10 @@ struct progress {
     /* mean time per step that the thread waited for a core; NAN: unknown */
     double queued_s;
     struct core_loss core_loss; /* last reading, at most about two seconds old */
-    struct gpu_state gpu;       /* last reading of its GPU, at most some seconds old */
+    struct gpu_state gpu;       /* last reading of its GPU, at most some seconds old; of several
+                                 * that of the one that slows it */
+    struct gpu_state gpus[GPU_MOST]; /* of a worker with several: those of all */
+    int n_gpus;
     struct link_load link;      /* last reading, as old as core_loss */
     int64_t memory_bytes;       /* peak of memory under step_plan, approximate; 0: unknown */
     bool memory_told;           /* true: device memory, from the program; false: process memory */

@@ -183,6 +183,7 @@ static const struct field progress_fields[] = {
     FIELD_REAL(struct progress, queued_s, MEASURE, 0, STEP_FIGURES_MAX_S),
     FIELD_INLINE("", struct progress, core_loss, core_loss_table),
     FIELD_STRUCT_IF("gpu", struct progress, gpu, gpu.reading, gpu_state_table),
+    FIELD_ARRAY_IF("gpus", struct progress, gpus, n_gpus, gpu_state_table),
     FIELD_INLINE("link_", struct progress, link, link_table),
     FIELD(struct progress, memory_bytes, INT64, 0, INT64_MAX),
     FIELD(struct progress, memory_told, BOOL, 0, 0),

@@ -12,6 +12,7 @@
 #include "lib/base/program.h"
 #include "lib/gpu/gpu_reader.h"
 #include "lib/model/gpu_state_json.h"
+#include "lib/topo/near_nic.h"
 #include "profiler/profiler.h"
 
 #include <errno.h>
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 enum { READ_MS = 2000 }; /* pause between two readings of the GPUs */
+enum { NIC = sizeof((struct gpu_state *)0)->nic };
 
 static const struct option_row rows[] = {
     { "emulate", 0, "RATE:A_S:C_S", "a device that a CPU emulates; may be repeated" },
@@ -158,6 +160,33 @@ static bool print_states(const struct gpu_state *s, int n)
     return fflush(stdout) == 0;
 }
 
+/* Write the first of near_nic_find's network cards and the way to it to ret; "": there is none. */
+static void find_nic(const char *pci, char *ret, size_t size)
+{
+    char all[128], *way;
+
+    near_nic_find("", pci, all, sizeof all);
+    way = strchr(all, ' ');
+    if (way)
+        way[1 + strcspn(way + 1, " ")] = '\0';
+    (void)snprintf(ret, size, "%.*s", (int)size - 1, all);
+}
+
+/* Store the state of the GPUs in ret, with their nearest network cards, for which the first reading
+ * looks; later ones take them from nic. Return their number.
+ */
+static int read_states(struct gpu_reader *r, char (*nic)[NIC], struct gpu_state *ret)
+{
+    int n = gpu_reader_read(r, ret);
+
+    for (int i = 0; i < n; i++) {
+        if (ret[i].reading == 1)
+            find_nic(ret[i].pci, nic[i], NIC);
+        memcpy(ret[i].nic, nic[i], NIC);
+    }
+    return n;
+}
+
 /* Follow the GPUs with these ids until the agent, the parent, ends this process or reads no longer.
  * Return the exit code.
  */
@@ -165,6 +194,7 @@ static int watch_gpus(char *ids)
 {
     static const char *id[PROFILE_MAX_DEVICES];
     static struct gpu_state state[PROFILE_MAX_DEVICES];
+    static char nic[PROFILE_MAX_DEVICES][NIC];
     struct gpu_reader *r;
     int n = 0;
 
@@ -172,7 +202,7 @@ static int watch_gpus(char *ids)
         id[n++] = one;
     if (gpu_reader_open(id, n, getppid(), &r, NULL) < 0)
         return GPU_WATCH_EXIT_NONE;
-    while (print_states(state, gpu_reader_read(r, state)))
+    while (print_states(state, read_states(r, nic, state)))
         gpu_reader_wait(r, READ_MS);
     gpu_reader_close(r);
     return 0;

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { TABLE_MAX_COLUMNS = 16 };
+enum { TABLE_MAX_COLUMNS = 20 };
 
 /* A column of a table. */
 struct table_column {

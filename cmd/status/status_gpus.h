@@ -6,8 +6,8 @@
 #include "agents/job/status_json.h"
 #include "lib/base/strbuf.h"
 
-/* Append a row for each worker, with titles: what its GPU does, and why its clock is low. columns:
- * width of the window, for which columns are left out; 0: no limit.
+/* Append a row for each GPU of a worker, with titles: what it does, and why its clock is low.
+ * columns: width of the window, for which columns are left out; 0: no limit.
  */
 void status_gpus_add(struct strbuf *b, const struct job_status *s, int columns);
 

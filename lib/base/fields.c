@@ -128,6 +128,7 @@ static json_t *write_one(const struct field *f, const void *s)
     case FIELD_SLOTS:
         return write_array(f, p, (int)f->max);
     case FIELD_ARRAY:
+    case FIELD_ARRAY_IF:
         return write_array(f, p, *count_at(f, s));
     case FIELD_OWNED:
         return write_array(f, *(char *const *)p, *count_at(f, s));
@@ -139,12 +140,15 @@ static json_t *write_one(const struct field *f, const void *s)
 }
 
 /* Check whether write_rows leaves the member of row f out of the JSON object because of its value
- * in struct s: a FIELD_METRIC that is not finite, or a FIELD_STRUCT_IF whose `count` member is 0.
+ * in struct s: a FIELD_METRIC that is not finite, or a FIELD_STRUCT_IF or FIELD_ARRAY_IF whose
+ * `count` member is 0.
  */
 static bool is_absent(const struct field *f, const void *s)
 {
     if (f->kind == FIELD_METRIC)
         return !isfinite(*(const double *)((const char *)s + f->offset));
+    if (f->kind == FIELD_ARRAY_IF)
+        return *count_at(f, s) == 0;
     return f->kind == FIELD_STRUCT_IF && !*(const int64_t *)((const char *)s + f->count);
 }
 
@@ -388,7 +392,7 @@ static int read_item(const struct field *f, const json_t *list, size_t i, void *
 }
 
 /* Read the list of row f from o into its array in struct s, which is allocated for FIELD_OWNED.
- * For FIELD_ARRAY and FIELD_OWNED also store the number of items in s.  Return 0 or a negative
+ * For those with a `count` also store the number of items in s.  Return 0 or a negative
  * errno; what was allocated remains in s for fields_free.  -EINVAL: an item is wrong, there are
  * more than f->max items, or for FIELD_ALL not exactly f->max.
  */
@@ -397,8 +401,15 @@ static int read_array(const struct field *f, const json_t *o, void *s, struct ed
     void *p = (char *)s + f->offset;
     char *item = p;
     json_t *list;
-    int rc = json_want_array(o, f->key, (size_t)f->max, &list, err);
-    size_t n = rc < 0 ? 0 : json_array_size(list);
+    int rc;
+    size_t n;
+
+    if (f->kind == FIELD_ARRAY_IF && !json_has(o, f->key)) {
+        *count_at(f, s) = 0;
+        return 0;
+    }
+    rc = json_want_array(o, f->key, (size_t)f->max, &list, err);
+    n = rc < 0 ? 0 : json_array_size(list);
 
     if (n && f->kind == FIELD_OWNED) {
         item = calloc(n, item_size(f));
@@ -406,7 +417,7 @@ static int read_array(const struct field *f, const json_t *o, void *s, struct ed
             return eddis_fail(err, -ENOMEM, "no memory for \"%s\"", f->key);
         *(void **)p = item;
     }
-    if (n && (f->kind == FIELD_ARRAY || f->kind == FIELD_OWNED))
+    if (n && (f->kind == FIELD_ARRAY || f->kind == FIELD_ARRAY_IF || f->kind == FIELD_OWNED))
         *count_at(f, s) = (int)n;
     for (size_t i = 0; rc >= 0 && i < n; i++)
         rc = read_item(f, list, i, item + i * item_size(f), err);
@@ -453,6 +464,7 @@ static int read_one(const struct field *f, const json_t *o, void *s, struct eddi
     case FIELD_ALL:
     case FIELD_SLOTS:
     case FIELD_ARRAY:
+    case FIELD_ARRAY_IF:
     case FIELD_OWNED:
         return read_array(f, o, s, err);
     case FIELD_INLINE:
@@ -626,6 +638,7 @@ static void free_one(const struct field *f, void *s)
     case FIELD_ALL:
     case FIELD_SLOTS:
     case FIELD_ARRAY:
+    case FIELD_ARRAY_IF:
         free_structs(f->of, p, (size_t)f->max);
         return;
     case FIELD_STRUCT:

@@ -2,9 +2,9 @@
 /* fields.h - convert a struct to and from a JSON object by a table of its members
  *
  * One row per member serves both the writer and the strict reader, so that the two cannot diverge.
- * Every member of the table must be in the object, except FIELD_METRIC and FIELD_STRUCT_IF, and the
- * object may have no other member.  To check the latter, the reader returns how many members it
- * read, and fields_end compares that with the size of the object.
+ * Every member of the table must be in the object, except FIELD_METRIC, FIELD_STRUCT_IF and
+ * FIELD_ARRAY_IF, and the object may have no other member.  To check the latter, the reader returns
+ * how many members it read, and fields_end compares that with the size of the object.
  */
 #ifndef EDDIS_BASE_FIELDS_H
 #define EDDIS_BASE_FIELDS_H
@@ -44,6 +44,7 @@ enum field_kind {
     FIELD_SLOTS,     /* struct [max]: a list of the elements that do not begin with a 0 byte */
     FIELD_ARRAY,     /* struct or uint16_t [max]: a list of the first elements, as many as the int
                       * at offset `count` says */
+    FIELD_ARRAY_IF,  /* as FIELD_ARRAY; absent if there are none */
     FIELD_OWNED,     /* struct * or int *, allocated: a list of at most max elements; their number
                       * as of FIELD_ARRAY */
 };
@@ -117,6 +118,9 @@ struct fields {
     FIELD_AS(key, type, member, SLOTS, .of = &(table), .max = FIELD_ITEMS(((type *)0)->member))
 #define FIELD_ARRAY(key, type, member, number, table)                                              \
     FIELD_AS(key, type, member, ARRAY, .of = &(table), .count = offsetof(type, number),            \
+             .max = FIELD_ITEMS(((type *)0)->member))
+#define FIELD_ARRAY_IF(key, type, member, number, table)                                           \
+    FIELD_AS(key, type, member, ARRAY_IF, .of = &(table), .count = offsetof(type, number),         \
              .max = FIELD_ITEMS(((type *)0)->member))
 #define FIELD_OWNED(key, type, member, number, most, table)                                        \
     FIELD_AS(key, type, member, OWNED, .of = &(table), .count = offsetof(type, number),            \

@@ -90,9 +90,10 @@ bool gpu_look(struct gpu_device *gpu, int n);
  */
 int gpu_measure(const struct gpu_device *gpu, struct gpu_metrics *ret, struct eddis_error *err);
 
-/* Store how the n GPUs are built in and set up in ret [n], from NVML. A link of PCIe is slow while
- * its GPU does nothing: look until the time *until_ns, which another process may change, for all to
- * be fast. Blocks. Return their number, or 0 without NVML.
+/* Store how the n GPUs are built in and set up in ret [n], from NVML; of an instance of MIG, how
+ * its card is. Links of PCIe and clocks are slow while a GPU does nothing: look until the time
+ * *until_ns, which another process may change, for all to be fast. Processes below the parent of
+ * this one do not count as other ones. Blocks. Return their number, or 0 without NVML.
  */
 int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *until_ns,
                    struct gpu_facts *ret);

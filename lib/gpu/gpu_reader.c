@@ -16,15 +16,21 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOOK_EVERY = 5 }; /* readings for one look at processes: it reads all of /proc */
+enum {
+    LOOK_EVERY = 5
+}; /* readings for one look at processes, for which all of /proc is read,
+    * and at links */
 
 /* A GPU; card: the GPU itself, or the card of an instance of MIG */
 struct read_gpu {
     nvml_handle d, card;
     char id[64];
     int64_t xid, xids;
+    char pci[16]; /* as in struct gpu_state, from the start */
+    int numa;
     int others; /* as in struct gpu_state, from the last look */
     char other[64];
+    int nvlinks;
 };
 
 struct gpu_reader {
@@ -77,6 +83,8 @@ int gpu_reader_open(const char *const *id, int n, pid_t job, struct gpu_reader *
         if (strncmp(id[i], "MIG-", 4) != 0 || !r->api.parent || r->api.parent(g->d, &g->card) != 0)
             g->card = g->d;
         (void)snprintf(g->id, sizeof g->id, "%s", id[i]);
+        nvml_pci_text(&r->api, g->card, g->pci, sizeof g->pci);
+        g->numa = nvml_numa(&r->api, g->card);
         r->n++;
     }
     if (r->n == 0) {
@@ -197,10 +205,16 @@ static void read_one(const struct gpu_reader *r, const struct read_gpu *g, struc
     unsigned celsius = 0;
 
     *ret = (struct gpu_state){
-        .reading = r->reading, .xid = g->xid, .xids = g->xids, .others = g->others
+        .reading = r->reading,
+        .xid = g->xid,
+        .xids = g->xids,
+        .others = g->others,
+        .numa = g->numa,
+        .nvlinks = g->nvlinks,
     };
     memcpy(ret->id, g->id, sizeof ret->id);
     memcpy(ret->other, g->other, sizeof ret->other);
+    memcpy(ret->pci, g->pci, sizeof ret->pci);
     /* of instances of MIG it is unknown */
     ret->busy = a->utilization(g->d, &used) == 0 ? fmin(used.gpu / 100.0, 1) : NAN;
     if (a->memory(g->d, &memory) == 0 && memory.used <= INT64_MAX && memory.total <= INT64_MAX) {
@@ -223,8 +237,11 @@ static void read_one(const struct gpu_reader *r, const struct read_gpu *g, struc
 
 int gpu_reader_read(struct gpu_reader *r, struct gpu_state *ret)
 {
-    if (r->reading++ % LOOK_EVERY == 0)
+    if (r->reading++ % LOOK_EVERY == 0) {
         look_at_processes(r);
+        for (int i = 0; i < r->n; i++)
+            r->gpu[i].nvlinks = nvml_active_links(&r->api, r->gpu[i].card);
+    }
     for (int i = 0; i < r->n; i++)
         read_one(r, &r->gpu[i], &ret[i]);
     return r->n;

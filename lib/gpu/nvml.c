@@ -68,17 +68,17 @@ static int add(const struct nvml_api *a, int number, nvml_handle d, const char *
 {
     struct gpu_device g = { .alone = true, .ordinal = number };
     struct nvml_memory memory;
-    struct nvml_pci pci;
     nvml_handle card;
 
     if (a->uuid(d, g.uuid, sizeof g.uuid) != 0 || place_of(visible, number, g.uuid) == HIDDEN ||
         a->name(d, g.name, sizeof g.name) != 0 || a->memory(d, &memory) != 0 ||
-        a->by_index((unsigned)number, &card) != 0 || a->pci(card, &pci) != 0)
+        a->by_index((unsigned)number, &card) != 0)
+        return 0;
+    nvml_pci_text(a, card, g.pci, sizeof g.pci);
+    if (!g.pci[0])
         return 0;
     g.uuid[sizeof g.uuid - 1] = g.name[sizeof g.name - 1] = '\0';
     text_strip_control(g.name);
-    (void)snprintf(g.pci, sizeof g.pci, "%04x:%02x:%02x.0", pci.domain & 0xffff, pci.bus & 0xff,
-                   pci.device & 0xff);
     g.memory_bytes = (int64_t)memory.total;
     *ret = g;
     return 1;

@@ -45,6 +45,7 @@ bool nvml_load(struct nvml_api *a)
         { "nvmlDeviceGetMaxPcieLinkGeneration", &a->pcie_gen_most, true },
         { "nvmlDeviceGetCurrPcieLinkWidth", &a->pcie_width, true },
         { "nvmlDeviceGetMaxPcieLinkWidth", &a->pcie_width_most, true },
+        { "nvmlDeviceGetMemoryAffinity", &a->near_memory, true },
         { "nvmlDeviceGetTopologyCommonAncestor", &a->common_ancestor, true },
         { "nvmlDeviceGetNvLinkState", &a->link_state, true },
         { "nvmlDeviceGetNvLinkRemotePciInfo_v2", &a->link_remote, true },
@@ -82,6 +83,41 @@ int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret)
     for (unsigned i = 0; i < n; i++)
         memcpy(&ret[i], raw + i * size, sizeof *ret);
     return (int)n;
+}
+
+void nvml_pci_text(const struct nvml_api *a, nvml_handle card, char *ret, unsigned long size)
+{
+    struct nvml_pci pci;
+
+    ret[0] = '\0';
+    if (a->pci(card, &pci) == 0)
+        (void)snprintf(ret, size, "%04x:%02x:%02x.0", pci.domain & 0xffff, pci.bus & 0xff,
+                       pci.device & 0xff);
+}
+
+int nvml_numa(const struct nvml_api *a, nvml_handle card)
+{
+    unsigned long nodes[NVML_NODE_WORDS] = { 0 };
+
+    if (!a->near_memory || a->near_memory(card, NVML_NODE_WORDS, nodes, NVML_NODE) != 0)
+        return -1;
+    for (int i = 0; i < NVML_NODE_WORDS; i++)
+        if (nodes[i])
+            return i * (int)(8 * sizeof *nodes) + __builtin_ctzl(nodes[i]);
+    return -1;
+}
+
+int nvml_active_links(const struct nvml_api *a, nvml_handle card)
+{
+    int n = -1;
+
+    for (unsigned link = 0; a->link_state && link < NVML_MAX_LINKS; link++) {
+        int active = 0;
+
+        if (a->link_state(card, link, &active) == 0)
+            n = (n < 0 ? 0 : n) + (active != 0);
+    }
+    return n;
 }
 
 void nvml_describe_process(unsigned pid, char *ret, unsigned long size)

@@ -35,6 +35,8 @@ enum { NVML_VOLATILE = 0 };                        /* errors since the driver wa
 enum { NVML_XID = 8 };                             /* events */
 enum { NVML_MAX_LINKS = 18 };                      /* of NVLink */
 enum { NVML_MAX_PROCESSES = 1024 };
+enum { NVML_NODE = 0 };        /* scope of near_memory: a NUMA node */
+enum { NVML_NODE_WORDS = 16 }; /* of its result, a bit for each NUMA node */
 
 /* Reasons for a low clock */
 enum {
@@ -84,6 +86,7 @@ struct nvml_api {
     int (*pcie_gen_most)(nvml_handle d, unsigned *ret);
     int (*pcie_width)(nvml_handle d, unsigned *ret);
     int (*pcie_width_most)(nvml_handle d, unsigned *ret);
+    int (*near_memory)(nvml_handle d, unsigned words, unsigned long *ret_nodes, int scope);
     int (*common_ancestor)(nvml_handle d, nvml_handle other, int *ret);
     int (*link_state)(nvml_handle d, unsigned link, int *ret);
     int (*link_remote)(nvml_handle d, unsigned link, struct nvml_pci *ret);
@@ -99,6 +102,15 @@ bool nvml_load(struct nvml_api *ret);
  * -1: unknown.
  */
 int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret);
+
+/* Write the address of a card, "0000:17:00.0", to ret [size]; "": it is unknown. */
+void nvml_pci_text(const struct nvml_api *a, nvml_handle card, char *ret, unsigned long size);
+
+/* Return the first of the NUMA nodes that are nearest to a card; -1: unknown. */
+int nvml_numa(const struct nvml_api *a, nvml_handle card);
+
+/* Return how many links of NVLink of a card are active; -1: unknown, or it has none. */
+int nvml_active_links(const struct nvml_api *a, nvml_handle card);
 
 /* Write "process 4711 (python3)" to ret, without the name if it cannot be read. */
 void nvml_describe_process(unsigned pid, char *ret, unsigned long size);

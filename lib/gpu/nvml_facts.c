@@ -2,6 +2,7 @@
 /* nvml_facts.c - read how GPUs are built in and set up */
 #include "gpu.h"
 
+#include "gpu_reader.h"
 #include "nvml_api.h"
 
 #include "lib/base/clock.h"
@@ -9,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MAX_GPUS = 64, ON = 1 };
 
@@ -50,6 +52,7 @@ static void read_card(const struct nvml_api *a, nvml_handle card, struct gpu_fac
     static const char *const modes[] = { "default", "exclusive thread", "prohibited",
                                          "exclusive process" };
     int mode = -1, pending;
+    unsigned mig = 0, mig_pending;
 
     *f = (struct gpu_facts){ .known = 1 };
     raise_to(a->pcie_gen_most, card, &f->pcie_gen_most);
@@ -62,6 +65,8 @@ static void read_card(const struct nvml_api *a, nvml_handle card, struct gpu_fac
         (void)snprintf(f->persistence, sizeof f->persistence, mode == ON ? "on" : "off");
     if (a->ecc_mode && a->ecc_mode(card, &mode, &pending) == 0)
         (void)snprintf(f->ecc, sizeof f->ecc, mode == ON ? "on" : "off");
+    if (a->mig_mode(card, &mig, &mig_pending) == 0)
+        (void)snprintf(f->mig, sizeof f->mig, mig == ON ? "on" : "off");
 }
 
 /* Check whether this is the address of one of n cards, and store its index. */
@@ -146,11 +151,59 @@ static void read_ways(const struct nvml_api *a, const nvml_handle *card, int n,
     }
 }
 
-/* Check whether the links of all cards are as fast as they can be. */
+/* Return the handle of a GPU, or of the card of an instance of MIG; NULL: NVML does not know it. */
+static nvml_handle card_of(const struct nvml_api *a, const char *uuid)
+{
+    nvml_handle d, card;
+
+    if (a->by_uuid(uuid, &d) != 0)
+        return NULL;
+    if (strncmp(uuid, "MIG-", 4) != 0)
+        return d;
+    return a->parent && a->parent(d, &card) == 0 ? card : NULL;
+}
+
+/* Return a reader of the GPUs, for gpu_reader_close; NULL: there is none. */
+static struct gpu_reader *open_reader(const struct gpu_device *gpu, int n)
+{
+    const char *id[MAX_GPUS];
+    struct gpu_reader *r;
+
+    for (int i = 0; i < n; i++)
+        id[i] = gpu[i].uuid;
+    /* The processes that measure are no other ones: the parent has started them. */
+    return gpu_reader_open(id, n, getppid(), &r, NULL) == 0 ? r : NULL;
+}
+
+/* Read what the GPUs do. Keep how they were used at the first reading: now they are measured. */
+static void read_states(struct gpu_reader *r, const struct gpu_device *gpu, int n,
+                        struct gpu_facts *ret)
+{
+    struct gpu_state now[MAX_GPUS];
+    int found = r ? gpu_reader_read(r, now) : 0;
+
+    for (int k = 0; k < found; k++)
+        for (int i = 0; i < n; i++) {
+            struct gpu_state *s = &ret[i].state, before = *s;
+
+            if (strcmp(gpu[i].uuid, now[k].id) != 0)
+                continue;
+            *s = now[k];
+            if (!before.reading)
+                continue;
+            s->busy = before.busy;
+            s->memory_used_bytes = before.memory_used_bytes;
+            s->others = before.others;
+            memcpy(s->other, before.other, sizeof s->other);
+        }
+}
+
+/* Check whether all cards work, and their links are as fast as they can be. */
 static bool are_awake(const struct gpu_facts *f, int n)
 {
     for (int i = 0; i < n; i++)
-        if (f[i].pcie_gen < f[i].pcie_gen_most || f[i].pcie_width < f[i].pcie_width_most)
+        if (f[i].pcie_gen < f[i].pcie_gen_most || f[i].pcie_width < f[i].pcie_width_most ||
+            f[i].state.slowed == GPU_SLOWED_IDLE)
             return false;
     return true;
 }
@@ -158,7 +211,8 @@ static bool are_awake(const struct gpu_facts *f, int n)
 int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *until_ns,
                    struct gpu_facts *ret)
 {
-    nvml_handle card[MAX_GPUS];
+    nvml_handle card[MAX_GPUS], whole[MAX_GPUS] = { NULL };
+    struct gpu_reader *reader;
     struct nvml_api a;
 
     n = n < MAX_GPUS ? n : MAX_GPUS;
@@ -166,21 +220,23 @@ int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *
         return 0;
     for (int i = 0; i < n; i++) {
         ret[i] = (struct gpu_facts){ .known = 0 };
-        card[i] = NULL;
-        if (strncmp(gpu[i].uuid, "GPU-", 4) == 0 && a.by_uuid(gpu[i].uuid, &card[i]) == 0)
+        card[i] = card_of(&a, gpu[i].uuid);
+        whole[i] = strncmp(gpu[i].uuid, "GPU-", 4) == 0 ? card[i] : NULL;
+        if (card[i])
             read_card(&a, card[i], &ret[i]);
-        else
-            card[i] = NULL;
     }
-    read_ways(&a, card, n, ret);
-    do {
+    read_ways(&a, whole, n, ret);
+    reader = open_reader(gpu, n);
+    for (;;) {
+        read_states(reader, gpu, n, ret);
         for (int i = 0; i < n; i++)
             if (card[i])
                 read_link(&a, card[i], &ret[i]);
-        if (are_awake(ret, n))
+        if (are_awake(ret, n) || clock_now_ns() >= *until_ns)
             break;
         clock_sleep_until_ns(clock_now_ns() + AGAIN_NS);
-    } while (clock_now_ns() < *until_ns);
+    }
+    gpu_reader_close(reader);
     (void)a.shutdown();
     return n;
 }

@@ -3,6 +3,8 @@
 #ifndef EDDIS_MODEL_GPU_FACTS_H
 #define EDDIS_MODEL_GPU_FACTS_H
 
+#include "gpu_state.h"
+
 #include <stdint.h>
 
 /* name of a card that ROCm does not name */
@@ -16,11 +18,17 @@ struct gpu_facts {
         watts_usual;             /* power cap, and the one it had when it was made; NAN: unknown */
     char compute_mode[24];       /* "default", "exclusive process", "prohibited"; "": unknown */
     char persistence[8], ecc[8]; /* "on" or "off"; "": unknown, or it has none */
-    char nic[48]; /* nearest network card and the way to it, "mlx5_0 PIX"; "": none */
+    char mig[8];   /* whether its card is divided into instances, "on" or "off"; "": unknown, or it
+                    * cannot be */
+    char nic[256]; /* network cards, the nearest first, and the ways to them, "mlx5_0 PIX eth0 SYS";
+                    * "": none */
     /* ways to the node's GPUs, with a blank between two: "X NV4 SYS"; "X" stands for itself, other
      * words are those of nvidia-smi topo -m, and "-" is unknown
      */
     char links[384];
+    /* what it did while it was measured, but `busy`, memory and other processes as they were before
+     */
+    struct gpu_state state;
 };
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+enum { GPU_MOST = 8 }; /* GPUs of one worker */
+
 /* Why a GPU's clock is below its highest; of several reasons the first of this list */
 enum gpu_slowed {
     GPU_SLOWED_NOT,
@@ -34,6 +36,11 @@ struct gpu_state {
     int others;     /* processes outside the job that use it; -1: unknown */
     char other[64]; /* one of them, "process 4711 (python3)"; "": none */
     int pcie_gen, pcie_gen_most, pcie_width, pcie_width_most; /* 0: unknown */
+    char pci[16];                                             /* "0000:17:00.0"; "": unknown */
+    int numa;                                                 /* nearest NUMA node; -1: unknown */
+    int nvlinks;  /* links of NVLink that are active; -1: unknown, or it has none */
+    char nic[48]; /* nearest network card and the way to it, "mlx5_0 PIX"; "": none, or unknown; the
+                   * reader leaves it empty */
 };
 
 #endif

@@ -4,9 +4,9 @@
 
 #define MOST_BYTES INT64_C(1000000000000000000)
 
-static const char *const slowed_names[GPU_SLOWED_KINDS] = {
-    "", "heat", "power brake", "hardware", "power cap", "sync boost", "set clocks", "idle"
-};
+const char *const gpu_slowed_names[GPU_SLOWED_KINDS] = { "",           "heat",      "power brake",
+                                                         "hardware",   "power cap", "sync boost",
+                                                         "set clocks", "idle" };
 
 static const struct field rows[] = {
     FIELD(struct gpu_state, reading, INT64, 1, INT64_MAX),
@@ -16,7 +16,7 @@ static const struct field rows[] = {
     FIELD(struct gpu_state, memory_bytes, INT64, 0, MOST_BYTES),
     FIELD_REAL(struct gpu_state, clock_mhz, MEASURE, 0, 1e6),
     FIELD_REAL(struct gpu_state, clock_most_mhz, MEASURE, 0, 1e6),
-    FIELD_WORD(struct gpu_state, slowed, slowed_names),
+    FIELD_WORD(struct gpu_state, slowed, gpu_slowed_names),
     FIELD_REAL(struct gpu_state, watts, MEASURE, 0, 1e6),
     FIELD_REAL(struct gpu_state, watts_most, MEASURE, 0, 1e6),
     FIELD_REAL(struct gpu_state, celsius, MEASURE, 0, 1000),
@@ -30,6 +30,10 @@ static const struct field rows[] = {
     FIELD(struct gpu_state, pcie_gen_most, INT, 0, 99),
     FIELD(struct gpu_state, pcie_width, INT, 0, 99),
     FIELD(struct gpu_state, pcie_width_most, INT, 0, 99),
+    FIELD(struct gpu_state, pci, LINE, 0, 0),
+    FIELD(struct gpu_state, numa, INT, -1, 1000000),
+    FIELD(struct gpu_state, nvlinks, INT, -1, 99),
+    FIELD(struct gpu_state, nic, LINE, 0, 0),
 };
 
 const struct fields gpu_state_table = FIELDS(struct gpu_state, rows, .open = true);

@@ -7,6 +7,9 @@
 
 #include "lib/base/fields.h"
 
+/* Words for why a clock is low, as in the JSON: "heat", "power cap"; "" of GPU_SLOWED_NOT */
+extern const char *const gpu_slowed_names[GPU_SLOWED_KINDS];
+
 /* Table of the members of struct gpu_state */
 extern const struct fields gpu_state_table;
 

@@ -2,6 +2,8 @@
 /* profile.c - convert a node's profile to and from JSON, with a check of every number */
 #include "profile.h"
 
+#include "gpu_state_json.h"
+
 #include "lib/base/cleanup.h"
 #include "lib/base/fields.h"
 
@@ -27,8 +29,10 @@ static const struct field gpu_fields[] = {
     FIELD(struct gpu_facts, compute_mode, LINE, 0, 0),
     FIELD(struct gpu_facts, persistence, LINE, 0, 0),
     FIELD(struct gpu_facts, ecc, LINE, 0, 0),
+    FIELD(struct gpu_facts, mig, LINE, 0, 0),
     FIELD(struct gpu_facts, nic, LINE, 0, 0),
     FIELD(struct gpu_facts, links, LINE, 0, 0),
+    FIELD_STRUCT_IF("state", struct gpu_facts, state, state.reading, gpu_state_table),
 };
 static const struct fields gpu_table = FIELDS(struct gpu_facts, gpu_fields, .open = true);
 

@@ -17,10 +17,10 @@
 #include <stdint.h>
 
 enum {
-    PROFILE_PROBE_VERSION = 5, /* increment it if a probe changes what it measures */
+    PROFILE_PROBE_VERSION = 6, /* increment it if a probe changes what it measures */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
-    PROFILE_MAX_BUNDLE = 8,                        /* most GPUs of one worker */
+    PROFILE_MAX_BUNDLE = GPU_MOST,                 /* most GPUs of one worker */
     DEVICE_ID = PROFILE_MAX_BUNDLE * (40 + 1) + 8, /* bytes of their ids, divided by commas */
 };
 

@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,14 @@ enum way { SYS, NODE, PHB, PXB, PIX };
 static const char *const way_names[] = { "SYS", "NODE", "PHB", "PXB", "PIX" };
 
 enum { SWITCH = 2 }; /* steps from a device to what two ports of one switch have in common */
+enum { MAX_CARDS = 256, CARD = 40 }; /* cards of a machine; most bytes of one in the result */
+
+/* A network card */
+struct card {
+    enum way way; /* to it */
+    char name[31];
+    char *place; /* real path of its device, owned */
+};
 
 /* Return the real path of root/<folder>/<name><rest>, for the caller to free; NULL: there is none.
  */
@@ -71,40 +80,58 @@ static enum way way_between(const char *a, const char *b)
     return count_names(a + shared) <= SWITCH && count_names(b + shared) <= SWITCH ? PIX : PXB;
 }
 
-/* Find the nearest of the cards in root/folder, unless one that was found before is as near. *best:
- * -1: none was.
- */
-static void look_in(const char *root, const char *folder, const char *place, int *best, char *ret,
-                    size_t size)
+/* Check whether one of n cards is at this place. */
+static bool is_listed(const struct card *card, int n, const char *place)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(card[i].place, place) == 0)
+            return true;
+    return false;
+}
+
+/* Append the cards in root/folder to the n of ret [MAX_CARDS]. Return their number. */
+static int look_in(const char *root, const char *folder, const char *place, int n, struct card *ret)
 {
     char path[PATH_MAX];
     struct dirent **name = NULL;
-    int n;
+    int found;
 
     (void)snprintf(path, sizeof path, "%s%s", root, folder);
-    n = scandir(path, &name, NULL, alphasort);
-    for (int i = 0; i < n; i++) {
-        cleanup_free char *card =
+    found = scandir(path, &name, NULL, alphasort);
+    for (int i = 0; i < found; i++) {
+        char *card =
             name[i]->d_name[0] == '.' ? NULL : place_of(root, folder, name[i]->d_name, "/device");
-        enum way way = card ? way_between(place, card) : SYS;
 
-        if (card && (int)way > *best) { /* a virtual interface is no device */
-            *best = (int)way;
-            (void)snprintf(ret, size, "%.30s %s", name[i]->d_name, way_names[way]);
+        if (card && n < MAX_CARDS && !is_listed(ret, n, card)) { /* a virtual one is no device */
+            ret[n].way = way_between(place, card);
+            ret[n].place = card;
+            (void)snprintf(ret[n++].name, sizeof ret->name, "%.30s", name[i]->d_name);
+        } else {
+            free(card);
         }
         free(name[i]);
     }
     free(name);
+    return n;
 }
 
 void near_nic_find(const char *root, const char *pci, char *ret, size_t size)
 {
     cleanup_free char *place = place_of(root, "/sys/bus/pci/devices", pci, "");
-    int best = -1;
+    struct card card[MAX_CARDS];
+    size_t used = 0;
+    int n;
 
     ret[0] = '\0';
     if (!place || !pci[0])
         return;
-    look_in(root, "/sys/class/infiniband", place, &best, ret, size);
-    look_in(root, "/sys/class/net", place, &best, ret, size);
+    n = look_in(root, "/sys/class/infiniband", place, 0, card);
+    n = look_in(root, "/sys/class/net", place, n, card);
+    for (int way = PIX; way >= SYS; way--)
+        for (int i = 0; i < n; i++)
+            if ((int)card[i].way == way && used + CARD < size)
+                used += (size_t)snprintf(ret + used, size - used, "%s%s %s", used ? " " : "",
+                                         card[i].name, way_names[way]);
+    for (int i = 0; i < n; i++)
+        free(card[i].place);
 }

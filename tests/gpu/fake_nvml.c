@@ -329,6 +329,18 @@ int nvmlDeviceGetTopologyCommonAncestor(void *d, void *other, int *ret)
     return OK;
 }
 
+EXPORT int nvmlDeviceGetMemoryAffinity(void *d, unsigned words, unsigned long *ret, int scope);
+int nvmlDeviceGetMemoryAffinity(void *d, unsigned words, unsigned long *ret, int scope)
+{
+    unsigned bits = 8 * sizeof *ret, numa = (unsigned)cards[card_of(d)].numa;
+
+    if (scope != 0 || numa / bits >= words)
+        return INVALID;
+    memset(ret, 0, words * sizeof *ret);
+    ret[numa / bits] = 1UL << numa % bits;
+    return OK;
+}
+
 /* Return the card at the other end of a link; -1: there is none. */
 static int joined(const void *d, unsigned link)
 {

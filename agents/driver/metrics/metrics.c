@@ -548,6 +548,8 @@ static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_
         return;
     s->pid = w->last.pid;
     s->gpu = !ended && !w->end[0] ? w->last.gpu : (struct gpu_state){ 0 };
+    s->n_gpus = !ended && !w->end[0] ? w->last.n_gpus : 0;
+    memcpy(s->gpus, w->last.gpus, (size_t)s->n_gpus * sizeof *s->gpus);
     s->steps_done = w->last.steps_done;
     if (w->last.page_age_ns >= 0)
         s->last_step_age_s = (double)(w->last.page_age_ns + now_ns - w->seen_ns) / CLOCK_S;

@@ -257,6 +257,12 @@ static bool is_slower(const struct gpu_state *a, const struct gpu_state *b)
                                   : a->clock_mhz < b->clock_mhz;
 }
 
+/* Check whether this is a GPU of rank i with a reading that counts. */
+static bool is_current(const struct watched *g, int i, int64_t now_ns)
+{
+    return g->rank == i && g->now.reading && now_ns - g->at_ns <= STALE_NS;
+}
+
 struct gpu_state gpu_watch_state(const struct gpu_watch *w, int i, int64_t now_ns)
 {
     struct gpu_state ret = { 0 };
@@ -264,11 +270,22 @@ struct gpu_state gpu_watch_state(const struct gpu_watch *w, int i, int64_t now_n
     for (int k = 0; k < w->n; k++) {
         const struct watched *g = &w->gpu[k];
 
-        if (g->rank == i && g->now.reading && now_ns - g->at_ns <= STALE_NS &&
-            (!ret.reading || is_slower(&g->now, &ret)))
+        if (is_current(g, i, now_ns) && (!ret.reading || is_slower(&g->now, &ret)))
             ret = g->now;
     }
     return ret;
+}
+
+int gpu_watch_states(const struct gpu_watch *w, int i, int64_t now_ns, struct gpu_state *ret)
+{
+    int all = 0, n = 0;
+
+    for (int k = 0; k < w->n; k++) {
+        all += w->gpu[k].rank == i;
+        if (is_current(&w->gpu[k], i, now_ns) && n < GPU_MOST)
+            ret[n++] = w->gpu[k].now;
+    }
+    return all > 1 ? n : 0;
 }
 
 /* Return what a critical error means, in words; "": NVIDIA's list says more than fits here. */

@@ -42,6 +42,11 @@ void gpu_watch_take(struct gpu_watch *w, int64_t now_ns);
  */
 struct gpu_state gpu_watch_state(const struct gpu_watch *w, int i, int64_t now_ns);
 
+/* Store the newest states of all GPUs of rank i, as gpu_watch_state has one, in ret [GPU_MOST], in
+ * their order, and return their number. Of a rank with one GPU store nothing.
+ */
+int gpu_watch_states(const struct gpu_watch *w, int i, int64_t now_ns, struct gpu_state *ret);
+
 /* Write to ret [size] what is newly wrong with a GPU of rank i, a sentence without a subject;
  * return false if nothing is.
  */

@@ -76,8 +76,9 @@ char *plan_print_settled(const struct plan *p, bool colour);
 /* Print a table of all devices of the nodes with their measurements (--profile). */
 void plan_print_devices(const struct plan_print *o, const struct node_profile *nodes, int n);
 
-/* Print, after a blank line, how the nodes' GPUs are built in and set up, and for each node with
- * several the ways between them, as nvidia-smi topo -m does; nothing if none is known.
+/* Print, each after a blank line, how the nodes' GPUs are built in and set up, what they did while
+ * they were measured, and for each node the ways from them to each other and to the nearest network
+ * cards, with NUMA node and nearest cores, as nvidia-smi topo -m does; nothing of what is unknown.
  */
 void plan_print_gpus(const struct plan_print *o, const struct node_profile *nodes, int n);
 

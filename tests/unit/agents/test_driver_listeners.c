@@ -321,8 +321,29 @@ static void check_gpu(const char *text, const char *name, const char *value)
     char line[128];
 
     (void)snprintf(line, sizeof line,
-                   "\neddis_gpu_%s{job=\"a\\\"b\\\\c d\",rank=\"1\",node=\"\"} %s\n", name, value);
+                   "\neddis_gpu_%s{job=\"a\\\"b\\\\c d\",rank=\"1\",node=\"\",gpu=\"GPU-1\"} %s\n",
+                   name, value);
     ck_assert_msg(strstr(text, line), "%s in %s", line, text);
+}
+
+/* Check the metrics of worker 1 when its clock is not low, and when it has several GPUs. */
+static void check_more_gpus(struct job_status *s)
+{
+    char *text;
+
+    s->worker[1].gpu.slowed = GPU_SLOWED_NOT;
+    text = prometheus_text(s, 3);
+    check_gpu(text, "throttled", "0");
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_throttle_reason{"));
+    free(text);
+    s->worker[1].gpus[0] = s->worker[1].gpus[1] = s->worker[1].gpu; /* a worker of several */
+    s->worker[1].n_gpus = 2;
+    strcpy(s->worker[1].gpus[0].id, "GPU-0");
+    s->worker[1].gpus[0].clock_mhz = 1410;
+    text = prometheus_text(s, 3);
+    check_gpu(text, "clock_hertz", "1005000000");
+    ck_assert_ptr_nonnull(strstr(text, ",gpu=\"GPU-0\"} 1410000000\n"));
+    free(text);
 }
 
 START_TEST(prometheus)
@@ -354,6 +375,7 @@ START_TEST(prometheus)
     ck_assert_ptr_null(strstr(text, "eddis_gpu_")); /* no worker has one */
     free(text);
     s.worker[1].gpu = (struct gpu_state){ .reading = 1,
+                                          .id = "GPU-1",
                                           .busy = NAN,
                                           .clock_mhz = 1005,
                                           .clock_most_mhz = 1410,
@@ -361,14 +383,31 @@ START_TEST(prometheus)
                                           .watts = NAN,
                                           .watts_most = 400,
                                           .celsius = 86,
+                                          .memory_used_bytes = 1 << 30,
+                                          .memory_bytes = INT64_C(80000000000),
+                                          .ecc_corrected = 7,
                                           .ecc_uncorrected = -1,
                                           .xids = 2,
-                                          .others = -1 };
+                                          .others = -1,
+                                          .pcie_gen = 3,
+                                          .pcie_gen_most = 4,
+                                          .pcie_width = 8,
+                                          .nvlinks = 12 };
     text = prometheus_text(&s, 3);
     check_gpu(text, "clock_hertz", "1005000000");
     check_gpu(text, "max_clock_hertz", "1410000000");
     check_gpu(text, "throttled", "1");
     check_gpu(text, "power_cap_watts", "400");
+    check_gpu(text, "memory_bytes", "80000000000");
+    check_gpu(text, "ecc_corrected_total", "7");
+    check_gpu(text, "pcie_generation", "3");
+    check_gpu(text, "max_pcie_generation", "4");
+    check_gpu(text, "pcie_width", "8");
+    check_gpu(text, "nvlinks", "12");
+    ck_assert_ptr_null(strstr(text, "eddis_gpu_max_pcie_width{"));
+    ck_assert_ptr_nonnull(strstr(text,
+                                 "\neddis_gpu_throttle_reason{job=\"a\\\"b\\\\c d\",rank=\"1\","
+                                 "node=\"\",gpu=\"GPU-1\",reason=\"power cap\"} 1\n"));
     check_gpu(text, "temperature_celsius", "86");
     check_gpu(text, "xid_total", "2");
     ck_assert_ptr_null(strstr(text, "nan"));
@@ -376,6 +415,7 @@ START_TEST(prometheus)
     ck_assert_ptr_null(strstr(text, "eddis_gpu_ecc_uncorrected_total{"));
     ck_assert_ptr_null(strstr(text, "eddis_gpu_other_processes{"));
     free(text);
+    check_more_gpus(&s);
     job_status_fini(&s);
 }
 END_TEST

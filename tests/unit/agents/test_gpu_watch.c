@@ -125,6 +125,28 @@ START_TEST(groups)
 }
 END_TEST
 
+/* Of a rank with several GPUs all that are known are reported, in their order. */
+START_TEST(all)
+{
+    struct gpu_state ret[GPU_MOST];
+
+    begin("GPU-a,GPU-b", "GPU-c");
+    ck_assert_int_eq(gpu_watch_states(watch, 0, now_ns, ret), 0);
+    read_gpu("GPU-b", 1, GPU_SLOWED_HEAT, 1400, 0);
+    read_gpu("GPU-c", 1, GPU_SLOWED_NOT, 1400, 0);
+    ck_assert_int_eq(gpu_watch_states(watch, 0, now_ns, ret), 1);
+    read_gpu("GPU-a", 1, GPU_SLOWED_NOT, 1300, 0);
+    ck_assert_int_eq(gpu_watch_states(watch, 0, now_ns, ret), 2);
+    ck_assert_str_eq(ret[0].id, "GPU-a");
+    ck_assert_str_eq(ret[1].id, "GPU-b");
+    ck_assert_str_eq(of(0), "GPU-b"); /* the cause of a straggler */
+    ck_assert_int_eq(gpu_watch_states(watch, 1, now_ns, ret), 0);
+    now_ns += 30 * CLOCK_S;
+    ck_assert_int_eq(gpu_watch_states(watch, 0, now_ns, ret), 0);
+    end();
+}
+END_TEST
+
 /* News of each GPU of a rank are reported once. */
 START_TEST(news)
 {
@@ -160,6 +182,8 @@ START_TEST(long_lists)
     read_gpu(id, 1, GPU_SLOWED_NOT, 1400, 0);
     ck_assert_str_eq(of(0), id);
     ck_assert_str_eq(of(1), id);
+    ck_assert_int_le(gpu_watch_states(watch, 0, now_ns, (struct gpu_state[GPU_MOST]){ 0 }),
+                     GPU_MOST);
     end();
 }
 END_TEST
@@ -167,6 +191,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, groups);
+    tcase_add_test(tc, all);
     tcase_add_test(tc, news);
     tcase_add_test(tc, long_lists);
 }

@@ -10,6 +10,7 @@
 #include "tests/unit/allocations.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 WRAP_CALLOC
@@ -216,9 +217,40 @@ START_TEST(keys)
 }
 END_TEST
 
+struct path {
+    struct point at[2];
+    int n;
+};
+static const struct field path_fields[] = {
+    FIELD_ARRAY_IF("at", struct path, at, n, point_table),
+};
+static const struct fields path_table = FIELDS(struct path, path_fields);
+
+/* A list that may be absent is so if it is empty. */
+START_TEST(absent_list)
+{
+    static const char *const texts[] = { "{}", "{\"at\":[{\"x\":1,\"y\":2}]}" };
+    static const char many[] = "{\"at\":[{\"x\":1,\"y\":2},{\"x\":1,\"y\":2},{\"x\":1,\"y\":2}]}";
+    struct path l = { .n = 2 };
+
+    for (int n = 0; n < 2; n++) {
+        char *text;
+
+        ck_assert_int_eq(fields_parse(&path_table, texts[n], strlen(texts[n]), "l", &l, NULL), 0);
+        ck_assert_int_eq(l.n, n);
+        text = fields_text(&path_table, &l);
+        ck_assert_str_eq(text, texts[n]);
+        free(text);
+    }
+    ck_assert_int_eq(l.at[0].y, 2);
+    ck_assert_int_eq(fields_parse(&path_table, many, sizeof many - 1, "l", &l, NULL), -EINVAL);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, absent_list);
     tcase_add_loop_test(tc, wrong, 0, sizeof wrong_rows / sizeof *wrong_rows);
     tcase_add_test(tc, no_memory);
     tcase_add_test(tc, keys);

@@ -544,30 +544,90 @@ START_TEST(devices)
 }
 END_TEST
 
-/* Print what slots and switches allow, for GPUs that NVML has described. */
+/* Print how GPUs are built in, what they did, and what slots and switches allow, as nvidia-smi -q
+ * and topo -m do.
+ */
 START_TEST(gpus)
 {
+    struct device *d;
+
     plan_example();
     plan_print_gpus(&out, node, 1);
     check_output("");
-    add_device(node, DEVICE_CUDA, 100);
-    add_device(node, DEVICE_CUDA, 100);
-    node->device[node->n_devices - 2].gpu = (struct gpu_facts){ .known = 1,
-                                                                .pcie_gen = 3,
-                                                                .pcie_gen_most = 4,
-                                                                .pcie_width = 8,
-                                                                .pcie_width_most = 16,
-                                                                .watts_most = 300,
-                                                                .watts_usual = 400,
-                                                                .nic = "mlx5_0 PIX",
-                                                                .ecc = "on",
-                                                                .links = "X NV12" };
-    node->device[node->n_devices - 1].gpu =
-        (struct gpu_facts){ .known = 1, .watts_most = NAN, .watts_usual = NAN, .links = "NV12 X" };
+    d = add_device(node, DEVICE_CUDA, 100);
+    d->numa = 1;
+    strcpy(d->cpus, "16-31,48-63");
+    d->gpu = (struct gpu_facts){ .known = 1,
+                                 .pcie_gen = 3,
+                                 .pcie_gen_most = 4,
+                                 .pcie_width = 8,
+                                 .pcie_width_most = 16,
+                                 .watts_most = 300,
+                                 .watts_usual = 400,
+                                 .mig = "off",
+                                 .nic = "mlx5_1 PIX mlx5_2 PIX mlx5_0 SYS eth0 SYS",
+                                 .ecc = "on",
+                                 .links = "X NV12",
+                                 .state = { .reading = 1,
+                                            .busy = 0.97,
+                                            .memory_used_bytes = 1100000000,
+                                            .memory_bytes = INT64_C(80000000000),
+                                            .clock_mhz = 1005,
+                                            .clock_most_mhz = 1410,
+                                            .slowed = GPU_SLOWED_HEAT,
+                                            .watts = 250,
+                                            .watts_most = 300,
+                                            .celsius = 86,
+                                            .ecc_corrected = 3,
+                                            .ecc_uncorrected = 5,
+                                            .others = 1,
+                                            .other = "process 4711 (python3)" } };
+    d = add_device(node, DEVICE_CUDA, 100);
+    memset(d->cpus, '7', 50);
+    d->gpu = (struct gpu_facts){ .known = 1,
+                                 .watts_most = NAN,
+                                 .watts_usual = NAN,
+                                 .nic = "mlx5_0 PXB mlx5_1 SYS mlx5_2 SYS",
+                                 .links = "NV12 X" };
+    d->numa = -1;
     plan_print_gpus(&out, node, 1);
-    check_contains("3x8 of 4x16");
-    check_contains("mlx5_0 PIX   300 of 400  -             -            on\n");
-    check_contains("NV12   X\n");
+    check_output(
+        "\n"
+        "  node    GPU  PCIe         NUMA  NIC         power cap W  MIG  ECC  compute mode  "
+        "persistence\n"
+        "  login1    5  3x8 of 4x16     1  mlx5_1 PIX   300 of 400  off  on   -             -\n"
+        "  login1    6  -               -  mlx5_0 PXB            -  -    -    -             -\n"
+        "\n"
+        "  during the measurement\n"
+        "  node    GPU        SM MHz  why low     power W  temp  util        memory  others  "
+        "process                 ECC errors\n"
+        "  login1    5  1005 of 1410  heat     250 of 300  86 C  97 %  1.1 of 80 GB       1  "
+        "process 4711 (python3)  3 + 5\n"
+        "\n"
+        "  ways from the GPUs of login1\n"
+        "         GPU5   GPU6   NIC0   NIC1   NIC2   NUMA   cores\n"
+        "  GPU5   X      NV12   PIX    PIX    SYS    1      16-31,48-63\n"
+        "  GPU6   NV12   X      SYS    SYS    PXB    -      "
+        "7777777777777777777777777777777777777777"
+        "...\n"
+        "  NIC0 is mlx5_1, NIC1 is mlx5_2, NIC2 is mlx5_0\n");
+}
+END_TEST
+
+/* Leave out the name of a process for which a line has no room. */
+START_TEST(gpus_of_long_names)
+{
+    struct device *d;
+
+    plan_example();
+    memset(node->host, 'n', 40);
+    d = add_device(node, DEVICE_CUDA, 100);
+    d->gpu = (struct gpu_facts){
+        .known = 1, .state = { .reading = 1, .others = 1, .other = "process 4711 (python3)" }
+    };
+    plan_print_gpus(&out, node, 1);
+    check_contains("ECC errors\n");
+    ck_assert_ptr_null(strstr(strbuf_text(&printed), "python3"));
 }
 END_TEST
 
@@ -578,7 +638,7 @@ START_TEST(gpus_without_ways)
     for (int i = 0; i < 2; i++)
         add_device(node, DEVICE_CUDA, 100)->gpu = (struct gpu_facts){ .known = 1, .ecc = "on" };
     plan_print_gpus(&out, node, 1);
-    check_contains("on\n");
+    check_contains("  on ");
     ck_assert_ptr_null(strstr(strbuf_text(&printed), "ways"));
 }
 END_TEST
@@ -590,6 +650,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, example);
     tcase_add_test(tc, again);
     tcase_add_test(tc, workers);
+    tcase_add_test(tc, gpus_of_long_names);
     tcase_add_test(tc, gpus_without_ways);
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, one_machine);

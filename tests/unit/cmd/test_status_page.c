@@ -210,11 +210,16 @@ START_TEST(gpus)
                                           .celsius = 86,
                                           .ecc_uncorrected = -1,
                                           .xids = 2,
-                                          .others = -1 };
+                                          .others = -1,
+                                          .numa = 1,
+                                          .nvlinks = 12,
+                                          .nic = "mlx5_0 PIX" };
     ck_assert_int_eq(status_page_make(&s, &(struct status_page_form){ .gpus = true }, &p, NULL), 0);
-    ck_assert_ptr_nonnull(strstr(p.text, "SM MHz  power W  temp  PCIe  others  errors"));
     ck_assert_ptr_nonnull(
-        strstr(p.text, "     -       -  1005 of 1410      250  86 C  -          -       2"));
+        strstr(p.text, "SM MHz  power W  temp  PCIe  NVLink  NUMA  NIC         others  errors"));
+    ck_assert_ptr_nonnull(strstr(
+        p.text, "     -       -  1005 of 1410      250  86 C  -         12     1  mlx5_0 PIX  "
+                "     -       2"));
     ck_assert_ptr_nonnull(strstr(p.text, "  heat\n"));
     ck_assert_ptr_null(strstr(p.text, "step ms"));
     status_page_fini(&p);
@@ -222,6 +227,31 @@ START_TEST(gpus)
         status_page_make(&s, &(struct status_page_form){ .gpus = true, .columns = 50 }, &p, NULL),
         0);
     ck_assert(strstr(p.text, "SM MHz") && strstr(p.text, "why low") && !strstr(p.text, "PCIe"));
+    ck_assert(!strstr(p.text, "NUMA") && !strstr(p.text, "NIC"));
+    status_page_fini(&p);
+}
+END_TEST
+
+/* Of a worker with several GPUs each has a row; what is the worker's own is in the first. */
+START_TEST(several_gpus)
+{
+    struct status_page p;
+
+    s.worker[0].relative_speed = 0.75;
+    strcpy(s.worker[0].device, "2 x V100");
+    strcpy(s.worker[0].state, "compute");
+    s.worker[0].n_gpus = 2;
+    for (int i = 0; i < 2; i++) {
+        s.worker[0].gpus[i] =
+            (struct gpu_state){ .reading = 1, .clock_mhz = 1000 + i, .clock_most_mhz = NAN };
+        snprintf(s.worker[0].gpus[i].pci, sizeof s.worker[0].gpus[i].pci, "0000:%d7:00.0", i + 1);
+    }
+    ck_assert_int_eq(status_page_make(&s, &(struct status_page_form){ .gpus = true }, &p, NULL), 0);
+    ck_assert_ptr_nonnull(strstr(p.text, "0000:17:00.0 of 2 x V100"));
+    ck_assert_ptr_nonnull(strstr(p.text, "0000:27:00.0 of 2 x V100"));
+    ck_assert(strstr(p.text, "  1000 ") && strstr(p.text, "  1001 "));
+    ck_assert_ptr_nonnull(strstr(p.text, "0.75  compute"));
+    ck_assert_ptr_null(strstr(strstr(p.text, "0.75  compute") + 1, "0.75  compute"));
     status_page_fini(&p);
 }
 END_TEST
@@ -462,6 +492,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, narrow_parts);
     tcase_add_test(tc, real_devices);
     tcase_add_test(tc, gpus);
+    tcase_add_test(tc, several_gpus);
     tcase_add_test(tc, plan_in_force);
     tcase_add_test(tc, own_paces);
     tcase_add_test(tc, little_is_known);

@@ -54,7 +54,7 @@ START_TEST(reads)
 {
     struct gpu_state s[2];
 
-    ck_assert_int_eq(open_reader("A100,1080Ti:used:pcie=3x8", a, b), 0);
+    ck_assert_int_eq(open_reader("A100:nv=4:numa=70,1080Ti:used:pcie=3x8,V100:nv=4", a, b), 0);
     say("0 heat clock=1005 util=97 power=250 temp=86 ecc=2\n1 cap\n");
     ck_assert_int_eq(gpu_reader_read(reader, s), 2);
     ck_assert_str_eq(s[0].id, a);
@@ -66,6 +66,9 @@ START_TEST(reads)
     ck_assert_int_eq(s[0].others, 0);
     ck_assert(s[0].memory_bytes == INT64_C(80) << 30 && s[0].memory_used_bytes == 1 << 30);
     ck_assert(s[0].pcie_gen == 4 && s[0].pcie_width == 16);
+    ck_assert_str_eq(s[0].pci, "0000:b7:00.0");
+    ck_assert(s[0].numa == 70 && s[0].nvlinks == 4 && !s[0].nic[0]);
+    ck_assert(s[1].numa == 0 && s[1].nvlinks == -1);
     ck_assert_int_eq(s[1].slowed, GPU_SLOWED_POWER);
     ck_assert_int_eq(s[1].ecc_uncorrected, -1);
     ck_assert_int_eq(s[1].others, 1);
@@ -91,6 +94,7 @@ START_TEST(instance)
     gpu_reader_wait(reader, 100000);
     ck_assert_int_eq(gpu_reader_read(reader, s), 1);
     ck_assert(isnan(s[0].busy) && s[0].clock_mhz == 1005 && s[0].memory_bytes == INT64_C(40) << 30);
+    ck_assert_str_eq(s[0].pci, "0000:b7:00.0");
     ck_assert(s[0].ecc_uncorrected == 1 && s[0].xid == 94 && s[0].xids == 1);
     end();
 }

@@ -134,7 +134,7 @@ static const struct {
     int rc;
     const char *words;
 } edits[] = {
-    { "\"probe_version\": 5", "\"probe_version\": 9999", -ESTALE, "version of the probe" },
+    { "\"probe_version\": 6", "\"probe_version\": 9999", -ESTALE, "version of the probe" },
     { "\"eddis_version\": \"" EDDIS_VERSION "\"", "\"eddis_version\": \"0.0.1\"", -ESTALE,
       "version of eddis" },
     { "{", "", -EINVAL, "corrupt" },

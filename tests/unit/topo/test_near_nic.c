@@ -52,27 +52,30 @@ static void link_to(const char *from, const char *up, const char *path)
 
 #define GPU "pci0000:16/0000:16:01.0/0000:17:00.0/0000:18:00.0/0000:19:00.0"
 
-/* Where the network cards are, and which is the nearest to the GPU. */
+/* Where the network cards are, and those near the GPU. */
 static const struct {
     const char *verbs, *net;
     int numa;
     const char *nearest;
 } rows[] = {
     { "pci0000:16/0000:16:01.0/0000:17:00.0/0000:18:01.0/0000:1a:00.0", "pci0000:00/0000:00:1f.6",
-      0, "mlx5_0 PIX" },
+      0, "mlx5_0 PIX eth0 NODE" },
     { "pci0000:16/0000:16:01.0/0000:17:01.0/0000:1b:00.0/0000:1c:00.0", NULL, 0, "mlx5_0 PXB" },
     { "pci0000:16/0000:16:03.0/0000:20:00.0", NULL, 0, "mlx5_0 PHB" },
     { "pci0000:00/0000:00:1f.6", NULL, 0, "mlx5_0 NODE" },
     { "pci0000:00/0000:00:1f.6", NULL, 1, "mlx5_0 SYS" },
-    { "pci0000:00/0000:00:1f.6", "pci0000:16/0000:16:03.0/0000:20:00.0", 0, "eth0 PHB" },
-    { "pci0000:00/0000:00:1e.0", "pci0000:00/0000:00:1f.6", 0, "mlx5_0 NODE" },
+    { "pci0000:00/0000:00:1f.6", "pci0000:16/0000:16:03.0/0000:20:00.0", 0,
+      "eth0 PHB mlx5_0 NODE" },
+    { "pci0000:00/0000:00:1e.0", "pci0000:00/0000:00:1f.6", 0, "mlx5_0 NODE eth0 NODE" },
+    /* one card with both names */
+    { "pci0000:00/0000:00:1e.0", "pci0000:00/0000:00:1e.0", 0, "mlx5_0 NODE" },
     { NULL, "pci0000:00/0000:00:1f.6", 1, "eth0 SYS" },
     { NULL, NULL, 0, "" },
 };
 
 START_TEST(nearest)
 {
-    char found[48] = "before";
+    char found[256] = "before";
 
     strcpy(root, "/tmp/eddis-root-XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(root));
@@ -89,6 +92,8 @@ START_TEST(nearest)
     }
     near_nic_find(root, "0000:19:00.0", found, sizeof found);
     ck_assert_str_eq(found, rows[_i].nearest);
+    near_nic_find(root, "0000:19:00.0", found, 48); /* one has room */
+    ck_assert_ptr_null(strchr(found, ' ') ? strchr(strchr(found, ' ') + 1, ' ') : NULL);
     near_nic_find(root, "0000:99:00.0", found, sizeof found);
     ck_assert_str_eq(found, "");
     ck_assert_int_eq(file_remove_tree(root, NULL), 0);
