@@ -120,13 +120,14 @@ class Callback(lightning.Callback):
             self._report(loss.detach() * parts.n)
 
     def _report(self, loss: torch.Tensor) -> None:
-        """Report this worker's loss in the step: so far, if the loader divides it into parts."""
+        """Report this worker's loss in the step, with its last part if the loader divides it into parts."""
         if parts.n > 1:
             told = _weighted.passes.told
             share = parts.share(parts.at, bool(told and told.is_set))
             self._loss = (self._loss if parts.at else 0.0) + (loss * share if share else 0.0)
             worker.is_empty = not worker.step.count
-        report(loss=self._loss if parts.n > 1 else loss)
+        if parts.at == parts.n - 1:
+            report(loss=self._loss if parts.n > 1 else loss)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """End the step before Lightning validates and saves, so that these take no time of the step.  End the training

@@ -238,7 +238,8 @@ class Mixin:
         share = parts.share(self._part, passes.told.is_set)
         self._own_loss = self._own_loss + (loss * share if share else 0.0)
         worker.is_empty = not worker.step.count
-        report(loss=self._own_loss)
+        if self._part == parts.n - 1:
+            report(loss=self._own_loss)
         scale = passes.scale(False, None, self._part)
         return loss * scale if scale else torch.zeros_like(loss)
 

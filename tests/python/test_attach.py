@@ -194,8 +194,9 @@ def test_unfit(tmp_path, sharded):
     if sharded:
         skip_without_sharding("fsdp")
     told = {**UNFIT, **(UNFIT_SHARDED if sharded else {})}
-    _, output = ended(tmp_path, *job(PROGRAMS / "attached_unfit.py", *["sharded"][:sharded], options=["-n", 3],
+    code, output = ended(tmp_path, *job(PROGRAMS / "attached_unfit.py", *["sharded"][:sharded], options=["-n", 3],
                                      restarts=0))
+    assert code == 3, output  # that of the script, which has then come to its end
     assert not {what: text for what, text in told.items() if f"{what}: {text}" not in output}, output
 
 

@@ -52,6 +52,8 @@ def optimizers_of(engine: Any) -> list[Any]:
 def refuse_in_state(name: str, thing: Any, engines: list[Any]) -> None:
     """Raise TypeError for an object of State that each rank has a part of: an engine, the model or an optimizer of one
     under ZeRO, or torch's ZeroRedundancyOptimizer.  name: that of the object in State; engines: the attached ones."""
+    while isinstance(thing, torch.optim.Optimizer) and hasattr(thing, "optimizer"):
+        thing = thing.optimizer  # inside of accelerate's wrapper
     kinds = [kind.__name__ for kind in type(thing).__mro__]
     zero = [engine for engine in engines if is_divided(engine)]
     if "DeepSpeedEngine" in kinds:
@@ -62,7 +64,8 @@ def refuse_in_state(name: str, thing: Any, engines: list[Any]) -> None:
     if "ZeroRedundancyOptimizer" in kinds:
         raise TypeError(f"{name} of eddis.torch.State is a ZeroRedundancyOptimizer, so each rank has a part of its "
                         "state: leave it out; where state.due() is true call consolidate_state_dict() on all ranks, "
-                        "and have rank 0 save the state_dict() in state.folder")
+                        "and have rank 0 save the state_dict() in state.folder; where state.resume() is true load it "
+                        "on all ranks")
     if isinstance(thing, torch.nn.Module):
         theirs = {p for engine in zero for p in engine.parameters()}
         if any(p in theirs or hasattr(p, "ds_numel") for p in thing.parameters()):

@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import torch
 
+from .. import _lib as L
+from .._worker import Mark, Worker, worker
 from ._device import DEVICES, Copied, device_of
 
 KEPT = 64  # copies in progress; of a device that is further behind no more losses are copied
@@ -29,7 +31,8 @@ class _Begun(NamedTuple):
 class LateLosses:
     """The losses of this process that are on their way from a device, in the order of their copies."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
         self._begun: deque[_Begun] = deque()
         self._bad_in = -1  # step in which the first loss that is not finite was returned; -1: none was
 
@@ -44,10 +47,21 @@ class LateLosses:
         if device is None:
             return float(loss), 0
         arrived = self._arrived(step)
+        if self._settle not in self._worker.marks[Mark.ENDS]:
+            self._worker.marks[Mark.ENDS].append(self._settle)
         if len(self._begun) < KEPT:
             place = device.host_like(loss)
             self._begun.append(_Begun(step, loss, place, device.to_host([place], [loss], [device.here()])))
         return arrived
+
+    def _settle(self) -> None:
+        """At the end of a step that compares the models, as the last one does, wait for the losses and report the
+        newest.  A callback of Worker.marks."""
+        if self._begun and self._worker.step.flags & L.STEP_SUMS:
+            self._begun[-1].copied.synchronize()
+            if arrived := self._arrived(self._worker.step.step):
+                report = self._worker.report
+                (report.loss, report.loss_age), report.has_loss = arrived, 1
 
     def _arrived(self, step: int) -> tuple[float, int] | None:
         """Forget the losses that have arrived, and return the newest and its age; or the first that is not finite, and
@@ -61,4 +75,4 @@ class LateLosses:
         return newest
 
 
-late_loss = LateLosses().report
+late_loss = LateLosses(worker).report

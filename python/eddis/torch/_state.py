@@ -83,9 +83,9 @@ class State:
                 if state.due():
                     dcp.save(parts, checkpoint_id=state.folder / "dcp")
 
-    Every model and every optimizer of DistributedOptimizer must be in it.  A process has one State, made before the
-    first step.  Raises RuntimeError otherwise, and TypeError for a value that cannot be saved.  At the first step, a
-    model or optimizer that each rank has a part of raises TypeError, a checkpoint of another script ValueError, a
+    Every other model, and every optimizer of DistributedOptimizer, must be in it.  A process has one State, made before
+    the first step.  Raises RuntimeError otherwise, and TypeError for a value that cannot be saved.  At the first step,
+    a model or optimizer that each rank has a part of raises TypeError, a checkpoint of another script ValueError, a
     damaged one eddis.Error.
     """
 

@@ -29,7 +29,6 @@ options = dict(word.split("=", 1) for word in sys.argv[3:])
 pace_s = [int(ms) / 1000 for ms in options.get("pace", "0,0,0,0").split(",")]
 
 
-
 def check_plain_mean():
     """Raise AssertionError unless the gradients of all ranks are combined to their mean by gloo alone, which has failed
     in some versions (pytorch #162338)."""

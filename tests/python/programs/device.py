@@ -14,7 +14,7 @@ import unittest.mock
 import torch
 
 from eddis import _lib as L
-from eddis._worker import Mark
+from eddis._worker import Mark, Worker
 from eddis.torch import _device, _lateclock, _lateloss, _slots, _state
 
 
@@ -228,9 +228,10 @@ def random_numbers():
 
 def losses():
     """Nothing waits for losses that a device has still to copy; of those that have arrived the newest comes, and the
-    first that is not finite."""
+    first that is not finite.  A step that compares the models waits for them, so that the last ones are not lost."""
     device, go = _device.device_of(torch.zeros(1)), threading.Event()
-    losses, step = _lateloss.LateLosses(), itertools.count()
+    worker, step = Worker(), itertools.count()
+    losses = _lateloss.LateLosses(worker)
 
     def report(*values):
         return [losses.report(torch.tensor(value), next(step)) for value in values]
@@ -258,6 +259,12 @@ def losses():
     many = [float(n) for n in range(2 * _lateloss.KEPT)]  # copies do not gather without end
     assert held(*many) == [(9.5, 1)] + [None] * (len(many) - 1)
     assert report(1.5) == [(many[_lateloss.KEPT - 1], _lateloss.KEPT + 1)]
+    worker.step.step = next(step) - 1
+    worker.mark(Mark.ENDS)
+    assert not worker.report.has_loss
+    worker.step.flags = L.STEP_SUMS
+    worker.mark(Mark.ENDS)
+    assert (worker.report.has_loss, worker.report.loss, worker.report.loss_age) == (1, 1.5, 0)
     os.environ["EDDIS_TORCH_STAGING"] = ""
     assert losses.report(torch.tensor(3.5), 7) == (3.5, 0)
     os.environ["EDDIS_TORCH_STAGING"] = "cpu"
