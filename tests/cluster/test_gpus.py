@@ -700,7 +700,7 @@ def links(*_):
     folders = Folders()
     cards = "A100:nv=4:switch=1,A100:nv=4:switch=1,V100:switch=1:pcie=3x8:used,1080Ti:numa=1"
     command = [os.path.join(BUILD, "cmd/eddis-run"), "--profile"]
-    states = write(folders.path("work", "nvml"), "0 power=250 temp=86 clock=1005 heat\n2 util=42 ecc=5\n")
+    states = write(folders.path("work", "nvml"), "0 power=250 temp=86 clock=1005 heat\n2 util=4 ecc=5\n")
     env = {**folders.environ(), **environ(cards, FAKE_NVML_STATE=states)}
 
     def profile(*args):
@@ -716,7 +716,7 @@ def links(*_):
         heads = "node +GPU +SM MHz  why low +power W  temp +util +memory  others  (process  +)?ECC errors$"
         assert re.search(heads, output, re.M), output
         assert re.search(r"^  .* 0  1005 of 1410  heat +250 of 400  86 C +0 %  1.1 of 86 GB +0 +3 \+ 0$", output, re.M), output
-        assert re.search(r"^  .* 2  1530 of 1530 +60 of 300  40 C +42 %  .* of 17 GB +1  .*3 \+ 5$", output, re.M), output
+        assert re.search(r"^  .* 2  1530 of 1530 +60 of 300  40 C +4 %  .* of 17 GB +1  .*3 \+ 5$", output, re.M), output
         assert re.search("^  .* 3  1911 of 1911 +60 of 250  40 C +0 % .* 0 +-$", output, re.M), output
         assert max(map(len, output[output.index("  during"):].splitlines())) <= 120, output
         ways = re.findall(r"^  GPU\d  +(.*)$", output, re.M)
@@ -726,7 +726,7 @@ def links(*_):
     assert "cached" in output or "beside another job" in output, output
     devices = [d for d in json.loads(profile("--json"))["nodes"][0]["devices"] if d["kind"] == "cuda"]
     assert [d["gpu"]["links"] for d in devices][:2] == ["X NV4 PIX SYS", "NV4 X PIX SYS"], devices
-    assert devices[0]["gpu"]["state"]["slowed"] == "heat" and devices[2]["gpu"]["state"]["busy"] == 0.42, devices
+    assert devices[0]["gpu"]["state"]["slowed"] == "heat" and devices[2]["gpu"]["state"]["busy"] == 0.04, devices
     assert "compute mode" not in plan(cards)[1] and "compute mode" not in plan("A100", "--profile", FAKE_NVML="none")[1]
     output = plan("A100:mig=2", "--profile", CUDA_VISIBLE_DEVICES="MIG-80,MIG-90")[1]
     assert len(re.findall("^  .* 4x16 .* 400  on   on   default +on$", output, re.M)) == 2, output
