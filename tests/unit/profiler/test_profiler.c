@@ -273,42 +273,58 @@ START_TEST(gpus_kept)
 }
 END_TEST
 
-/* Cards at the start of a job with a kept profile, a variable -> the GPUs that keep their speeds,
- * whether the profile is used, and words of the note
+/* Cards at the start of a job with a kept profile, a variable and its value -> the GPUs that keep
+ * their speeds, whether the profile is used, and words of the note
  */
 static const struct {
-    const char *cards, *variable;
+    const char *cards, *variable, *value;
     bool rated[2], cached;
     const char *words;
 } kept_rows[] = {
-    { "plain,plain", NULL, { true, true }, true, "" },
-    { "plain:used,plain", NULL, { true, true }, true, "GPU 0 is also used by process 1" },
-    { "plain,plain:busy", NULL, { true, false }, true, "GPU 1: process 1 " },
+    { "plain,plain", NULL, NULL, { true, true }, true, "" },
+    { "plain:used,plain", NULL, NULL, { true, true }, true, "GPU 0 is also used by process 1" },
+    { "plain,plain:busy", NULL, NULL, { true, false }, true, "GPU 1: process 1 " },
     { "plain:unseen,plain",
+      NULL,
       NULL,
       { false, true },
       true,
       "GPU 0: a process that NVML does not list keeps it 90 % busy" },
-    { "plain,plain:trail", NULL, { true, true }, true, "" },
-    { "plain,plain:bad:used", NULL, { true, false }, true, "has it in exclusive mode" },
+    { "plain,plain:trail", NULL, NULL, { true, true }, true, "" },
+    { "plain,plain:bad:used", NULL, NULL, { true, false }, true, "has it in exclusive mode" },
     { "plain,plain:busy",
       "CUDA_MPS_PIPE_DIRECTORY",
+      "none",
       { true, true },
       true,
       "keeps it 90 % busy, so steps may be slower than planned" },
     { "plain:busy,plain:busy",
       NULL,
+      NULL,
       { true, true },
       true,
       "keeps it 90 % busy, so steps may be slower than planned; GPU 1: process 1 " },
-    { "plain,plain", NULL, { true, true }, true, "" }, /* the kept speeds are still there */
+    { "plain,plain:display",
+      NULL,
+      NULL,
+      { true, true },
+      true,
+      "GPU 1 is also used by process 1 (" },
+    { "plain,plain", "FAKE_NVML", "hang", { true, true }, true, "look at the GPUs took too long" },
+    { "plain,plain", NULL, NULL, { true, true }, true, "" }, /* the kept speeds are still there */
     { "plain,plain:lost",
+      NULL,
       NULL,
       { true, false },
       false,
       "GPU 1 does not answer any more: measured again" },
-    { "plain,plain:lost", NULL, { true, false }, true, "GPU 1: " },
-    { "plain,plain:lost", "FAKE_NVML", { true, false }, false, "NVML does not answer any more: " },
+    { "plain,plain:lost", NULL, NULL, { true, false }, true, "GPU 1: " },
+    { "plain,plain:lost",
+      "FAKE_NVML",
+      "none",
+      { true, false },
+      false,
+      "NVML does not answer any more: " },
 };
 
 /* Start a job with a kept profile as the row says. */
@@ -320,7 +336,7 @@ static void start_kept(const struct profiler_options *o, size_t row)
 
     setenv("FAKE_GPUS", kept_rows[row].cards, 1);
     if (variable)
-        setenv(variable, "none", 1);
+        setenv(variable, kept_rows[row].value, 1);
     ck_assert_int_eq(profiler_run(o, &p, NULL), 0);
     if (variable)
         unsetenv(variable);
