@@ -23,8 +23,9 @@ void gpu_check_start(struct gpu_check *c, const struct node_profile *p);
 /* Wait for the look, for 5 s at most, and take the speeds from those GPUs of p that another process
  * keeps busy or has for itself, if another one is free and jobs do not share GPUs; such a GPU gets
  * no worker. A GPU that another job of eddis than job_id (NULL: any) has locked keeps its speed:
- * its lock decides. Add to the note of p who uses the GPUs. Return 0; -ESTALE, with p unchanged: a
- * GPU does not answer any more, or NVML, which did before, does not, so measure again.
+ * its lock decides. Add to the note of p who uses the GPUs. If NVML is late, p stays as it
+ * is, but for a note. Return 0; -ESTALE, with p unchanged: a GPU does not answer any more, or NVML,
+ * which did before, fails, so measure again.
  */
 int gpu_check_finish(struct gpu_check *c, const char *job_id, struct node_profile *p,
                      struct eddis_error *err);

@@ -195,6 +195,12 @@ static void correct_memory(struct node_profile *p)
         p->device[0].memory_bytes = bytes;
 }
 
+/* Return the folder before the paths of the files that show GPUs. */
+static const char *root_of(const struct probe *b)
+{
+    return b->options->root ? b->options->root : "";
+}
+
 /* Return the maker whose GPUs the job is meant to use although the search has found none of any
  * maker; GPU_MAKERS: none.
  */
@@ -208,32 +214,55 @@ static int missing(const struct probe *b)
     for (int i = 0; i < GPU_MAKERS; i++) {
         int maker = (first + i) % GPU_MAKERS;
 
-        if (expected_surely("", m, maker, b->gpus.absent[maker].code))
+        if (expected_surely(root_of(b), m, maker, b->gpus.absent[maker].code))
             return maker;
     }
     return GPU_MAKERS;
 }
 
+/* Note why no GPU of this maker is used, if the machine has some, or that it has none although the
+ * maker's variable names some.
+ */
+static void note_missing(struct probe *b, enum gpu_maker maker)
+{
+    static const char *const variable[GPU_MAKERS] = {
+        [GPU_NVIDIA] = "CUDA_VISIBLE_DEVICES",
+        [GPU_AMD] = "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES",
+    };
+    const struct eddis_error *why = &b->gpus.absent[maker];
+    bool used = !b->options->cpus_only;
+
+    if (!expected_has(root_of(b), &b->machine, maker)) {
+        if (used && expected_by_name(&b->machine, maker))
+            note_add(b->p, "%s names GPUs, but the node shows none: it trains on its CPUs",
+                     variable[maker]);
+    } else if (why->code == -ENOTSUP || (used && expected_perhaps(&b->machine, maker))) {
+        note_add(b->p, "no GPU is used: %s", why->text);
+    }
+}
+
 /* Fail if the search has found no GPU although the job is meant to use some: it would train on the
  * CPUs. Otherwise, if there might be some, note why none is used. Return 0 or the reason's code.
  */
-static int check_missing(struct probe *b, bool expected, struct eddis_error *err)
+static int check_missing(struct probe *b, struct eddis_error *err)
 {
-    static const char cpus[] = "set CUDA_VISIBLE_DEVICES to an empty value to train on the CPUs";
     int maker = missing(b);
+    const char *variable = maker == GPU_AMD ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES";
     const struct eddis_error *why = &b->gpus.absent[maker < GPU_MAKERS ? maker : 0];
 
     if (maker < GPU_MAKERS && why->code == -ENOTSUP)
-        return eddis_fail(err, why->code, "the node's GPUs cannot be used: %s, or %s", why->text,
-                          cpus);
+        return eddis_fail(
+            err, why->code,
+            "the node's GPUs cannot be used: %s, or set %s to an empty value to train on the CPUs",
+            why->text, variable);
     if (maker < GPU_MAKERS)
-        return eddis_fail(err, why->code,
-                          "the node's GPUs cannot be used: %s; see whether %s lists them (a "
-                          "container needs --gpus all or --nv), or %s",
-                          why->text, maker == GPU_AMD ? "rocminfo" : "nvidia-smi", cpus);
+        return eddis_fail(
+            err, why->code,
+            "the node's GPUs cannot be used: %s; see whether %s lists them (a container needs "
+            "--gpus all or --nv), or set %s to an empty value to train on the CPUs",
+            why->text, maker == GPU_AMD ? "rocminfo" : "nvidia-smi", variable);
     for (int i = 0; i < GPU_MAKERS; i++)
-        if (b->gpus.absent[i].code == -ENOTSUP || (expected && i == GPU_NVIDIA))
-            note_add(b->p, "no GPU is used: %s", b->gpus.absent[i].text);
+        note_missing(b, i);
     return 0;
 }
 
@@ -243,13 +272,14 @@ static int check_missing(struct probe *b, bool expected, struct eddis_error *err
  */
 static int find_gpus(struct probe *b, struct eddis_error *err)
 {
-    bool expected = !b->options->cpus_only && expected_perhaps(&b->machine);
+    bool expected = !b->options->cpus_only && (expected_perhaps(&b->machine, GPU_NVIDIA) ||
+                                               expected_perhaps(&b->machine, GPU_AMD));
     struct eddis_error why = { 0 };
     /* Without persistence mode the driver initialises each GPU, for 1 to 3 s. */
     int rc = cuda_find(within(b, (expected ? 25 : 8) * CLOCK_S), &b->gpus, b->p, &why);
 
     if (rc == 0)
-        return b->gpus.n > 0 ? 0 : check_missing(b, expected, err);
+        return b->gpus.n > 0 ? 0 : check_missing(b, err);
     if (rc == -ELIBBAD && !expected) { /* no matter on a machine without GPUs */
         note_add(b->p, "no GPU is used: %s", why.text);
         return 0;
@@ -258,7 +288,8 @@ static int find_gpus(struct probe *b, struct eddis_error *err)
         return eddis_fail(err, rc,
                           "the node's GPUs cannot be used: %s; see whether nvidia-smi (of AMD: "
                           "rocminfo) works and persistence mode is on, or set "
-                          "CUDA_VISIBLE_DEVICES to an empty value to train on the CPUs",
+                          "CUDA_VISIBLE_DEVICES (of AMD: HIP_VISIBLE_DEVICES) to an empty value to "
+                          "train on the CPUs",
                           why.text);
     note_add(b->p, "no GPU is used: %s", why.text);
     b->unsearched = true;
@@ -521,7 +552,7 @@ int profiler_run(const struct profiler_options *o, struct node_profile *ret,
     b->options = o;
     b->p = p;
     b->deadline_ns = clock_now_ns() + PROFILER_MOST_NS;
-    machine_read("", o->visible, &b->machine);
+    machine_read(root_of(b), o->visible, &b->machine);
     if (o->n_emulate)
         describe(b);
     else

@@ -30,8 +30,9 @@ struct profiler_options {
     int n_emulate;
     /* id of this job; other jobs on the node are noted; NULL: do not search for jobs */
     const char *job_id;
-    bool cpus_only; /* the job's program uses no GPU: a failure of their driver is only noted */
-    bool kept_only; /* do not measure; fail with -ENODATA if a measurement is needed */
+    const char *root; /* folder of the files that show GPUs; NULL: "/"; another one in tests */
+    bool cpus_only;   /* the job's program uses no GPU: a failure of their driver is only noted */
+    bool kept_only;   /* do not measure; fail with -ENODATA if a measurement is needed */
 };
 
 /* Exit code of eddis-probe for -ENODATA */

@@ -78,9 +78,10 @@ int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
 
-/* Look who uses the n GPUs now, of which maker and uuid are set, and whether they answer. Blocks,
- * for as long as NVML does, and 1.5 s more while NVML counts work of unknown processes, which may
- * have ended. Return false, with the GPUs unchanged, without NVML or if they are not NVIDIA's.
+/* Look who uses the n GPUs now, of which maker and uuid are set, and whether they answer. Blocks
+ * for as long as NVML does. If NVML counts work of processes that it does not list, this blocks for
+ * up to 1.5 s more, since they may have ended. Return false, with the GPUs unchanged, without NVML
+ * or if they are not NVIDIA's.
  */
 bool gpu_look(struct gpu_device *gpu, int n);
 

@@ -16,10 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    LOOK_EVERY = 5
-}; /* readings for one look at processes, for which all of /proc is read,
-    * and at links */
+/* Readings for one look at processes, for which all of /proc is read, and at links */
+enum { LOOK_EVERY = 5 };
 
 /* A GPU; card: the GPU itself, or the card of an instance of MIG */
 struct read_gpu {

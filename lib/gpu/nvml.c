@@ -195,6 +195,21 @@ static bool is_exclusive(const struct nvml_api *a, nvml_handle d)
            (mode == EXCLUSIVE_PROCESS || mode == EXCLUSIVE_THREAD);
 }
 
+/* Write the first process that draws on a GPU to ret. Return false if there is none, or if it is
+ * unknown.
+ */
+static bool find_graphics(const struct nvml_api *a, nvml_handle d, char *ret, size_t size)
+{
+    unsigned pid[NVML_MAX_PROCESSES];
+    char name[64];
+
+    if (nvml_graphics(a, d, pid) <= 0)
+        return false;
+    nvml_describe_process(pid[0], name, sizeof name);
+    (void)snprintf(ret, size, "%.48s, for graphics", name);
+    return true;
+}
+
 /* Look at one GPU. Return false if it computes for a process that NVML does not list: one of
  * another container, or one that has just ended.
  */
@@ -222,6 +237,10 @@ static bool look_at(const struct nvml_api *a, struct gpu_device *g)
         g->busy_percent = (int)(used.gpu > 100 ? 100 : used.gpu);
     if (listed || g->busy_percent < GPU_BUSY_PERCENT)
         return true;
+    if (find_graphics(a, d, g->user, sizeof g->user)) { /* NVML counts that work, too */
+        g->busy_percent = 0;
+        return true;
+    }
     (void)snprintf(g->user, sizeof g->user, "a process that NVML does not list");
     return false;
 }

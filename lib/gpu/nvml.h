@@ -22,7 +22,8 @@
 int nvml_list_divided(const char *shown, struct gpu_device *ret, int max);
 
 /* Fill in `user`, `busy_percent`, `taken` and `lost` of the n GPUs. NVML's list of processes is
- * empty in a container, so a GPU that computes has a user, too. Return false, with the GPUs
+ * empty in a container, so a GPU that computes has a user, too. A GPU on which a process draws and
+ * none computes, as NVML lists them, has that user and is not busy. Return false, with the GPUs
  * unchanged, without NVML.
  */
 bool nvml_find_users(struct gpu_device *gpu, int n);

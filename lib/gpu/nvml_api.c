@@ -29,6 +29,8 @@ bool nvml_load(struct nvml_api *a)
         { "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", &a->parent, true },
         { "nvmlDeviceGetComputeRunningProcesses_v2", &a->processes_v2, true },
         { "nvmlDeviceGetComputeRunningProcesses_v3", &a->processes_v3, true },
+        { "nvmlDeviceGetGraphicsRunningProcesses_v2", &a->graphics_v2, true },
+        { "nvmlDeviceGetGraphicsRunningProcesses_v3", &a->graphics_v3, true },
         { "nvmlDeviceGetClockInfo", &a->clock, true },
         { "nvmlDeviceGetMaxClockInfo", &a->clock_most, true },
         { "nvmlDeviceGetCurrentClocksEventReasons", &a->reasons, true },
@@ -58,7 +60,12 @@ bool nvml_load(struct nvml_api *a)
            a->init() == 0;
 }
 
-int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret)
+/* Store the ids of the processes that one of two versions of a function of NVML (NULL: missing)
+ * lists in ret [NVML_MAX_PROCESSES]. Return their number; -1: unknown.
+ */
+static int list_processes(int (*v2)(nvml_handle d, unsigned *n, void *ret),
+                          int (*v3)(nvml_handle d, unsigned *n, void *ret), nvml_handle d,
+                          unsigned *ret)
 {
     /* A process is 24 bytes, but the drivers 535.43 to 535.86 write 32: what lies behind n of them
      * shows which.
@@ -73,16 +80,26 @@ int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret)
     if (!raw)
         return -1;
     memset(raw, UNTOUCHED, (NVML_MAX_PROCESSES + 1) * LONG);
-    if (a->processes_v2)
-        rc = a->processes_v2(d, &n, raw);
-    else if (a->processes_v3)
-        rc = a->processes_v3(d, &n, raw);
+    if (v2)
+        rc = v2(d, &n, raw);
+    else if (v3)
+        rc = v3(d, &n, raw);
     if (rc != 0 || n > NVML_MAX_PROCESSES)
         return -1;
     size = memcmp(raw + n * USUAL, mark, sizeof mark) == 0 ? USUAL : LONG;
     for (unsigned i = 0; i < n; i++)
         memcpy(&ret[i], raw + i * size, sizeof *ret);
     return (int)n;
+}
+
+int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret)
+{
+    return list_processes(a->processes_v2, a->processes_v3, d, ret);
+}
+
+int nvml_graphics(const struct nvml_api *a, nvml_handle d, unsigned *ret)
+{
+    return list_processes(a->graphics_v2, a->graphics_v3, d, ret);
 }
 
 void nvml_pci_text(const struct nvml_api *a, nvml_handle card, char *ret, unsigned long size)

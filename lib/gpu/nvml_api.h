@@ -67,9 +67,11 @@ struct nvml_api {
     int (*utilization)(nvml_handle d, struct nvml_utilization *ret);
 
     int (*parent)(nvml_handle d, nvml_handle *ret);
-    /* two versions of one function; see nvml_processes */
+    /* two versions of each function; see nvml_processes */
     int (*processes_v2)(nvml_handle d, unsigned *n, void *ret);
     int (*processes_v3)(nvml_handle d, unsigned *n, void *ret);
+    int (*graphics_v2)(nvml_handle d, unsigned *n, void *ret);
+    int (*graphics_v3)(nvml_handle d, unsigned *n, void *ret);
     int (*clock)(nvml_handle d, int clock, unsigned *ret_mhz);
     int (*clock_most)(nvml_handle d, int clock, unsigned *ret_mhz);
     int (*reasons)(nvml_handle d, unsigned long long *ret); /* both are one function */
@@ -102,6 +104,9 @@ bool nvml_load(struct nvml_api *ret);
  * -1: unknown.
  */
 int nvml_processes(const struct nvml_api *a, nvml_handle d, unsigned *ret);
+
+/* As nvml_processes, of processes that draw. */
+int nvml_graphics(const struct nvml_api *a, nvml_handle d, unsigned *ret);
 
 /* Write the address of a card, "0000:17:00.0", to ret [size]; "": it is unknown. */
 void nvml_pci_text(const struct nvml_api *a, nvml_handle card, char *ret, unsigned long size);

@@ -175,7 +175,9 @@ static struct gpu_reader *open_reader(const struct gpu_device *gpu, int n)
     return gpu_reader_open(id, n, getppid(), &r, NULL) == 0 ? r : NULL;
 }
 
-/* Read what the GPUs do. Keep how they were used at the first reading: now they are measured. */
+/* Read what the GPUs do. Keep how they were used at the first reading: now they are measured. One
+ * that has worked keeps that state once it is idle.
+ */
 static void read_states(struct gpu_reader *r, const struct gpu_device *gpu, int n,
                         struct gpu_facts *ret)
 {
@@ -187,6 +189,9 @@ static void read_states(struct gpu_reader *r, const struct gpu_device *gpu, int 
             struct gpu_state *s = &ret[i].state, before = *s;
 
             if (strcmp(gpu[i].uuid, now[k].id) != 0)
+                continue;
+            if (before.reading && before.slowed != GPU_SLOWED_IDLE &&
+                now[k].slowed == GPU_SLOWED_IDLE)
                 continue;
             *s = now[k];
             if (!before.reading)
@@ -227,15 +232,15 @@ int gpu_read_facts(const struct gpu_device *gpu, int n, const volatile int64_t *
     }
     read_ways(&a, whole, n, ret);
     reader = open_reader(gpu, n);
-    for (;;) {
+    do {
         read_states(reader, gpu, n, ret);
         for (int i = 0; i < n; i++)
             if (card[i])
                 read_link(&a, card[i], &ret[i]);
-        if (are_awake(ret, n) || clock_now_ns() >= *until_ns)
+        if (are_awake(ret, n))
             break;
         clock_sleep_until_ns(clock_now_ns() + AGAIN_NS);
-    }
+    } while (clock_now_ns() < *until_ns); /* after that they are idle again */
     gpu_reader_close(reader);
     (void)a.shutdown();
     return n;

@@ -152,7 +152,8 @@ static void show_step(struct board *b, const struct board_step *s, const struct 
     if (report->has_loss) {
         page->loss = report->loss;
         page->has_loss = 1;
-        if (!page->loss_step && s->count > 0 && !isfinite(report->loss))
+        /* A late loss is of an earlier step than this one, which may be without samples. */
+        if (!page->loss_step && (s->count > 0 || report->loss_age > 0) && !isfinite(report->loss))
             page->loss_step = s->step >= report->loss_age ? s->step + 1 - report->loss_age : 1;
     }
     times_add(&page->sum, &s->t);

@@ -7,6 +7,7 @@ measure the machine, two seconds of all its cores.  What looks at measuring remo
 
 import fcntl
 import functools
+import glob
 import json
 import os
 import socket
@@ -16,6 +17,17 @@ PROBE_S = 300  # under a sanitizer, on a busy machine
 TRIES = 3
 # What is measured beside jobs of other tests is not kept, but a network of its own is a node of its own.
 ALONE = ["unshare", "-n", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+
+
+def shows_gpus():
+    """Whether this machine shows GPUs of NVIDIA: without a usable driver a job that asks for some is then refused."""
+    def number(path):
+        with open(path) as f:
+            return int(f.read(), 16)
+
+    return bool(glob.glob("/proc/driver/nvidia/gpus/*") or glob.glob("/dev/nvidia[0-9]*")) or any(
+        number(device + "/vendor") == 0x10de and number(device + "/class") >> 16 == 3
+        for device in glob.glob("/sys/bus/pci/devices/*"))
 
 
 @functools.lru_cache

@@ -104,8 +104,10 @@ static struct fake_card card_of(const char *key)
 static void behave(struct fake_card *c, const char *word)
 {
     c->bad |= strcmp(word, "bad") == 0;
+    c->brief |= strcmp(word, "brief") == 0;
     c->busy |= strcmp(word, "busy") == 0;
     c->crash |= strcmp(word, "crash") == 0;
+    c->display |= strcmp(word, "display") == 0;
     c->hang |= strcmp(word, "hang") == 0;
     c->lost |= strcmp(word, "lost") == 0;
     c->noblas |= strcmp(word, "noblas") == 0;

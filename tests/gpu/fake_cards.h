@@ -5,9 +5,11 @@
  * FAKE_AMD_GPUS lists those of HIP, "MI300X,MI210"; unset: none.  After a card's name come words
  * for how it behaves, each with a colon:
  *
+ *   brief    of NVML's answers why its clock is low only the first says that it works
  *   bad      its context is refused, as of a card in exclusive mode that another process has
  *   busy     another process uses it: it does a third of its work
  *   crash    its context ends the process by a signal
+ *   display  process 1 draws on it, for 30 % of the time
  *   hang     its context never comes
  *   lost     it does not answer, as after a fault of the bus
  *   mig=N    it is divided into N instances of MIG
@@ -32,11 +34,11 @@
  * FAKE_AWAKE is a file that the first copy to a card makes: until then each link of PCIe sleeps, of
  * generation 1.
  *
- * FAKE_NVML: "none": NVML does not start. FAKE_NVML_STATE is a file that a test may replace at any
- * time. A line is a card's number and words for what NVML says of it: "brake", "cap", "hardware",
- * "heat", "idle" (why its clock is low), "clock=MHZ", "util=PERCENT", "power=W", "temp=C",
- * "ecc=N" (errors that were not corrected), "xid=N" (an event, when it appears), "hang" and "crash"
- * (what the next call does).
+ * FAKE_NVML: "none": NVML does not start; "hang": it never answers. FAKE_NVML_STATE is a file that
+ * a test may replace at any time. A line is a card's number and words for what NVML says of it:
+ * "brake", "cap", "hardware", "heat", "idle" (why its clock is low), "clock=MHZ", "util=PERCENT",
+ * "power=W", "temp=C", "ecc=N" (errors that were not corrected), "xid=N" (an event, when it
+ * appears), "hang" and "crash" (what the next call does).
  */
 #ifndef EDDIS_TESTS_FAKE_CARDS_H
 #define EDDIS_TESTS_FAKE_CARDS_H
@@ -54,7 +56,7 @@ struct fake_card {
     double fp32, tf32, fp16, bf16; /* operations of products; 0: cuBLAS refuses them there */
     double memory;                 /* bytes read and written within the card */
     double bus;                    /* bytes to or from the host, each way */
-    bool bad, busy, crash, hang, lost, noblas, nouuid, trail, unseen, used;
+    bool bad, brief, busy, crash, display, hang, lost, noblas, nouuid, trail, unseen, used;
     int instances; /* of MIG; 0: not divided */
     /* as NVML says: highest clock in MHz, power cap in W; whether its memory has ECC */
     int clock, cap;

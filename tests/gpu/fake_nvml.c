@@ -81,6 +81,8 @@ int nvmlInit_v2(void)
 {
     const char *mode = getenv("FAKE_NVML");
 
+    while (mode && strcmp(mode, "hang") == 0)
+        (void)usleep(10000);
     n_cards = fake_cards(cards);
     return mode && strcmp(mode, "none") == 0 ? NO_DRIVER : OK;
 }
@@ -177,14 +179,17 @@ int nvmlDeviceGetUtilizationRates(void *d, unsigned *ret)
 
     if (instance_of(d) >= 0)
         return NOT_SUPPORTED;
-    ret[0] = (unsigned)state_of(d, "util=", c->busy || c->unseen || c->trail ? 90 : 0);
+    ret[0] = (unsigned)state_of(d, "util=",
+                                c->busy || c->unseen || c->trail ? 90
+                                : c->display                     ? 30
+                                                                 : 0);
     ret[1] = 0;
     c->trail = false;
     return OK;
 }
 
-EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret);
-int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret)
+/* List process 1 in ret, if it `is_there`, and set *n to the number of processes. */
+static int list_first(bool is_there, unsigned *n, void *ret)
 {
     const struct {
         unsigned pid;
@@ -192,10 +197,22 @@ int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret)
         unsigned gpu_instance, compute_instance;
     } process = { 1, 1 << 29, ~0U, ~0U };
 
-    *n = cards[card_of(d)].busy || cards[card_of(d)].used;
+    *n = is_there;
     if (*n)
         memcpy(ret, &process, sizeof process);
     return OK;
+}
+
+EXPORT int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret);
+int nvmlDeviceGetComputeRunningProcesses_v2(void *d, unsigned *n, void *ret)
+{
+    return list_first(cards[card_of(d)].busy || cards[card_of(d)].used, n, ret);
+}
+
+EXPORT int nvmlDeviceGetGraphicsRunningProcesses_v2(void *d, unsigned *n, void *ret);
+int nvmlDeviceGetGraphicsRunningProcesses_v2(void *d, unsigned *n, void *ret)
+{
+    return list_first(cards[card_of(d)].display, n, ret);
 }
 
 EXPORT int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(void *d, void **ret);
@@ -223,7 +240,12 @@ int nvmlDeviceGetMaxClockInfo(void *d, int clock, unsigned *ret)
 EXPORT int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *ret);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *d, unsigned long long *ret)
 {
-    *ret = (state_of(d, "idle", 0) ? 1 : 0) | (state_of(d, "cap", 0) ? 4 : 0) |
+    static bool answered[FAKE_MAX];
+    const struct fake_card *c = &cards[card_of(d)];
+    bool rests = c->brief && answered[card_of(d)];
+
+    answered[card_of(d)] = true;
+    *ret = (rests || state_of(d, "idle", 0) ? 1 : 0) | (state_of(d, "cap", 0) ? 4 : 0) |
            (state_of(d, "hardware", 0) ? 8 : 0) | (state_of(d, "heat", 0) ? 0x48 : 0) |
            (state_of(d, "brake", 0) ? 0x88 : 0);
     return OK;

@@ -13,11 +13,11 @@
  */
 #define LESS 0.8
 
-/* Most restarts of a job with fewer samples: RETRIES and RETRIES_EACH for each worker. Halving a
- * batch of 256 to one sample takes 8, and the limits of several workers that are raised again
- * between what fits and what fails take a few more.
+/* Most restarts of a job with fewer samples: RETRIES, and RETRIES_EACH for each worker up to
+ * RETRIES_WORKERS. Halving a batch of 256 to one sample takes 8, and the limits of several workers
+ * that are raised again between what fits and what fails take a few more.
  */
-enum { RETRIES = 16, RETRIES_EACH = 8 };
+enum { RETRIES = 16, RETRIES_EACH = 8, RETRIES_WORKERS = 8 };
 
 /* Check whether a rank ran out of memory and held more than one sample at once. */
 static bool lacked(const struct state_rank *r)
@@ -126,12 +126,18 @@ static int check_kept(const struct history *k, int rank, int64_t n, const struct
                       rank, n, row->samples, p->node[p->worker[rank].node]);
 }
 
+/* Return the most restarts with fewer samples of a job of n workers. */
+static int most_retries(int n_workers)
+{
+    return RETRIES + RETRIES_EACH * (n_workers < RETRIES_WORKERS ? n_workers : RETRIES_WORKERS);
+}
+
 /* Count a restart with fewer samples.  Return 0, or -ENOMEM: the job has had too many.  Each one
  * has another plan, but a program whose memory grows without end would fail under all of them.
  */
 static int count_retry(struct history *k, int n_workers, struct eddis_error *err)
 {
-    if (k->retries >= RETRIES + RETRIES_EACH * n_workers)
+    if (k->retries >= most_retries(n_workers))
         return eddis_fail(err, -ENOMEM,
                           "workers ran out of memory in %d plans of this job, each with fewer "
                           "samples; lower batch.global, or set batch.max to what fits",
@@ -145,12 +151,11 @@ int memory_retry(struct history *k, const struct state_failure *f, const struct 
                  struct eddis_error *err)
 {
     const struct state *s = &k->run->state;
+    bool starts = p && f == &s->before && k->retries < most_retries(p->n_workers);
     int n = 0, stuck = -1, rc;
 
     if (!p || f->cause != CAUSE_OOM || f->rank < 0)
         return 0;
-    if (f == &s->before && (rc = count_retry(k, p->n_workers, err)) < 0)
-        return rc;
     for (int r = 0; r < s->n_ranks && r < p->n_workers; r++) {
         int64_t most = held(&s->rank[r], &p->worker[r]);
         struct planner_bound row = { .failed = most };
@@ -165,12 +170,14 @@ int memory_retry(struct history *k, const struct state_failure *f, const struct 
             return rc;
         row.fitted = fitted(k, r, p, node, watch);
         row.samples = fewer_than(most, memory_watch_line(watch, r), row.fitted);
-        limit(k, r, &row, p, node, f == &s->before);
+        limit(k, r, &row, p, node, starts);
         n++;
     }
     k->limited |= n > 0;
     if (n)
         history_keep_memory(k);
+    if (n && f == &s->before && (rc = count_retry(k, p->n_workers, err)) < 0)
+        return rc;
     if (n == 0 && stuck >= 0)
         return eddis_fail(err, -ENOMEM,
                           "rank %d ran out of memory with %" PRId64

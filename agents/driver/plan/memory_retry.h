@@ -15,7 +15,8 @@
  * plan (NULL: none). node [p->n_nodes]: the profiles from which it was made. watch: the memory of
  * the plan's workers. Return how many workers were limited; -ENOMEM: a worker ran out of memory
  * with the fewest samples that a plan can give it, and err names it; or the plan did not keep to
- * the limit of an earlier failure; or the job has failed for lack of memory too many times.
+ * the limit of an earlier failure; or the job has been restarted with fewer samples too many times,
+ * with the limits stored for the next job.
  */
 int memory_retry(struct history *k, const struct state_failure *f, const struct plan *p,
                  const struct node_profile *node, struct memory_watch *watch,

@@ -30,7 +30,7 @@ static int first_beside(const struct plan *p, int i)
 }
 
 /* Return the limit that a failure set for a worker, or to which the plan raised it: `piece`, if
- * fewer samples than that have not failed. INT64_MAX: no failure set a limit. row: NULL: none.
+ * that many have not failed. INT64_MAX: no failure set a limit. row: NULL: none.
  */
 static int64_t failed_limit(const struct planner_bound *row, int64_t piece)
 {

@@ -205,6 +205,26 @@ START_TEST(too_many_times)
     ck_assert_str_eq(err.text,
                      "workers ran out of memory in 48 plans of this job, each with fewer samples; "
                      "lower batch.global, or set batch.max to what fits");
+    ck_assert_int_eq(most(0), (2000 - n) / 2); /* the next job does not repeat the last plan */
+    ck_assert_ptr_nonnull(strstr(said, "gets at most 976 in the next job"));
+}
+END_TEST
+
+/* Only a plan with fewer samples for a worker counts, and a worker beyond the eighth adds none. */
+START_TEST(what_counts)
+{
+    lacks(0, 0, 100);
+    ranks[0].at_once = 1;
+    ck_assert_int_eq(teach(), 0);
+    ck_assert_int_eq(history.retries, 0);
+    ranks[0].at_once = AT_ONCE;
+    plan->n_workers = 100;
+    history.retries = 16 + 8 * 8 - 1;
+    ck_assert_int_eq(teach(), 1);
+    ranks[0].at_once = AT_ONCE / 2;
+    ck_assert_int_eq(teach(), -ENOMEM);
+    ck_assert_int_eq(most(0), AT_ONCE / 4);
+    plan->n_workers = RANKS;
 }
 END_TEST
 
@@ -286,6 +306,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, by_the_line);
     tcase_add_test(tc, by_finished_steps);
     tcase_add_test(tc, too_many_times);
+    tcase_add_test(tc, what_counts);
     tcase_add_test(tc, holds_too_many);
     tcase_add_test(tc, one_sample);
     tcase_add_test(tc, limit_not_kept);

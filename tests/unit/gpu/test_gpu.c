@@ -2,6 +2,7 @@
 /* test_gpu.c - tests of lib/gpu/gpu.h */
 #include "lib/gpu/gpu.h"
 
+#include "lib/base/clock.h"
 #include "suite.h"
 
 #include <errno.h>
@@ -244,10 +245,11 @@ START_TEST(users)
     struct gpu_device gpu[8];
     int n = 0;
 
-    setenv("FAKE_GPUS", "A100,A100:used,A100:busy,A100:unseen,A100:trail,A100:bad:used", 1);
+    setenv("FAKE_GPUS",
+           "A100,A100:used,A100:busy,A100:unseen,A100:trail,A100:bad:used,A100:display", 1);
     ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 8, &n, NULL), 0);
     n = gpu_complete(gpu, 8, n);
-    ck_assert_int_eq(n, 6);
+    ck_assert_int_eq(n, 7);
     ck_assert_str_eq(gpu[0].user, "");
     ck_assert_int_eq(strncmp(gpu[1].user, "process 1 (", 11), 0);
     ck_assert_int_eq(gpu[1].busy_percent, 0);
@@ -256,6 +258,8 @@ START_TEST(users)
     ck_assert_str_eq(gpu[3].user, "a process that NVML does not list");
     ck_assert_int_eq(gpu[4].busy_percent, 0); /* of work that has ended */
     ck_assert_str_eq(gpu[4].user, "");
+    ck_assert_int_eq(gpu[6].busy_percent, 0); /* of a screen */
+    ck_assert_ptr_nonnull(strstr(gpu[6].user, ", for graphics"));
     for (int i = 0; i < n; i++)
         ck_assert(gpu[i].taken == (i == 5) && !gpu[i].lost);
     setenv("FAKE_GPUS", "A100,A100:lost", 1);
@@ -263,6 +267,21 @@ START_TEST(users)
     ck_assert(!gpu[0].lost && gpu[1].lost);
     setenv("FAKE_NVML", "none", 1);
     ck_assert(!gpu_look(gpu, 2));
+}
+END_TEST
+
+/* The facts have what a card did while it worked, not its state when it was idle again. */
+START_TEST(worked_briefly)
+{
+    volatile int64_t until_ns = clock_now_ns() + 200 * CLOCK_MS;
+    struct gpu_device gpu[2];
+    struct gpu_facts facts[2];
+    int n = 0;
+
+    setenv("FAKE_GPUS", "A100:brief,A100:pcie=3x8", 1); /* the link of the second never wakes */
+    ck_assert_int_eq(gpu_list(GPU_NVIDIA, gpu, 2, &n, NULL), 0);
+    ck_assert_int_eq(gpu_read_facts(gpu, n, &until_ns, facts), 2);
+    ck_assert_int_eq(facts[0].state.slowed, GPU_SLOWED_NOT);
 }
 END_TEST
 
@@ -396,6 +415,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, measure);
     tcase_add_loop_test(tc, instances, 0, sizeof lists / sizeof *lists);
     tcase_add_test(tc, users);
+    tcase_add_test(tc, worked_briefly);
     tcase_add_loop_test(tc, precisions, 0, sizeof rates / sizeof *rates);
     tcase_add_loop_test(tc, amd, 0, sizeof amd_lists / sizeof *amd_lists);
     tcase_add_loop_test(tc, blas_of_python, 0, sizeof pythons / sizeof *pythons);

@@ -112,9 +112,16 @@ static const struct {
     { GPU_NVIDIA, { .gpus = "" }, "dev/nvidia0", -ENOENT, true },
     { GPU_NVIDIA, { .visible = "-1" }, "dev/nvidia0", -ENODEV, false },
     { GPU_NVIDIA, { .visible = "NoDevFiles" }, "dev/nvidia0", -ENODEV, false },
-    { GPU_NVIDIA, { .visible = "0,1" }, NULL, -ENOENT, true },
+    { GPU_NVIDIA, { .visible = "0,1" }, NULL, -ENOENT, false },
+    { GPU_NVIDIA, { .visible = "0,1", .gpus = "0000:17:00.0 GPU-aa" }, NULL, -ENOENT, true },
+    { GPU_NVIDIA, { .visible = "0,1" }, "dev/nvidia3", -ENOENT, true },
     { GPU_AMD, { .visible = "0" }, NULL, -ENOENT, false },
-    { GPU_AMD, { .amd_visible = "0" }, NULL, -ENOENT, true },
+    /* Slurm sets the variables of both makers */
+    { GPU_AMD, { .visible = "-1", .amd_visible = " of 0" }, NULL, -ENOENT, false },
+    { GPU_AMD, { .amd_visible = "0" }, NULL, -ENODEV, false },
+    { GPU_AMD, { .amd_visible = "0", .amd_gpus = "1 7" }, NULL, -ENOENT, true },
+    { GPU_AMD, { .visible = "0", .amd_visible = "0", .amd_gpus = "1 7" }, NULL, -ENOENT, false },
+    { GPU_AMD, { .visible = "0", .amd_visible = "0", .amd_gpus = "1 7" }, NULL, -ENODEV, true },
     { GPU_AMD, { .amd_visible = "-1", .amd_gpus = "1 7" }, "dev/dri/renderD128", -ENODEV, false },
     { GPU_AMD, { .amd_gpus = "1 7" }, "dev/dri/renderD129", -ENODEV, true },
     { GPU_AMD, { .amd_gpus = "1 7" }, "dev/dri/renderD129", -ENOENT, false },
@@ -132,6 +139,30 @@ START_TEST(expected)
     ck_assert_int_eq(expected_surely(r.path, &expected_rows[_i].m, expected_rows[_i].maker,
                                      expected_rows[_i].rc),
                      expected_rows[_i].surely);
+    fake_root_fini(&r);
+}
+END_TEST
+
+/* Vendor and class of a PCI device -> whether it is a GPU of NVIDIA */
+static const struct {
+    const char *vendor, *class;
+    bool gpu;
+} pci_rows[] = {
+    { "0x10de\n", "0x030200\n", true },  { "0x10de\n", "0x030000\n", true },
+    { "0x10de\n", "0x040300\n", false }, /* sound */
+    { "0x15b3\n", "0x020700\n", false }, { "", "", false },
+};
+
+START_TEST(on_pci)
+{
+    const struct machine m = { .visible = "0" };
+    struct fake_root r;
+
+    fake_root_init(&r);
+    fake_root_add(&r, "sys/bus/pci/devices/0000:17:00.0/vendor", pci_rows[_i].vendor);
+    fake_root_add(&r, "sys/bus/pci/devices/0000:17:00.0/class", pci_rows[_i].class);
+    ck_assert_int_eq(expected_has(r.path, &m, GPU_NVIDIA), pci_rows[_i].gpu);
+    ck_assert_int_eq(expected_surely(r.path, &m, GPU_NVIDIA, -ENOENT), pci_rows[_i].gpu);
     fake_root_fini(&r);
 }
 END_TEST
@@ -158,6 +189,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, gpus);
     tcase_add_test(tc, amd_gpus);
     tcase_add_loop_test(tc, expected, 0, sizeof expected_rows / sizeof *expected_rows);
+    tcase_add_loop_test(tc, on_pci, 0, sizeof pci_rows / sizeof *pci_rows);
     tcase_add_test(tc, this_machine);
 }
 

@@ -152,22 +152,95 @@ static const struct {
     { "old", -ENOTSUP, "supports only CUDA 10.2, but eddis needs CUDA 11; update it, or set CUDA" },
 };
 
-/* The driver finds no GPU: an error if the job asks for some, else the CPUs are used. */
+/* The driver finds no GPU: an error if the job asks for some of those that the machine shows, else
+ * the CPUs are used.
+ */
 START_TEST(driver_absent)
 {
+    struct fake_root r;
     struct node_profile p = { 0 };
-    struct profiler_options o = { .visible = "0,1" };
+    struct profiler_options o = { .visible = "0,1", .root = r.path };
     struct eddis_error err = { 0 };
 
+    fake_root_init(&r);
     setenv("FAKE_CUDA", absent_rows[_i].mode, 1);
+    ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
+    ck_assert_msg(strstr(p.note, "CUDA_VISIBLE_DEVICES names GPUs, but the node shows none: it "
+                                 "trains on its CPUs") != NULL,
+                  "%s", p.note);
+    fake_root_add(&r, "proc/driver/nvidia/gpus/0000:17:00.0/information", "GPU UUID: \t GPU-aa\n");
     ck_assert_int_eq(profiler_run(&o, &p, &err), absent_rows[_i].rc);
     ck_assert_msg(strstr(err.text, absent_rows[_i].words) != NULL, "%s", err.text);
     o.visible = "";
     ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
     ck_assert(p.n_devices > 0 && p.device[0].kind == DEVICE_CPU);
-    o = (struct profiler_options){ .visible = "0,1", .cpus_only = true };
+    o.visible = "0,1";
+    o.cpus_only = true;
     ck_assert_msg(measure(&o, &p, &err) == 0, "%s", err.text);
     ck_assert(p.n_devices > 0 && p.device[0].kind == DEVICE_CPU);
+    fake_root_fini(&r);
+}
+END_TEST
+
+/* Files that show GPUs of AMD, AMD's variables -> error of the job, and words of it or of the note.
+ * The variable of NVIDIA is empty.
+ */
+static const struct {
+    bool shown;
+    const char *hip, *rocr;
+    int rc;
+    const char *words;
+} absent_amd_rows[] = {
+    { false, NULL, "0", 0, "HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES names GPUs, but the node" },
+    { true, NULL, "0", -ENODEV,
+      "ROCm finds no GPU; see whether rocminfo lists them (a container needs --gpus all or --nv), "
+      "or set HIP_VISIBLE_DEVICES to an empty value to train on the CPUs" },
+    { true, "", "0", 0, "" },
+};
+
+START_TEST(amd_driver_absent)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .visible = "", .root = r.path };
+    struct eddis_error err = { 0 };
+    int rc;
+
+    fake_root_init(&r);
+    if (absent_amd_rows[_i].shown)
+        fake_root_add(&r, "sys/class/kfd/kfd/topology/nodes/1/properties",
+                      "simd_count 416\nunique_id 12345\n");
+    setenv("FAKE_CUDA", "nodevice", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    setenv("ROCR_VISIBLE_DEVICES", absent_amd_rows[_i].rocr, 1);
+    if (absent_amd_rows[_i].hip)
+        setenv("HIP_VISIBLE_DEVICES", absent_amd_rows[_i].hip, 1);
+    rc = measure(&o, &p, &err);
+    ck_assert_int_eq(rc, absent_amd_rows[_i].rc);
+    ck_assert_msg(strstr(rc < 0 ? err.text : p.note, absent_amd_rows[_i].words) != NULL, "%s, %s",
+                  err.text, p.note);
+    if (!absent_amd_rows[_i].words[0])
+        ck_assert_msg(!strstr(p.note, "GPU"), "%s", p.note);
+    fake_root_fini(&r);
+}
+END_TEST
+
+/* A small GPU of AMD in a processor is no reason to note that NVIDIA's driver is missing. */
+START_TEST(small_amd_gpu)
+{
+    struct fake_root r;
+    struct node_profile p = { 0 };
+    struct profiler_options o = { .root = r.path };
+
+    fake_root_init(&r);
+    fake_root_add(&r, "sys/class/kfd/kfd/topology/nodes/1/properties",
+                  "simd_count 4\nunique_id 0\n");
+    setenv("FAKE_CUDA", "nodevice", 1);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    ck_assert_int_eq(measure(&o, &p, NULL), 0);
+    ck_assert_msg(!strstr(p.note, "NVIDIA") && strstr(p.note, "no GPU is used: ROCm"), "%s",
+                  p.note);
+    fake_root_fini(&r);
 }
 END_TEST
 
@@ -200,42 +273,58 @@ START_TEST(gpus_kept)
 }
 END_TEST
 
-/* Cards at the start of a job with a kept profile, a variable -> the GPUs that keep their speeds,
- * whether the profile is used, and words of the note
+/* Cards at the start of a job with a kept profile, a variable and its value -> the GPUs that keep
+ * their speeds, whether the profile is used, and words of the note
  */
 static const struct {
-    const char *cards, *variable;
+    const char *cards, *variable, *value;
     bool rated[2], cached;
     const char *words;
 } kept_rows[] = {
-    { "plain,plain", NULL, { true, true }, true, "" },
-    { "plain:used,plain", NULL, { true, true }, true, "GPU 0 is also used by process 1" },
-    { "plain,plain:busy", NULL, { true, false }, true, "GPU 1: process 1 " },
+    { "plain,plain", NULL, NULL, { true, true }, true, "" },
+    { "plain:used,plain", NULL, NULL, { true, true }, true, "GPU 0 is also used by process 1" },
+    { "plain,plain:busy", NULL, NULL, { true, false }, true, "GPU 1: process 1 " },
     { "plain:unseen,plain",
+      NULL,
       NULL,
       { false, true },
       true,
       "GPU 0: a process that NVML does not list keeps it 90 % busy" },
-    { "plain,plain:trail", NULL, { true, true }, true, "" },
-    { "plain,plain:bad:used", NULL, { true, false }, true, "has it in exclusive mode" },
+    { "plain,plain:trail", NULL, NULL, { true, true }, true, "" },
+    { "plain,plain:bad:used", NULL, NULL, { true, false }, true, "has it in exclusive mode" },
     { "plain,plain:busy",
       "CUDA_MPS_PIPE_DIRECTORY",
+      "none",
       { true, true },
       true,
       "keeps it 90 % busy, so steps may be slower than planned" },
     { "plain:busy,plain:busy",
       NULL,
+      NULL,
       { true, true },
       true,
       "keeps it 90 % busy, so steps may be slower than planned; GPU 1: process 1 " },
-    { "plain,plain", NULL, { true, true }, true, "" }, /* the kept speeds are still there */
+    { "plain,plain:display",
+      NULL,
+      NULL,
+      { true, true },
+      true,
+      "GPU 1 is also used by process 1 (" },
+    { "plain,plain", "FAKE_NVML", "hang", { true, true }, true, "look at the GPUs took too long" },
+    { "plain,plain", NULL, NULL, { true, true }, true, "" }, /* the kept speeds are still there */
     { "plain,plain:lost",
+      NULL,
       NULL,
       { true, false },
       false,
       "GPU 1 does not answer any more: measured again" },
-    { "plain,plain:lost", NULL, { true, false }, true, "GPU 1: " },
-    { "plain,plain:lost", "FAKE_NVML", { true, false }, false, "NVML does not answer any more: " },
+    { "plain,plain:lost", NULL, NULL, { true, false }, true, "GPU 1: " },
+    { "plain,plain:lost",
+      "FAKE_NVML",
+      "none",
+      { true, false },
+      false,
+      "NVML does not answer any more: " },
 };
 
 /* Start a job with a kept profile as the row says. */
@@ -247,7 +336,7 @@ static void start_kept(const struct profiler_options *o, size_t row)
 
     setenv("FAKE_GPUS", kept_rows[row].cards, 1);
     if (variable)
-        setenv(variable, "none", 1);
+        setenv(variable, kept_rows[row].value, 1);
     ck_assert_int_eq(profiler_run(o, &p, NULL), 0);
     if (variable)
         unsetenv(variable);
@@ -510,6 +599,9 @@ static void add_tests(TCase *tc)
     if (fake) {
         tcase_add_test(tc, driver_crashes);
         tcase_add_loop_test(tc, driver_absent, 0, sizeof absent_rows / sizeof *absent_rows);
+        tcase_add_loop_test(tc, amd_driver_absent, 0,
+                            sizeof absent_amd_rows / sizeof *absent_amd_rows);
+        tcase_add_test(tc, small_amd_gpu);
         tcase_add_test(tc, gpus_looked_at);
         tcase_add_test(tc, links_wake);
         return;

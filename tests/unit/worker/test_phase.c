@@ -7,6 +7,7 @@
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +182,27 @@ START_TEST(most_memory_of_a_plan)
 }
 END_TEST
 
+/* A loss that is not a number ends the job if samples went into it: those of an earlier step, too,
+ * in a step without any.
+ */
+START_TEST(late_loss)
+{
+    static const struct {
+        int64_t step, count, age, bad;
+    } row[] = { { 0, 0, 0, 0 }, { 1, 8, 1, 0 }, { 2, 0, 0, 0 }, { 3, 0, 2, 2 }, { 4, 8, 0, 2 } };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct phase_step s = { .step = row[i].step, .count = row[i].count, .plan = 1 };
+        const struct eddis_report report = { .has_loss = true,
+                                             .loss = i == 1 ? 0.5 : NAN,
+                                             .loss_age = row[i].age };
+
+        phase_step_end(&p, &s, clock_now_ns(), &report);
+        ck_assert_int_eq(board_own(p.board)->loss_step, row[i].bad);
+    }
+}
+END_TEST
+
 /* A precision stays until another one is reported. */
 START_TEST(precision)
 {
@@ -235,6 +257,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, most_memory_of_a_plan);
+    tcase_add_test(tc, late_loss);
     tcase_add_test(tc, precision);
     tcase_add_test(tc, own_memory_of_a_plan);
     tcase_add_loop_test(tc, parts_add_up, 0, sizeof rows / sizeof *rows);
