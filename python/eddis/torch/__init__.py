@@ -132,16 +132,14 @@ def set_weight(weight: float) -> None:
 
 
 def report(loss: float | torch.Tensor | None = None, work: float = 0) -> None:
-    """Report loss and work of this step to eddis-run and eddis-status.  Does nothing outside of a step.
+    """Report loss and work of this step to eddis-run and eddis-status.
 
     loss: the mean over this worker's samples.  A loss on a GPU is reported at a later step, when it has arrived, so
     that nothing waits for it; of several that have arrived only the newest is reported.  The loss of a batch without
     samples, or of weight 0, is ignored. work: units of work in this worker's samples if they differ between samples,
     such as tokens; the plan then shares the work.
     """
-    if not worker.in_step:
-        return
-    if worker.is_empty or not worker.weight:  # a mean over no samples is no number
+    if worker.in_step and (worker.is_empty or not worker.weight):  # a mean over no samples is no number
         loss = None
     if torch.is_tensor(loss):
         loss, worker.report.loss_age = late_loss(loss, worker.step.step) or (None, worker.report.loss_age)
