@@ -374,6 +374,19 @@ START_TEST(prometheus)
     ck_assert_ptr_null(strstr(text, "nan"));
     ck_assert_ptr_null(strstr(text, "eddis_gpu_")); /* no worker has one */
     free(text);
+    job_status_fini(&s);
+}
+END_TEST
+
+START_TEST(prometheus_gpus)
+{
+    struct job_status s;
+    char *text;
+
+    job_status_init(&s);
+    ck_assert_int_eq(job_status_resize(&s, 2, NULL), 0);
+    (void)snprintf(s.job, sizeof s.job, "a\"b\\c\nd");
+    s.worker[1].rank = 1;
     s.worker[1].gpu = (struct gpu_state){ .reading = 1,
                                           .id = "GPU-1",
                                           .busy = NAN,
@@ -516,6 +529,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, too_many_orders);
     tcase_add_test(tc, events);
     tcase_add_test(tc, prometheus);
+    tcase_add_test(tc, prometheus_gpus);
     tcase_add_test(tc, gone_address);
     tcase_add_test(tc, urls);
 }

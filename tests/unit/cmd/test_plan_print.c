@@ -544,6 +544,32 @@ START_TEST(devices)
 }
 END_TEST
 
+static const struct gpu_facts measured_gpu = { .known = 1,
+                                               .pcie_gen = 3,
+                                               .pcie_gen_most = 4,
+                                               .pcie_width = 8,
+                                               .pcie_width_most = 16,
+                                               .watts_most = 300,
+                                               .watts_usual = 400,
+                                               .mig = "off",
+                                               .nic = "mlx5_1 PIX mlx5_2 PIX mlx5_0 SYS eth0 SYS",
+                                               .ecc = "on",
+                                               .links = "X NV12",
+                                               .state = { .reading = 1,
+                                                          .busy = 0.97,
+                                                          .memory_used_bytes = 1100000000,
+                                                          .memory_bytes = INT64_C(80000000000),
+                                                          .clock_mhz = 1005,
+                                                          .clock_most_mhz = 1410,
+                                                          .slowed = GPU_SLOWED_HEAT,
+                                                          .watts = 250,
+                                                          .watts_most = 300,
+                                                          .celsius = 86,
+                                                          .ecc_corrected = 3,
+                                                          .ecc_uncorrected = 5,
+                                                          .others = 1,
+                                                          .other = "process 4711 (python3)" } };
+
 /* Print how GPUs are built in, what they did, and what slots and switches allow, as nvidia-smi -q
  * and topo -m do.
  */
@@ -557,31 +583,7 @@ START_TEST(gpus)
     d = add_device(node, DEVICE_CUDA, 100);
     d->numa = 1;
     strcpy(d->cpus, "16-31,48-63");
-    d->gpu = (struct gpu_facts){ .known = 1,
-                                 .pcie_gen = 3,
-                                 .pcie_gen_most = 4,
-                                 .pcie_width = 8,
-                                 .pcie_width_most = 16,
-                                 .watts_most = 300,
-                                 .watts_usual = 400,
-                                 .mig = "off",
-                                 .nic = "mlx5_1 PIX mlx5_2 PIX mlx5_0 SYS eth0 SYS",
-                                 .ecc = "on",
-                                 .links = "X NV12",
-                                 .state = { .reading = 1,
-                                            .busy = 0.97,
-                                            .memory_used_bytes = 1100000000,
-                                            .memory_bytes = INT64_C(80000000000),
-                                            .clock_mhz = 1005,
-                                            .clock_most_mhz = 1410,
-                                            .slowed = GPU_SLOWED_HEAT,
-                                            .watts = 250,
-                                            .watts_most = 300,
-                                            .celsius = 86,
-                                            .ecc_corrected = 3,
-                                            .ecc_uncorrected = 5,
-                                            .others = 1,
-                                            .other = "process 4711 (python3)" } };
+    d->gpu = measured_gpu;
     d = add_device(node, DEVICE_CUDA, 100);
     memset(d->cpus, '7', 50);
     d->gpu = (struct gpu_facts){ .known = 1,
