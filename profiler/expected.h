@@ -27,8 +27,8 @@ bool expected_by_name(const struct machine *m, enum gpu_maker maker);
  */
 bool expected_perhaps(const struct machine *m, enum gpu_maker maker);
 
-/* Check whether the job is meant to use GPUs of this maker, which the machine shows: variables name
- * some, or these are not set and this process may open the file of a GPU's device. rc: why the
+/* Check whether the machine shows GPUs of this maker and the job is meant to use them: variables
+ * name some, or these are not set and this process may open the file of a GPU's device. rc: why the
  * search has found none, as of gpu_list. Without ROCm (-ENOENT) only AMD's own variables count,
  * since many processors have a small GPU. root is prepended to every path: "" except in tests.
  */

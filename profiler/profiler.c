@@ -201,8 +201,8 @@ static const char *root_of(const struct probe *b)
     return b->options->root ? b->options->root : "";
 }
 
-/* Return the maker whose GPUs the job is meant to use although the search has found none of any
- * maker; GPU_MAKERS: none.
+/* Return the maker whose GPUs the job is meant to use, if the search has found no GPU at all.
+ * GPU_MAKERS: there is none.
  */
 static int missing(const struct probe *b)
 {
@@ -241,7 +241,7 @@ static void note_missing(struct probe *b, enum gpu_maker maker)
     }
 }
 
-/* Fail if the search has found no GPU although the job is meant to use some: it would train on the
+/* Fail if the search has found no GPU, but the job is meant to use some: it would train on the
  * CPUs. Otherwise, if there might be some, note why none is used. Return 0 or the reason's code.
  */
 static int check_missing(struct probe *b, struct eddis_error *err)

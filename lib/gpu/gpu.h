@@ -78,8 +78,8 @@ int gpu_list(enum gpu_maker maker, struct gpu_device *ret, int max, int *ret_n,
  */
 int gpu_complete(struct gpu_device *gpu, int max, int n);
 
-/* Look who uses the n GPUs now, of which maker and uuid are set, and whether they answer. Blocks
- * for as long as NVML does. If NVML counts work of processes that it does not list, this blocks for
+/* Look who uses the n GPUs now, and whether they answer. Their maker and uuid are set. Blocks for
+ * as long as NVML does. If NVML counts work of processes that it does not list, this blocks for
  * up to 1.5 s more, since they may have ended. Return false, with the GPUs unchanged, without NVML
  * or if they are not NVIDIA's.
  */

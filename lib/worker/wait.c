@@ -325,8 +325,8 @@ static int wait_numbers_check(const struct eddis *e, int n, const int *number,
             return eddis_fail(err, -EINVAL, "there is no parameter %d", number[i]);
         if (e->parameters.item[number[i]].set != e->parameters.item[*number].set)
             return eddis_fail(err, -EINVAL,
-                              "parameters %d and %d are of different sets: wait for those of one "
-                              "set at a time",
+                              "parameters %d and %d are of different sets: make one call for each "
+                              "set",
                               *number, number[i]);
     }
     return 0;

@@ -78,7 +78,7 @@ void plan_print_devices(const struct plan_print *o, const struct node_profile *n
 
 /* Print, each after a blank line, how the nodes' GPUs are built in and set up, what they did while
  * they were measured, and for each node the ways from them to each other and to the nearest network
- * cards, with NUMA node and nearest cores, as nvidia-smi topo -m does; nothing of what is unknown.
+ * cards, with NUMA node and nearest cores, as nvidia-smi topo -m does. Unknown values are left out.
  */
 void plan_print_gpus(const struct plan_print *o, const struct node_profile *nodes, int n);
 
