@@ -97,8 +97,9 @@ static int by_speed(const struct group_worker *w, int n, int groups, int *ret,
     return groups;
 }
 
-int groups_form(const struct group_worker *w, int n, const struct job_groups *wanted,
-                const int *began_as, int *ret, struct eddis_error *err)
+/* Fill ret [n] with the first choice of groups. Return the number of groups, -EINVAL or -ENOMEM. */
+static int first_choice(const struct group_worker *w, int n, const struct job_groups *wanted,
+                        const int *began_as, int *ret, struct eddis_error *err)
 {
     int nodes;
 
@@ -116,6 +117,82 @@ int groups_form(const struct group_worker *w, int n, const struct job_groups *wa
     if (nodes > 1 && nodes < n)
         return nodes;
     return by_speed(w, n, (int)round(sqrt((double)n)), ret, err);
+}
+
+/* Sort the nodes of the workers by speed, cut them into `groups` runs of equal length, and put the
+ * workers of a run into one group, in ret [n]. nodes: number of nodes. Return the number of groups,
+ * or -ENOMEM.
+ */
+static int by_runs_of_nodes(const struct group_worker *w, int n, int nodes, int groups, int *ret,
+                            struct eddis_error *err)
+{
+    cleanup_free struct group_worker *node = calloc((size_t)nodes, sizeof *node);
+    cleanup_free int *of = calloc((size_t)nodes, sizeof *of);
+    int rc;
+
+    if (!node || !of)
+        return eddis_fail(err, -ENOMEM, "no memory for groups");
+    by_node(w, n, ret);
+    for (int i = 0; i < n; i++)
+        node[ret[i]].samples_per_s += w[i].samples_per_s;
+    rc = by_speed(node, nodes, groups, of, err);
+    for (int i = 0; i < n && rc >= 0; i++)
+        ret[i] = of[ret[i]];
+    return rc;
+}
+
+/* Append a choice whose groups are in the next place of c->group. groups: their number, or a
+ * negative errno. Return 0 or that errno.
+ */
+static int append(struct groups_choices *c, int groups)
+{
+    if (groups >= 0)
+        c->groups[c->n++] = groups;
+    return groups < 0 ? groups : 0;
+}
+
+/* Borrow the place of the next choice. */
+static int *next_place(const struct groups_choices *c)
+{
+    return &c->group[(size_t)c->n * (size_t)c->n_workers];
+}
+
+/* Return the number of groups to try after k: all up to FEW, then powers of 2. */
+static int next_number(int k)
+{
+    enum { FEW = 16 };
+    return k < FEW ? k + 1 : 2 * k;
+}
+
+int groups_list(const struct group_worker *w, int n, const struct job_groups *wanted,
+                const int *began_as, int64_t most, struct groups_choices *ret,
+                struct eddis_error *err)
+{
+    int nodes, rc;
+
+    *ret = (struct groups_choices){ .n_workers = n };
+    ret->group = calloc((size_t)n * GROUPS_CHOICES, sizeof *ret->group);
+    if (!ret->group)
+        return eddis_fail(err, -ENOMEM, "no memory for groups");
+    rc = append(ret, first_choice(w, n, wanted, began_as, ret->group, err));
+    if (wanted->of || wanted->n || rc < 0)
+        return rc;
+    nodes = by_node(w, n, next_place(ret));
+    for (int k = 2; nodes < n && k < nodes && k <= most && rc == 0; k = next_number(k))
+        rc = append(ret, by_runs_of_nodes(w, n, nodes, k, next_place(ret), err));
+    for (int k = 2; k < n && k <= most && rc == 0; k = next_number(k))
+        rc = append(ret, by_speed(w, n, k, next_place(ret), err));
+    return rc;
+}
+
+const int *groups_choice(const struct groups_choices *c, int i)
+{
+    return &c->group[(size_t)i * (size_t)c->n_workers];
+}
+
+void groups_fini(struct groups_choices *c)
+{
+    free(c->group);
 }
 
 /* Fill rank [n] with the ranks ordered by group, and behind [groups], zeroed by the caller, with

@@ -3,7 +3,7 @@
 #include "mode_choice.h"
 
 #include "groups.h"
-#include "predictors.h"
+#include "objective.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
@@ -18,13 +18,13 @@
 /* An algorithm that could be chosen, and its prediction. */
 struct candidate {
     const struct algorithm *algorithm;
-    struct prediction is;
-    double efficiency; /* progress per sample, relative to synchronous training */
+    struct objective_choice is;
 };
 
 /* All candidates; the first one is the default, chosen if no other is better. */
 struct choice {
-    struct predictor_input in;
+    struct objective_input in;
+    int64_t most_writers; /* most models for which the global batch has samples */
     struct candidate candidate[PLAN_MAX_CANDIDATES];
     int n;
 };
@@ -91,8 +91,7 @@ static int predict_all(struct choice *f, struct eddis_error *err)
             continue;
         f->n++;
         c->algorithm = &row[i];
-        rc = predictors_run(c->algorithm, &f->in, &c->is, err);
-        c->efficiency = algorithm_efficiency(c->algorithm, c->is.writers, c->is.options.period);
+        rc = objective_best(c->algorithm, &f->in, &c->is, err);
     }
     return rc;
 }
@@ -102,7 +101,7 @@ static int predict_all(struct choice *f, struct eddis_error *err)
 /* Return samples per second times efficiency, by which candidates are compared. */
 static double progress(const struct candidate *c)
 {
-    return c->is.samples_per_s * c->efficiency;
+    return forecast_progress(c->is.forecast);
 }
 
 /* Check whether this mode trains several models in general, but would have only one here. Hybrid
@@ -113,19 +112,16 @@ static bool is_one_model(const struct candidate *c)
     return (c->algorithm->traits & ALGORITHM_SEVERAL) && c->is.writers == 1;
 }
 
-/* Check whether the job is too short for this mode: it ends before its models have been averaged a
- * few times at the cheapest period. The mode's efficiency was measured on longer jobs; in a short
- * one the model is worse.
- */
-static bool is_too_short(const struct candidate *c)
+/* Check whether the global batch is too small to give each of this mode's models samples. */
+static bool is_starved(const struct choice *f, const struct candidate *c)
 {
-    return c->is.free_period > 0;
+    return c->is.writers > f->most_writers;
 }
 
 /* Check whether eddis may choose this candidate by itself. */
-static bool is_offered(const struct candidate *c)
+static bool is_offered(const struct choice *f, const struct candidate *c)
 {
-    return !is_one_model(c) && !is_too_short(c);
+    return !is_one_model(c) && !is_starved(f, c);
 }
 
 /* Borrow the candidate with most progress, other than the default; NULL: none is offered. */
@@ -134,7 +130,8 @@ static const struct candidate *best_other(const struct choice *f)
     const struct candidate *best = NULL;
 
     for (int i = 1; i < f->n; i++)
-        if (is_offered(&f->candidate[i]) && (!best || progress(&f->candidate[i]) > progress(best)))
+        if (is_offered(f, &f->candidate[i]) &&
+            (!best || progress(&f->candidate[i]) > progress(best)))
             best = &f->candidate[i];
     return best;
 }
@@ -145,10 +142,24 @@ static const char *mode_of(const struct candidate *c)
     return sync_mode_name(c->algorithm->mode);
 }
 
-/* Check whether a candidate makes enough more progress than the default to give up exactness. */
+/* Check whether the candidate sends gradients unrounded. */
+static bool is_exact(const struct candidate *c)
+{
+    return !sync_wire_is_half(c->is.options.wire);
+}
+
+/* Return the factor by which a candidate must exceed the default's progress to be chosen: only
+ * exactness is worth a margin.
+ */
+static double margin(const struct choice *f)
+{
+    return is_exact(&f->candidate[0]) ? ALGORITHM_MARGIN : 1;
+}
+
+/* Check whether a candidate makes enough more progress than the default to be chosen. */
 static bool is_better(const struct choice *f, const struct candidate *c)
 {
-    return c && progress(c) > progress(&f->candidate[0]) * ALGORITHM_MARGIN;
+    return c && progress(c) > progress(&f->candidate[0]) * margin(f);
 }
 
 /* Borrow the words for what must be measured before modes are compared; NULL: nothing is missing.
@@ -168,12 +179,6 @@ static double times(const struct candidate *a, const struct candidate *b)
     return progress(a) / progress(b);
 }
 
-/* Check whether the candidate sends gradients unrounded. */
-static bool is_exact(const struct candidate *c)
-{
-    return !sync_wire_is_half(c->is.options.wire);
-}
-
 /* Write the plan's reason for choosing the default. best: the best other candidate, or NULL; lacks:
  * what is not measured yet, or NULL.
  */
@@ -188,13 +193,13 @@ static void say_sync(const struct choice *f, const struct candidate *best, const
                  lacks);
     else if (!best)
         snprintf(p->reason, sizeof p->reason,
-                 "sync because %s, and %lld steps are too few to average models periodically",
-                 merit, (long long)f->in.setup.steps);
+                 "sync because %s, and the global batch is too small for more models", merit);
     else
         snprintf(p->reason, sizeof p->reason,
-                 "sync because %s, and no other mode is predicted to make %.0f %% more "
-                 "progress (%s %.2f times that of sync)",
-                 merit, 100 * (ALGORITHM_MARGIN - 1), mode_of(best), times(best, &f->candidate[0]));
+                 "sync because %s, and no other mode is predicted to make %smore progress (%s %.2f "
+                 "times that of sync)",
+                 merit, is_exact(&f->candidate[0]) ? "5 % " : "", mode_of(best),
+                 times(best, &f->candidate[0]));
 }
 
 /* Write the plan's reason for choosing a candidate other than the default. */
@@ -203,7 +208,7 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
     const struct candidate *next = NULL;
 
     for (int i = 1; i < f->n; i++)
-        if (&f->candidate[i] != best && is_offered(&f->candidate[i]) &&
+        if (&f->candidate[i] != best && is_offered(f, &f->candidate[i]) &&
             (!next || progress(&f->candidate[i]) > progress(next)))
             next = &f->candidate[i];
     snprintf(p->reason, sizeof p->reason,
@@ -294,17 +299,6 @@ static void say_wire(const struct job *job, const struct candidate *taken, struc
                     sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
-/* Append to the plan's reason that the job has too few steps for the cheapest period, if so. */
-static void say_period(const struct choice *f, const struct candidate *taken, struct plan *p)
-{
-    if (taken->is.free_period)
-        text_append(
-            p->reason, sizeof p->reason,
-            "; models are exchanged every %lld step%s, not %lld, because the job has only %lld",
-            (long long)taken->is.options.period, taken->is.options.period == 1 ? "" : "s",
-            (long long)taken->is.free_period, (long long)f->in.setup.steps);
-}
-
 /* ---- filling in the plan ---- */
 
 /* Write into *ret why candidate c was not chosen. */
@@ -323,10 +317,9 @@ static void say_lost(const struct choice *f, const struct candidate *c, enum why
         snprintf(ret->lost, sizeof ret->lost, "there is one worker");
     else if (is_one_model(c))
         snprintf(ret->lost, sizeof ret->lost, "its workers would be one group, as in sync");
-    else if (is_too_short(c))
-        snprintf(ret->lost, sizeof ret->lost,
-                 "the job's %lld steps are too few to average models periodically",
-                 (long long)f->in.setup.steps);
+    else if (is_starved(f, c))
+        snprintf(ret->lost, sizeof ret->lost, "the global batch is too small for its %d models",
+                 c->is.writers);
     else if (why == WHY_BETTER)
         snprintf(ret->lost, sizeof ret->lost, "another is predicted to make more progress");
     else if (lacks)
@@ -348,8 +341,8 @@ static void list_candidates(const struct choice *f, const struct candidate *take
 
         *to = (struct plan_candidate){ .options = c->is.options };
         if (c == taken || !is_one_model(c)) {
-            to->predicted_samples_per_s = c->is.samples_per_s;
-            to->efficiency = c->efficiency;
+            to->predicted_samples_per_s = c->is.forecast.samples_per_s;
+            to->efficiency = c->is.forecast.efficiency;
             to->predicted_progress = progress(c);
         }
         snprintf(to->mode, sizeof to->mode, "%s", mode_of(c));
@@ -368,7 +361,7 @@ static void take(const struct candidate *c, struct plan *p)
     snprintf(p->mode, sizeof p->mode, "%s", mode_of(c));
     snprintf(p->algorithm, sizeof p->algorithm, "%s", c->algorithm->name);
     p->options = c->is.options;
-    p->predicted_samples_per_s = c->is.samples_per_s;
+    p->predicted_samples_per_s = c->is.forecast.samples_per_s;
     p->n_groups = 0;
     for (int i = 0; i < p->n_workers; i++) {
         p->worker[i].group = !several ? 0 : group ? group[i] : i;
@@ -376,31 +369,36 @@ static void take(const struct candidate *c, struct plan *p)
     }
 }
 
-/* Fill group [n_workers] with the groups that a grouped algorithm would use. Return their number;
- * -EINVAL: sync.groups does not fit the workers; -ENOMEM.
+/* List in *ret the groups that a grouped algorithm may use; a plan in force keeps its groups.
+ * Return 0; -EINVAL: sync.groups does not fit the workers; -ENOMEM. groups_fini frees *ret in each
+ * case.
  */
-static int form_groups(const struct job *job, const struct planner_history *history,
-                       const struct plan *p, int *group, struct eddis_error *err)
+static int list_groups(const struct job *job, const struct planner_history *history,
+                       const struct plan *p, int64_t most, struct groups_choices *ret,
+                       struct eddis_error *err)
 {
     cleanup_free struct group_worker *w = calloc((size_t)p->n_workers, sizeof *w);
     cleanup_free int *began_as = calloc((size_t)p->n_workers, sizeof *began_as);
+    cleanup_free int *of = calloc((size_t)p->n_workers, sizeof *of);
+    struct job_groups wanted = job->sync.groups;
 
-    if (!w || !began_as)
+    *ret = (struct groups_choices){ 0 };
+    if (!w || !began_as || !of)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
-    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED)) { /* a plan in force keeps its groups */
-        for (int i = 0; i < p->n_workers; i++)
-            group[i] = p->worker[i].group;
-        return p->n_groups;
-    }
     for (int i = 0; i < p->n_workers; i++) {
         const struct plan_worker *x = &p->worker[i];
 
         w[i] = (struct group_worker){ x->node, 1 / x->sample_s };
+        of[i] = x->group;
         if (history->began_as)
             began_as[i] = history->began_as[x->node] + x->local_rank;
     }
-    return groups_form(w, p->n_workers, &job->sync.groups, history->began_as ? began_as : NULL,
-                       group, err);
+    if (algorithm_has(p->algorithm, ALGORITHM_GROUPED)) {
+        wanted = (struct job_groups){ .n = p->n_groups, .of = of, .n_of = (size_t)p->n_workers };
+        return groups_list(w, p->n_workers, &wanted, NULL, most, ret, err);
+    }
+    return groups_list(w, p->n_workers, &wanted, history->began_as ? began_as : NULL, most, ret,
+                       err);
 }
 
 /* Append to the plan's reason how its groups differ from sync.groups after workers were lost. */
@@ -420,13 +418,28 @@ static void say_groups(const struct job *job, struct plan *p)
                     p->n_groups, (long long)g->n);
 }
 
+/* Check whether model and network are measured. Otherwise groups are not compared, since those that
+ * stretch over several nodes seem to cost nothing.
+ */
+static bool is_measured(const struct modes_setup *s)
+{
+    return s->model_bytes > 0 && (s->n_nodes == 1 || s->bytes_per_s > 0);
+}
+
+/* Return the largest number of models for which the plan's global batch has samples. */
+static int64_t most_writers(const struct job *job, const struct plan *p)
+{
+    return p->global_batch > 0 ? p->global_batch / job->batch.grain : INT64_MAX;
+}
+
 int mode_choose(const struct job *job, const struct planner_history *history, struct plan *p,
                 struct eddis_error *err)
 {
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
-    cleanup_free int *group = calloc((size_t)p->n_workers, sizeof *group);
+    cleanup_groups struct groups_choices groups = { 0 };
+    struct objective_groups list[GROUPS_CHOICES];
     struct sync_options wanted = job->sync.options;
-    struct choice f = { .in = { .group = group, .wanted = &wanted } };
+    struct choice f = { .in = { .groups = list, .wanted = &wanted } };
     const struct candidate *taken;
     const char *lacks;
     enum why why;
@@ -435,13 +448,16 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     if (!algorithm_asked(job->sync.mode, job->sync.algorithm))
         return eddis_fail(err, -EINVAL, "no algorithm '%s' of mode '%s' in this version",
                           job->sync.algorithm, job->sync.mode);
-    if (!w || !group)
+    if (!w)
         return eddis_fail(err, -ENOMEM, "no memory to choose a mode");
-    if ((rc = form_groups(job, history, p, group, err)) < 0)
+    f.most_writers = most_writers(job, p);
+    if ((rc = list_groups(job, history, p, f.most_writers, &groups, err)) < 0)
         return rc;
-    f.in.n_groups = rc;
+    for (int i = 0; i < groups.n; i++)
+        list[i] = (struct objective_groups){ groups_choice(&groups, i), groups.groups[i] };
     wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
+    f.in.n_groups = is_measured(&f.in.setup) ? groups.n : 1;
     p->model_bytes = history->model_bytes;
     program_copy(&p->program, &history->program);
     if ((rc = predict_all(&f, err)) < 0)
@@ -452,7 +468,6 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     take(taken, p);
     list_candidates(&f, taken, why, lacks, p);
     say_wire(job, taken, p);
-    say_period(&f, taken, p);
     say_groups(job, p);
     return 0;
 }

@@ -14,9 +14,7 @@ static const double FORWARD = 1.0 / 3;
 /* Bytes per second that one core reads, adds and writes. */
 static const double MEMORY_BYTES_PER_S = 4e9;
 static const double CONVERT_BYTE_S =
-    0.2e-9 / 4; /* s per byte of float32, to 16 bits or back: bench/half */
-/* Largest time of exchanges at a chosen period, relative to training without exchanges. */
-static const double EXPOSED = 0.015;
+    0.2e-9 / 4;                    /* s per byte of float32, to 16 bits or back: bench/half */
 static const double STEP = 0.75;   /* damping of the iteration in settle_once */
 static const double AGREED = 1e-9; /* relative change at which the iteration ends */
 /* Assumed largest load of a link by other parties; at 1 waits would have no bound. */
@@ -305,56 +303,4 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
             ret[g].exchange_s = p[g].period_s * overload(s, load) - (double)period * p[g].step_s;
     }
     return n;
-}
-
-/* Predict in *ret the samples per second of these groups if exchanges of models took no time.
- * Return 0 or -ENOMEM.
- */
-static int free_of_exchange(const struct modes_setup *s, const int *group, double *ret,
-                            struct eddis_error *err)
-{
-    int n;
-    cleanup_free struct party *p = gather(s, group, &n);
-
-    if (!p)
-        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
-    *ret = 0;
-    for (int g = 0; g < n; g++)
-        if (p[g].step_s > 0)
-            *ret += p[g].samples / p[g].step_s;
-    return 0;
-}
-
-/* Return the longest period, in steps, that may be chosen: MODES_MAX_PERIOD, or less if the job
- * would otherwise have fewer than MODES_LEAST_EXCHANGES exchanges; at least 1.
- */
-static int64_t longest_period(const struct modes_setup *s)
-{
-    int64_t most = s->steps / MODES_LEAST_EXCHANGES;
-
-    if (s->steps <= 0 || most > MODES_MAX_PERIOD)
-        return MODES_MAX_PERIOD;
-    return most > 0 ? most : 1;
-}
-
-int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
-                 struct eddis_error *err)
-{
-    const int64_t most = longest_period(s);
-    int64_t low = 1, high = most; /* the answer is in low .. high */
-    double enough = 0, now = 0;
-    int rc = free_of_exchange(s, group, &enough, err);
-
-    while (rc == 0 && low < high) {
-        int64_t middle = low + (high - low) / 2;
-
-        rc = modes_elastic(s, group, middle, &now, err);
-        if (now * (1 + EXPOSED) >= enough)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    if (rc == 0)
-        *ret = s->model_bytes > 0 ? low : most < MODES_PERIOD ? most : MODES_PERIOD;
-    return rc;
 }

@@ -37,8 +37,7 @@
 enum {
     MODES_PERIOD = 16,          /* period while the model's size is unknown */
     MODES_MAX_PERIOD = 1 << 14, /* longest period that eddis chooses */
-    MODES_LEAST_EXCHANGES =
-        4 /* least number of exchanges in the whole job with a period that eddis chooses */
+    MODES_LEAST_EXCHANGES = 4,  /* least number of exchanges of a job at a period eddis chooses */
 };
 
 struct modes_worker {
@@ -88,12 +87,5 @@ struct modes_time {
  */
 int modes_times(const struct modes_setup *s, const int *group, int64_t period,
                 struct modes_time *ret, struct eddis_error *err);
-
-/* Find the shortest period at which exchanges of models cost at most 1.5 % of the time, or, if it
- * is shorter, the longest period that leaves the job MODES_LEAST_EXCHANGES exchanges. Store the
- * period in *ret. Return 0 or -ENOMEM.
- */
-int modes_period(const struct modes_setup *s, const int *group, int64_t *ret,
-                 struct eddis_error *err);
 
 #endif

@@ -76,7 +76,7 @@ struct replan_proposal {
     const int64_t *batch; /* [n] new batches, borrowed until the next call */
     int64_t period;       /* new steps between exchanges; 0: unchanged */
     /* predicted relative gain: 0.25 is a step of 1 / 1.25 of the present time; if only the period
-     * changes, the relative change of samples per second, which may be negative
+     * changes, the relative gain of progress
      */
     double gain;
     double wanted; /* threshold that the gain had to exceed */

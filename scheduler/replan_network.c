@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* replan_network.c - how often models are exchanged over the network between the nodes */
+#include "objective.h"
 #include "replan_impl.h"
 
 #include <stdio.h>
 
-static const double PERIOD_CHANGE = 1.5; /* least ratio of periods that is worth another plan */
+static const double PERIOD_GAIN = 0.02; /* least relative gain of progress worth another period */
 
 enum { PERIOD_STEPS = 20 }; /* steps of a plan before its period is weighed */
 
@@ -79,48 +80,51 @@ const int *replan_groups(const struct replan *r)
                : r->group;
 }
 
-int64_t replan_better_period(struct replan *r, batch_fn batch)
+/* Find a period with which these batches make more progress, enough to be worth another plan, in
+ * *ret_period, and its relative gain in *ret_gain. Return false: there is none, or it cannot be
+ * predicted.
+ */
+static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, double *ret_gain)
 {
     struct modes_setup s;
-    int64_t period;
+    struct objective_way way = { .setup = &s, .algorithm = r->algorithm };
+    struct forecast now, then;
 
     if (!is_open(r))
-        return 0;
+        return false;
     s = replan_modes(r, batch, &r->set.network);
-    if (modes_period(&s, replan_groups(r), &period, NULL) < 0)
-        return 0;
-    return period > (double)r->period * PERIOD_CHANGE || r->period > (double)period * PERIOD_CHANGE
-               ? period
-               : 0;
+    way.group = replan_groups(r);
+    way.writers = r->n;
+    if (way.group)
+        for (int i = way.writers = 0; i < r->n; i++)
+            way.writers = way.group[i] >= way.writers ? way.group[i] + 1 : way.writers;
+    if (objective_best_period(&way, ret_period, NULL) < 0 ||
+        objective_at(&way, r->period, &now, NULL) < 0 ||
+        objective_at(&way, *ret_period, &then, NULL) < 0 || !(forecast_progress(now) > 0))
+        return false;
+    *ret_gain = forecast_progress(then) / forecast_progress(now) - 1;
+    return *ret_gain > PERIOD_GAIN;
 }
 
-/* Return the relative change of samples per second if the present batches had another period; 0: it
- * cannot be predicted.
- */
-static double gain_of(struct replan *r, int64_t period)
+int64_t replan_better_period(struct replan *r, batch_fn batch)
 {
-    const struct modes_setup s = replan_modes(r, replan_present, &r->set.network);
-    double now = 0, then = 0;
+    int64_t period;
+    double gain;
 
-    if (modes_elastic(&s, replan_groups(r), r->period, &now, NULL) < 0 ||
-        modes_elastic(&s, replan_groups(r), period, &then, NULL) < 0 || !(now > 0))
-        return 0;
-    return then / now - 1;
+    return find_period(r, batch, &period, &gain) ? period : 0;
 }
 
 bool replan_decide_period(struct replan *r, struct replan_proposal *ret)
 {
     int64_t period;
+    double gain;
 
     if (!r->weigh || replan_steps(r) < PERIOD_STEPS)
         return false;
     r->weigh = false;
-    period = replan_better_period(r, replan_present);
-    if (period == 0)
+    if (!find_period(r, replan_present, &period, &gain))
         return false;
-    *ret = (struct replan_proposal){
-        .batch = r->best, .period = period, .rank = -1, .gain = gain_of(r, period)
-    };
+    *ret = (struct replan_proposal){ .batch = r->best, .period = period, .rank = -1, .gain = gain };
     for (int i = 0; i < r->n; i++)
         r->best[i] = r->member[i].batch;
     snprintf(ret->reason, sizeof ret->reason,

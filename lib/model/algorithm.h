@@ -126,8 +126,8 @@ const char *algorithm_later(size_t i);
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period);
 
-/* Factor by which another mode's predicted progress must exceed that of sync to be chosen.  Sending
- * 16-bit values between nodes must also be faster than sending float32 by this factor to be chosen.
+/* Factor by which a choice that is not exact, another mode or 16-bit gradients between nodes, must
+ * exceed the predicted progress of an exact one to be made.
  */
 #define ALGORITHM_MARGIN 1.05
 

@@ -53,8 +53,7 @@ def mode_open(c):
         check(j)
         plan = j.plan()
         assert plan["model_bytes"] == 4 * (64 * 40 + 40 + 40 * 10 + 10), plan
-        progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]
-                    if "too few to average models" not in (m["lost"] or "")}
+        progress = {m["mode"]: m["predicted_progress"] for m in plan["candidates"]}
         best = max(progress, key=progress.get)
         # On a busy machine the network may be measured again while the job runs: then the predictions are newer.
         is_corrected = any(m["lost"] == "the job has begun with another" for m in plan["candidates"])

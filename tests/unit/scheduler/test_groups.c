@@ -52,12 +52,25 @@ static const struct {
       { 0, 0, 0, 1, 1 } },
 };
 
+/* Store the first choice of groups in group [n]. Return the number of groups, or -EINVAL. */
+static int first_of(const struct group_worker *w, int n, const struct job_groups *wanted,
+                    const int *began_as, int *group, struct eddis_error *err)
+{
+    cleanup_groups struct groups_choices c;
+    int rc = groups_list(w, n, wanted, began_as, INT64_MAX, &c, err);
+
+    if (rc < 0)
+        return rc;
+    memcpy(group, groups_choice(&c, 0), (size_t)n * sizeof *group);
+    return c.groups[0];
+}
+
 START_TEST(hsgd_4_groups_are_nodes_or_of_like_speed)
 {
     struct job_groups wanted = { .n = rows[_i].wanted };
     int group[MAX];
 
-    ck_assert_int_eq(groups_form(rows[_i].w, rows[_i].n, &wanted, NULL, group, NULL),
+    ck_assert_int_eq(first_of(rows[_i].w, rows[_i].n, &wanted, NULL, group, NULL),
                      rows[_i].n_groups);
     for (int r = 0; r < rows[_i].n; r++)
         ck_assert_msg(group[r] == rows[_i].group[r], "%s: rank %d is in %d", rows[_i].what, r,
@@ -72,12 +85,12 @@ START_TEST(takes_what_is_given)
     struct job_groups wanted = { .n = 2, .of = of, .n_of = 3 };
     struct eddis_error err;
 
-    ck_assert_int_eq(groups_form(w, 3, &wanted, NULL, group, NULL), 2);
+    ck_assert_int_eq(first_of(w, 3, &wanted, NULL, group, NULL), 2);
     ck_assert_int_eq(memcmp(group, of, sizeof of), 0);
-    ck_assert_int_eq(groups_form(w, 2, &wanted, NULL, group, &err), -EINVAL);
+    ck_assert_int_eq(first_of(w, 2, &wanted, NULL, group, &err), -EINVAL);
     ck_assert_str_eq(err.text, "sync.groups names 3 ranks, but there are 2 workers");
     wanted = (struct job_groups){ .n = 4 };
-    ck_assert_int_eq(groups_form(w, 3, &wanted, NULL, group, &err), -EINVAL);
+    ck_assert_int_eq(first_of(w, 3, &wanted, NULL, group, &err), -EINVAL);
     ck_assert_str_eq(err.text, "sync.groups is 4, but there are 3 workers");
 }
 END_TEST
@@ -89,11 +102,39 @@ START_TEST(takes_what_is_left_of_what_is_given)
     int of[] = { 0, 2, 0, 1, 2 }, began_as[] = { 1, 3, 4 }, group[3];
     struct job_groups wanted = { .n = 3, .of = of, .n_of = 5 };
 
-    ck_assert_int_eq(groups_form(w, 3, &wanted, began_as, group, NULL), 2);
+    ck_assert_int_eq(first_of(w, 3, &wanted, began_as, group, NULL), 2);
     ck_assert(group[0] == 1 && group[1] == 0 && group[2] == 1);
     wanted = (struct job_groups){ .n = 4 };
-    ck_assert_int_eq(groups_form(w, 3, &wanted, began_as, group, NULL), 3);
+    ck_assert_int_eq(first_of(w, 3, &wanted, began_as, group, NULL), 3);
     ck_assert(group[0] == 2 && group[1] == 1 && group[2] == 0);
+}
+END_TEST
+
+/* Each choice numbers its groups without gaps, and has as many as it says. */
+START_TEST(choices_are_groups)
+{
+    for (int nodes = 1; nodes <= 40; nodes += 3)
+        for (int per_node = 1; per_node <= 4; per_node += 3) {
+            struct group_worker w[160];
+            struct job_groups open = { 0 };
+            cleanup_groups struct groups_choices c;
+            int n = nodes * per_node;
+
+            for (int i = 0; i < n; i++)
+                w[i] = (struct group_worker){ i / per_node, 1 + i * 7 % 5 };
+            ck_assert_int_eq(groups_list(w, n, &open, NULL, 20, &c, NULL), 0);
+            ck_assert_int_ge(c.n, n > 2 ? 2 : 1);
+            for (int k = 0; k < c.n; k++) {
+                const int *group = groups_choice(&c, k);
+                int members[160] = { 0 };
+
+                ck_assert(k == 0 || (c.groups[k] >= 2 && c.groups[k] <= 20));
+                for (int i = 0; i < n; i++)
+                    members[group[i]]++;
+                for (int g = 0; g < n; g++)
+                    ck_assert((members[g] > 0) == (g < c.groups[k]));
+            }
+        }
 }
 END_TEST
 
@@ -144,6 +185,7 @@ static void add_tests(TCase *tc)
                         sizeof rows / sizeof *rows);
     tcase_add_test(tc, takes_what_is_given);
     tcase_add_test(tc, takes_what_is_left_of_what_is_given);
+    tcase_add_test(tc, choices_are_groups);
     tcase_add_test(tc, hsgd_4_batches_are_balanced_inside);
     tcase_add_test(tc, balance_of_ranks_in_any_order);
 }

@@ -240,56 +240,10 @@ END_TEST
 START_TEST(unknown_costs_nothing)
 {
     struct modes_setup s = mix(16, 125e6);
-    int64_t period;
 
     s.model_bytes = 0;
     ck_assert_double_eq_tol(sync_of(&s), 512 / (0.010 + 0.004 * 37 / 0.6), 1e-6);
     ck_assert_double_eq_tol(elastic(&s, NULL, 1), ideal(&s), 1e-6);
-    ck_assert_int_eq(modes_period(&s, NULL, &period, NULL), 0);
-    ck_assert_int_eq(period, MODES_PERIOD);
-}
-END_TEST
-
-/* The period is the least one that costs 1.5 % at most; a slower wire needs a longer one. */
-START_TEST(period_is_the_shortest)
-{
-    int64_t before = 0, period;
-
-    for (int nodes = 4; nodes <= 16; nodes += 12)
-        for (int slow = 0; slow < 2; slow++) {
-            struct modes_setup s = mix(nodes, slow ? 25e6 : 125e6);
-
-            ck_assert_int_eq(modes_period(&s, NULL, &period, NULL), 0);
-            ck_assert_double_ge(elastic(&s, NULL, period) * 1.015, ideal(&s));
-            ck_assert_int_gt(period, 1); /* its read alone would cost more */
-            ck_assert_double_lt(elastic(&s, NULL, period - 1) * 1.015, ideal(&s));
-            if (slow)
-                ck_assert_int_gt(period, before);
-            before = period;
-        }
-}
-END_TEST
-
-/* A job is never too short for its exchanges. */
-START_TEST(period_fits_the_job)
-{
-    static const struct {
-        int64_t steps, period;
-    } rows[] = { { 60, 15 }, { 3, 1 }, { 1, 1 }, { 4000000, 0 }, { 0, 0 } };
-    struct modes_setup s = mix(16, 30e6 / 8);
-    int64_t cheap, period;
-
-    ck_assert_int_eq(modes_period(&s, NULL, &cheap, NULL), 0);
-    ck_assert_int_gt(cheap, 60);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        s.steps = rows[i].steps;
-        ck_assert_int_eq(modes_period(&s, NULL, &period, NULL), 0);
-        ck_assert_int_eq(period, rows[i].period ? rows[i].period : cheap);
-    }
-    s.model_bytes = 0;
-    s.steps = 20;
-    ck_assert_int_eq(modes_period(&s, NULL, &period, NULL), 0);
-    ck_assert_int_eq(period, 5);
 }
 END_TEST
 
@@ -339,8 +293,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, first_gradient_begins);
     tcase_add_test(tc, largest_gradient_leaves_whole);
     tcase_add_test(tc, unknown_costs_nothing);
-    tcase_add_test(tc, period_is_the_shortest);
-    tcase_add_test(tc, period_fits_the_job);
     tcase_add_test(tc, wire_is_never_overrun);
     tcase_add_test(tc, groups_keep_their_own_pace);
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* objective.c - predicts progress, and finds the groups, wire format and period with most of it */
+#include "objective.h"
+
+#include "predictors.h"
+
+#include <stdbool.h>
+
+/* Sum of the moving rates of all writers; a larger sum is unstable if they write in lock step. */
+static const double ALL_WRITERS_RATE = 0.9;
+
+double forecast_progress(struct forecast p)
+{
+    return p.samples_per_s * p.efficiency;
+}
+
+int objective_at(const struct objective_way *way, int64_t period, struct forecast *ret,
+                 struct eddis_error *err)
+{
+    ret->efficiency = algorithm_efficiency(way->algorithm, way->writers, period);
+    return predictors_run(way->algorithm->name, way->setup, way->group, period, &ret->samples_per_s,
+                          err);
+}
+
+/* Return the longest period, in steps, that may be chosen; at least 1. */
+static int64_t longest_period(const struct modes_setup *s)
+{
+    int64_t most = s->steps / MODES_LEAST_EXCHANGES;
+
+    if (s->steps <= 0 || most > MODES_MAX_PERIOD)
+        return MODES_MAX_PERIOD;
+    return most > 0 ? most : 1;
+}
+
+/* A search for the period with most progress */
+struct search {
+    const struct objective_way *way;
+    int64_t most; /* longest period that may be chosen */
+    int64_t best; /* best period so far; 0: none */
+    double progress;
+    struct eddis_error *err;
+};
+
+/* Weigh a period, if it may be chosen. Return whether it is better than the best so far, which it
+ * then becomes; or -ENOMEM.
+ */
+static int weigh(struct search *s, int64_t period)
+{
+    struct forecast p;
+    int rc;
+
+    if (period < 1 || period > s->most)
+        return false;
+    rc = objective_at(s->way, period, &p, s->err);
+    if (rc < 0 || (s->best && !(forecast_progress(p) > s->progress)))
+        return rc < 0 ? rc : false;
+    s->best = period;
+    s->progress = forecast_progress(p);
+    return true;
+}
+
+/* Weigh the periods around the best that `distance` or a factor of 2 separates from it. Return
+ * whether one is better, or -ENOMEM.
+ */
+static int weigh_around(struct search *s, int64_t distance)
+{
+    const int64_t from = s->best;
+    const int64_t around[] = { from - distance, from + distance, from / 2, from * 2, s->most };
+    int better = false;
+
+    for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+        int rc = weigh(s, around[i]);
+
+        if (rc < 0)
+            return rc;
+        better |= rc;
+    }
+    return better;
+}
+
+/* The progress has several maxima, since the table of efficiencies is interpolated: weigh powers of
+ * 2 first, then climb from the best by ever shorter distances.
+ */
+int objective_best_period(const struct objective_way *way, int64_t *ret, struct eddis_error *err)
+{
+    struct search s = { .way = way, .most = longest_period(way->setup), .err = err };
+    int rc = 0;
+
+    if (way->setup->model_bytes <= 0) {
+        *ret = s.most < MODES_PERIOD ? s.most : MODES_PERIOD;
+        return 0;
+    }
+    for (int64_t period = 1; rc >= 0 && period <= s.most; period *= 2)
+        rc = weigh(&s, period);
+    for (int64_t distance = s.best / 4 + 1; rc >= 0; distance = (distance + 1) / 2) {
+        do
+            rc = weigh_around(&s, distance);
+        while (rc > 0);
+        if (distance == 1)
+            break;
+    }
+    *ret = s.best;
+    return rc < 0 ? rc : 0;
+}
+
+/* ---- groups and wire format ---- */
+
+/* Check whether no period of this way could make more progress than the choice: a longer period is
+ * never slower, and a shorter one never less efficient. Return that, or -ENOMEM.
+ */
+static int is_hopeless(const struct objective_way *way, const struct objective_choice *c)
+{
+    struct forecast p = { 0 };
+    int rc = predictors_run(way->algorithm->name, way->setup, way->group, MODES_MAX_PERIOD,
+                            &p.samples_per_s, NULL);
+
+    p.efficiency = algorithm_efficiency(way->algorithm, way->writers, 1);
+    return rc < 0 ? rc : forecast_progress(p) <= forecast_progress(c->forecast);
+}
+
+/* Predict this way with the period that the job sets, or else the best, and store it in *c if it
+ * makes more progress. c->writers and c->forecast are 0 before the first way. Return 0 or a
+ * negative errno.
+ */
+static int try_way(const struct objective_way *way, const struct sync_options *wanted,
+                   struct objective_choice *c, struct eddis_error *err)
+{
+    struct objective_choice now = { .group = way->group, .writers = way->writers };
+    int rc = 0;
+
+    if (way->writers && c->writers && (rc = is_hopeless(way, c)) != 0)
+        return rc < 0 ? rc : 0;
+    if (way->writers)
+        now.options = *wanted;
+    if (way->writers && !now.options.period)
+        rc = objective_best_period(way, &now.options.period, err);
+    if (way->writers && !(now.options.moving_rate > 0))
+        now.options.moving_rate = ALL_WRITERS_RATE / way->writers;
+    if (rc == 0)
+        rc = objective_at(way, now.options.period, &now.forecast, err);
+    if (rc == 0 &&
+        (!c->writers || forecast_progress(now.forecast) > forecast_progress(c->forecast)))
+        *c = now;
+    return rc;
+}
+
+/* Find the best groups and period with this wire format in *ret. Return 0 or a negative errno. */
+static int best_with(const struct algorithm *a, const struct objective_input *in,
+                     enum sync_wire wire, struct objective_choice *ret, struct eddis_error *err)
+{
+    struct modes_setup s = in->setup;
+    struct objective_way way = { .setup = &s, .algorithm = a };
+    int rc = 0;
+
+    s.wire = wire;
+    *ret = (struct objective_choice){ 0 };
+    if (!(a->traits & ALGORITHM_GROUPED)) {
+        way.writers = a->traits & ALGORITHM_SEVERAL ? s.n : 0;
+        rc = try_way(&way, in->wanted, ret, err);
+    }
+    for (int i = 0; (a->traits & ALGORITHM_GROUPED) && i < in->n_groups && rc == 0; i++) {
+        way.group = in->groups[i].group;
+        way.writers = in->groups[i].n;
+        rc = try_way(&way, in->wanted, ret, err);
+    }
+    ret->options.wire = wire;
+    return rc;
+}
+
+int objective_best(const struct algorithm *a, const struct objective_input *in,
+                   struct objective_choice *ret, struct eddis_error *err)
+{
+    const double margin = a->traits & ALGORITHM_EXACT ? ALGORITHM_MARGIN : 1;
+    enum sync_wire asked = in->wanted->wire;
+    struct objective_choice half;
+    int rc = best_with(a, in, asked ? asked : SYNC_WIRE_FLOAT32, ret, err);
+
+    if (rc < 0 || asked)
+        return rc;
+    rc = best_with(a, in, SYNC_WIRE_BFLOAT16, &half, err);
+    if (rc == 0 && forecast_progress(half.forecast) > forecast_progress(ret->forecast) * margin) {
+        half.wire_gain = forecast_progress(half.forecast) / forecast_progress(ret->forecast);
+        *ret = half;
+    }
+    return rc;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_objective.c - tests of scheduler/objective.h, through plans */
+#include "suite.h"
+
+#include "lib/model/algorithm.h"
+#include "scheduler/objective.h"
+
+#include "tests/unit/planning.h"
+
+enum { CLUSTERS = 1000, SEED = 20270101 };
+
+static uint64_t state;
+
+/* Return a random number in 0 .. n - 1 (splitmix64). */
+static int below(int n)
+{
+    uint64_t z = (state += 0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return (int)((z ^ (z >> 31)) % (uint64_t)n);
+}
+
+/* Return a random number whose logarithm is uniform. */
+static double between(double low, double high)
+{
+    return low * pow(high / low, below(1 << 20) / (double)(1 << 20));
+}
+
+/* Make random nodes, and return their number; fill the job and *known. */
+static int make_cluster(struct planner_history *known)
+{
+    static const int nodes[] = { 1, 2, 3, 4, 6, 8, 12, 16 }, devices[] = { 1, 1, 2, 4 };
+    int n = nodes[below(8)], per_node = devices[below(4)];
+    double fixed_s = between(1e-4, 1e-1), sample_s = between(1e-5, 1e-2);
+
+    make_nodes(n);
+    for (int i = 0; i < n * per_node; i++)
+        add_emulated(&node[i / per_node], between(0.1, 1), fixed_s, sample_s);
+    job.batch.global = n * per_node * (8 + below(64));
+    *known = (struct planner_history){ .model_bytes = (int64_t)between(1e5, 2e9),
+                                       .latency_s = between(1e-5, 1e-2),
+                                       .bytes_per_s = between(1e6, 1e10),
+                                       .n_gradients = below(200) };
+    if (below(2))
+        known->samples = (int64_t)between(100, 1e6) * job.batch.global;
+    return n;
+}
+
+/* Borrow the plan's entry for the algorithm that it takes. */
+static const struct plan_candidate *taken(void)
+{
+    for (int i = 0; i < p->n_candidates; i++)
+        if (!p->candidate[i].lost[0])
+            return &p->candidate[i];
+    ck_abort_msg("the plan lists no algorithm as taken");
+}
+
+/* A plan's choices, and the progress that it predicts */
+struct made {
+    char mode[16];
+    struct sync_options options;
+    int n_groups, n_workers;
+    bool exact;
+    double progress;
+};
+
+static struct made plan_made(int n, const struct planner_history *known)
+{
+    struct made m = { .exact = true };
+
+    ck_assert_int_eq(plan_nodes(n, known), 0);
+    (void)snprintf(m.mode, sizeof m.mode, "%s", p->mode);
+    m.options = p->options;
+    m.n_groups = p->n_groups;
+    m.n_workers = p->n_workers;
+    m.exact = algorithm_has(p->algorithm, ALGORITHM_EXACT) && !sync_wire_is_half(p->options.wire);
+    m.progress = taken()->predicted_progress;
+    return m;
+}
+
+static int changed; /* plans with one choice changed */
+
+/* Fail if the job as it is now pinned has more progress than the plan of eddis' own choice. */
+static void check_no_better(int n, const struct planner_history *known, const struct made *own,
+                            const char *what)
+{
+    struct made other = plan_made(n, known);
+    double margin = own->exact && !other.exact ? ALGORITHM_MARGIN : 1;
+
+    changed++;
+    ck_assert_msg(other.progress <= own->progress * margin * (1 + 1e-9),
+                  "%s: %s, %d groups, period %lld, %s: %.9g is more than %s, %d groups, period "
+                  "%lld, %s: %.9g",
+                  what, other.mode, other.n_groups, (long long)other.options.period,
+                  sync_wire_name(other.options.wire), other.progress, own->mode, own->n_groups,
+                  (long long)own->options.period, sync_wire_name(own->options.wire), own->progress);
+}
+
+/* Pin all choices of the plan. */
+static void pin(const struct made *m)
+{
+    job.sync.mode = word_of(m->mode);
+    job.sync.options = m->options;
+    job.sync.groups = (struct job_groups){ 0 };
+}
+
+static void check_modes(int n, const struct planner_history *known, const struct made *own)
+{
+    static const char *const modes[] = { "sync", "async", "hybrid" };
+
+    for (size_t i = 0; i < 3; i++) {
+        job.sync.mode = word_of(modes[i]);
+        job.sync.options = (struct sync_options){ 0 };
+        check_no_better(n, known, own, "another mode");
+    }
+}
+
+static void check_wires(int n, const struct planner_history *known, const struct made *own)
+{
+    static const enum sync_wire wires[] = { SYNC_WIRE_FLOAT32, SYNC_WIRE_BFLOAT16 };
+
+    for (size_t i = 0; i < 2; i++) {
+        pin(own);
+        job.sync.options.wire = wires[i];
+        check_no_better(n, known, own, "another wire");
+    }
+}
+
+static void check_groups(int n, const struct planner_history *known, const struct made *own)
+{
+    if (strcmp(own->mode, "hybrid") != 0)
+        return;
+    for (int k = 2; k < own->n_workers; k = k < 16 ? k + 1 : 2 * k) {
+        pin(own);
+        job.sync.groups.n = k;
+        check_no_better(n, known, own, "other groups");
+    }
+}
+
+static void check_periods(int n, const struct planner_history *known, const struct made *own)
+{
+    int64_t t = own->options.period, steps = known->samples / job.batch.global;
+    const int64_t periods[] = { t - 1, t + 1, t / 2, 2 * t };
+    int64_t most = MODES_MAX_PERIOD;
+
+    if (known->samples && steps / MODES_LEAST_EXCHANGES < most)
+        most = steps / MODES_LEAST_EXCHANGES;
+    for (size_t i = 0; t > 0 && i < 4; i++) {
+        if (periods[i] < 1 || periods[i] > most)
+            continue;
+        pin(own);
+        job.sync.options.period = periods[i];
+        check_no_better(n, known, own, "another period");
+    }
+}
+
+/* No plan with one choice changed has more predicted progress than the plan of eddis' choice, but
+ * for the margin by which an exact one is kept.
+ */
+START_TEST(no_change_is_better)
+{
+    int of_mode[3] = { 0 };
+
+    state = SEED;
+    for (int i = 0; i < CLUSTERS; i++) {
+        struct planner_history known;
+        struct made own;
+        int n;
+
+        planning_begin();
+        n = make_cluster(&known);
+        own = plan_made(n, &known);
+        of_mode[own.mode[0] == 's' ? 0 : own.mode[0] == 'a' ? 1 : 2]++;
+        check_modes(n, &known, &own);
+        check_wires(n, &known, &own);
+        check_groups(n, &known, &own);
+        check_periods(n, &known, &own);
+        planning_end();
+    }
+    node = NULL;
+    p = NULL;
+    ck_assert_int_gt(of_mode[0], CLUSTERS / 20);
+    ck_assert_int_gt(of_mode[1], CLUSTERS / 20);
+    ck_assert_int_gt(of_mode[2], CLUSTERS / 20);
+    ck_assert_int_gt(changed, 5 * CLUSTERS);
+}
+END_TEST
+
+/* While the size of the model is unknown, the period is MODES_PERIOD, or the longest of the job. */
+START_TEST(unknown_model)
+{
+    struct modes_worker worker[2] = { { .t = { 1e-3, 1e-4 }, .batch = 8, .node = 0 },
+                                      { .t = { 1e-3, 1e-4 }, .batch = 8, .node = 1 } };
+    struct modes_setup s = { .worker = worker, .n = 2, .n_nodes = 2, .bytes_per_s = 1e6 };
+    struct objective_way way = { .setup = &s, .algorithm = algorithm_find("easgd"), .writers = 2 };
+    int64_t period;
+
+    ck_assert_int_eq(objective_best_period(&way, &period, NULL), 0);
+    ck_assert_int_eq(period, MODES_PERIOD);
+    s.steps = 20;
+    ck_assert_int_eq(objective_best_period(&way, &period, NULL), 0);
+    ck_assert_int_eq(period, 5);
+    s.model_bytes = 1000000;
+    s.steps = 3;
+    ck_assert_int_eq(objective_best_period(&way, &period, NULL), 0);
+    ck_assert_int_eq(period, 1);
+}
+END_TEST
+
+/* A hybrid job whose model is unknown groups its workers by node: groups over several nodes seem to
+ * cost nothing, and the job keeps its groups.
+ */
+START_TEST(unknown_groups)
+{
+    make_mix(4);
+    job.sync.mode = word_of("hybrid");
+    ck_assert_int_eq(plan_nodes(4, NULL), 0);
+    for (int i = 0; i < p->n_workers; i++)
+        ck_assert_int_eq(p->worker[i].group, p->worker[i].node);
+}
+END_TEST
+
+static void add_tests(TCase *tc)
+{
+    planning_add(tc);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, no_change_is_better);
+    tcase_add_test(tc, unknown_model);
+    tcase_add_test(tc, unknown_groups);
+}
+
+SUITE_MAIN("objective", add_tests)
