@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mode_choice.h - chooses the synchronization mode of a plan
  *
- * If the job sets a mode, this mode is used. Otherwise the mode with the most progress (objective.h)
- * is used; but synchronous training with float32 gradients, which is exact, is kept unless another
- * makes ALGORITHM_MARGIN times its progress. Other modes are compared only if the
+ * If the job sets a mode, this mode is used. Otherwise the mode with the most progress
+ * (objective.h) is used; but synchronous training with float32 gradients, which is exact, is kept
+ * unless another makes ALGORITHM_MARGIN times its progress. Other modes are compared only if the
  * size of the model is known, that is if the program has run with libeddis before. For a program
  * without libeddis modes have no effect.
  */
