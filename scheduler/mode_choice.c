@@ -169,6 +169,8 @@ static const char *what_lacks(const struct choice *f, const struct planner_histo
 {
     if (history->model_bytes <= 0)
         return "how large the model is";
+    if (p->n_nodes > 1 && history->bytes_per_s <= 0)
+        return "how fast the network is";
     /* Ratios of workers' times cannot be compared with the seconds of exchanges. */
     return p->relative && is_better(f, best_other(f)) ? "how fast the workers are" : NULL;
 }

@@ -6,6 +6,7 @@
 #include "lib/base/file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 /* Limit of a plan file.  It is large enough for the longest texts of PLAN_MAX_WORKERS workers, so
@@ -54,6 +55,44 @@ struct plan *plan_copy(const struct plan *p)
     }
     *c->choice = *p->choice;
     return c;
+}
+
+double plan_progress(const struct plan *p)
+{
+    for (int i = 0; i < p->n_candidates; i++)
+        if (!p->candidate[i].lost[0])
+            return p->candidate[i].predicted_progress;
+    return 0;
+}
+
+/* Return the samples per second of a worker that alone does `total` samples in a step. Beyond twice
+ * the largest batch measured, time is assumed to be at least proportional, since a constant from
+ * smaller batches is uncertain.
+ */
+static double alone_per_s(const struct plan_worker *w, int64_t total)
+{
+    int64_t part = w->piece > 0 && w->piece < total ? w->piece : total;
+    double s = w->fixed_s + w->sample_s * (double)part;
+
+    if (w->largest > 0 && part / 2 > w->largest)
+        s = fmax(s, (w->fixed_s / (double)w->largest + w->sample_s) * (double)part);
+    return w->max > 0 && w->max < total ? 0 : (double)part / s;
+}
+
+int plan_alone(const struct plan *p, double *ret_samples_per_s)
+{
+    int best = 0;
+
+    *ret_samples_per_s = 0;
+    for (int i = 0; i < p->n_workers; i++) {
+        double rate = alone_per_s(&p->worker[i], p->global_batch);
+
+        if (rate > *ret_samples_per_s) {
+            *ret_samples_per_s = rate;
+            best = i;
+        }
+    }
+    return best;
 }
 
 void plan_free(struct plan *p)

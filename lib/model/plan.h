@@ -101,6 +101,17 @@ struct plan {
 /* Return the name of a source: "probe", "guessed", "given", "learnt" or "measured", a constant. */
 const char *time_source_name(enum time_source s);
 
+/* Return the predicted progress of the plan's mode: samples per second times the efficiency; 0: it
+ * is unknown.
+ */
+double plan_progress(const struct plan *p);
+
+/* Find the worker that would do the most samples per second if it alone did the global batch, in
+ * parts that its memory holds. Store its samples per second in *ret_samples_per_s, and return its
+ * rank. The plan must have a worker.
+ */
+int plan_alone(const struct plan *p, double *ret_samples_per_s);
+
 /* Return an empty plan for these numbers of nodes and workers; NULL without memory, or if a number
  * is negative.
  */

@@ -331,6 +331,37 @@ static void print_speed(const struct plan_print *o, const struct plan *p)
             "  only the ratios of the devices' speeds are known, not their samples per second\n");
 }
 
+/* Print that the prediction leaves out exchanges between nodes, if the size of the model is
+ * unknown.
+ */
+static void print_unmeasured(const struct plan_print *o, const struct plan *p)
+{
+    if (p->n_nodes > 1 && p->n_workers > 1 && p->model_bytes == 0 && !p->relative)
+        strbuf_add(o->out,
+                   "  predicted without exchanges between nodes, because no run has measured the "
+                   "size of the model\n");
+}
+
+/* Print that one worker alone would make more progress than all workers of the plan, and what would
+ * change it, if so.
+ */
+static void print_alone(const struct plan_print *o, const struct plan *p)
+{
+    double alone, planned = plan_progress(p);
+    int rank = plan_alone(p, &alone);
+    char times[NUMBER_SIZE];
+
+    if (p->n_workers == 1 || p->model_bytes == 0 || p->relative || !(alone > planned))
+        return;
+    strbuf_add(o->out, "  ");
+    paint(o, YELLOW, "slower than one worker");
+    text_add_clean(o->out, ": rank %d on %s alone would make %s the progress; ", rank,
+                   p->node[p->worker[rank].node], number_times(alone, planned, times));
+    strbuf_addf(o->out, "%s would help\n",
+                p->n_nodes > 1 ? "fewer nodes (-H), a larger batch.global or a faster network"
+                               : "fewer workers (workers_per_node) or a larger batch.global");
+}
+
 /* Print the ranks whose batch is as large as their memory allows, at most a few; the speeds alone
  * would give them more.
  */
@@ -396,6 +427,8 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
     strbuf_add(o->out, "\n");
     print_speed(o, p);
+    print_unmeasured(o, p);
+    print_alone(o, p);
     print_memory(o, p);
     print_precision(o, p);
     print_modes(o, p);

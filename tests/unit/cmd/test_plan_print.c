@@ -110,6 +110,42 @@ START_TEST(example)
 }
 END_TEST
 
+/* Count the places of the text in what is printed, and forget what is printed. */
+static int count_output(const char *text)
+{
+    int n = 0;
+
+    for (const char *at = strbuf_text(&printed); (at = strstr(at, text)) != NULL; at++)
+        n++;
+    strbuf_fini(&printed);
+    return n;
+}
+
+/* A fast worker whose exchanges with a slow one cost more than that brings. */
+START_TEST(slower_than_one)
+{
+    static const char line[] = "slower than one worker: rank 0 on node0 alone would make ";
+    struct planner_history known = { .model_bytes = 1 << 22, .bytes_per_s = 1e8, .samples = 256 };
+
+    make_machines(2);
+    add_emulated(&node[0], 1, 0, 1e-5);
+    add_emulated(&node[1], 1, 0, 1e-4);
+    job.batch.global = 256;
+    ck_assert_int_eq(plan_nodes(2, NULL), 0);
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output("  predicted without exchanges between nodes, because no run "),
+                     1);
+    known.bytes_per_s = 1e11;
+    ck_assert_int_eq(plan_nodes(2, &known), 0);
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output("slower than one"), 0);
+    known.bytes_per_s = 1e8;
+    ck_assert_int_eq(plan_nodes(2, &known), 0);
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output(line), 1);
+}
+END_TEST
+
 /* Of a plan behind another the lines that are new, with what they need to be read. */
 START_TEST(again)
 {
@@ -235,7 +271,7 @@ START_TEST(hybrid)
     plan_pairs("hybrid", 4000000);
     plan_print_plan(&out, p, NULL);
     check_output(
-        "plan      hybrid, hsgd, 2 groups, period 309, moving rate 0.45, global batch 64\n"
+        "plan      hybrid, hsgd, 2 groups, period 64, moving rate 0.45, global batch 64\n"
         "\n"
         "  rank  group  node   device         rate/s  batch  weight  step ms\n"
         "     0      0  node0  emulated 1.00    5238     22   0.344      4.2\n"
@@ -243,13 +279,13 @@ START_TEST(hybrid)
         "     2      1  node1  emulated 1.00    5122     21   0.328      4.1\n"
         "     3      1  node1  emulated 0.50    2500     10   0.156      4.0\n"
         "\n"
-        "  predicted 14 300 samples/s, 93 % of the devices' sum; an equal split would give 1 760\n"
+        "  predicted 13 500 samples/s, 87 % of the devices' sum; an equal split would give 1 760\n"
         "  modes, for a model of 4.0 MB\n"
         "\n"
         "    mode     samples/s  efficiency    progress\n"
         "    sync         1 780        1.00       1 780\n"
-        "    async       15 300        0.35       5 370\n"
-        "  * hybrid      14 300        0.48       6 880\n"
+        "    async       13 600        0.61       8 270\n"
+        "  * hybrid      13 500        0.72       9 740\n"
         "\n"
         "  emulated: workers emulate devices of these speeds by waiting\n"
         "  hybrid because the job asks for it\n");
@@ -261,10 +297,10 @@ START_TEST(settled)
 {
     cleanup_free char *text = NULL;
 
-    plan_pairs("auto", 40000000);
+    plan_pairs("auto", 4000000);
     text = plan_print_settled(p, false);
     ck_assert_str_eq(text,
-                     "mode      hybrid, hsgd, 2 groups, period 621, moving rate 0.45\n"
+                     "mode      hybrid, hsgd, 2 groups, period 64, moving rate 0.45\n"
                      "\n"
                      "  rank  group  node   device         rate/s  batch  weight  step ms\n"
                      "     0      0  node0  emulated 1.00    5238     22   0.344      4.2\n"
@@ -272,15 +308,15 @@ START_TEST(settled)
                      "     2      1  node1  emulated 1.00    5122     21   0.328      4.1\n"
                      "     3      1  node1  emulated 0.50    2500     10   0.156      4.0\n"
                      "\n"
-                     "  modes, for a model of 40 MB\n"
+                     "  modes, for a model of 4.0 MB\n"
                      "\n"
                      "    mode     samples/s  efficiency    progress\n"
-                     "    sync           187        1.00         187\n"
-                     "    async       15 300        0.04         543\n"
-                     "  * hybrid       2 900        0.24         694\n"
+                     "    sync         1 780        1.00       1 780\n"
+                     "    async       13 600        0.61       8 270\n"
+                     "  * hybrid      13 500        0.72       9 740\n"
                      "\n"
-                     "  hybrid because it is predicted to make 3.71 times the progress of sync "
-                     "and 1.28 times that of async\n"
+                     "  hybrid because it is predicted to make 5.47 times the progress of sync "
+                     "and 1.18 times that of async\n"
                      "\n");
     free(text);
     p->options.wire = SYNC_WIRE_BFLOAT16;
@@ -455,6 +491,8 @@ START_TEST(folded)
                  "\n"
                  "  predicted 157 000 samples/s, 99 % of the devices' sum; an equal split would "
                  "give 54 900\n"
+                 "  predicted without exchanges between nodes, because no run has measured the "
+                 "size of the model\n"
                  "  emulated: workers emulate devices of these speeds by waiting\n"
                  "  sync because it is exact; other modes are compared once a run has measured how "
                  "large the model is\n");
@@ -649,6 +687,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, job_line);
+    tcase_add_test(tc, slower_than_one);
     tcase_add_test(tc, example);
     tcase_add_test(tc, again);
     tcase_add_test(tc, workers);
