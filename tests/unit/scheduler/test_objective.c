@@ -187,6 +187,77 @@ START_TEST(no_change_is_better)
 }
 END_TEST
 
+/* A cluster of four speeds, what eddis takes, and its progress as a fraction of the devices' sum */
+struct chosen {
+    int nodes;
+    double bits_per_s, parameters;
+    const char *mode;
+    int64_t period;
+    double progress;
+};
+
+/* Plan such a cluster of 16 workers, and check that the plan takes what its own figures rank first,
+ * and that these figures are as recorded.
+ */
+static void check_chosen(const struct chosen *c)
+{
+    const struct planner_history known = { .model_bytes = (int64_t)(4 * c->parameters),
+                                           .latency_s = 1e-4,
+                                           .bytes_per_s = c->bits_per_s / 8 };
+    double best = 0, sync;
+
+    make_mix(c->nodes);
+    job.batch.global = 512;
+    ck_assert_int_eq(plan_nodes(c->nodes, &known), 0);
+    for (int i = 0; i < p->n_candidates; i++)
+        best = fmax(best, p->candidate[i].predicted_progress);
+    sync = p->candidate[0].predicted_progress;
+    ck_assert(taken()->predicted_progress == best ||
+              (strcmp(p->mode, "sync") == 0 && best <= sync * ALGORITHM_MARGIN));
+    ck_assert_msg(strcmp(p->mode, c->mode) == 0 && p->options.period == c->period &&
+                      fabs(best / p->ideal_samples_per_s - c->progress) < 0.0005,
+                  "%d nodes, %g bit/s, %g parameters: %s, period %lld, %.3f", c->nodes,
+                  c->bits_per_s, c->parameters, p->mode, (long long)p->options.period,
+                  best / p->ideal_samples_per_s);
+}
+
+/* Clusters with whose figures eddis once chose another mode or a period many times too long. */
+static const struct chosen clusters[] = {
+    { 16, 1e9, 1e6, "sync", 0, 0.959 },     { 16, 200e6, 1e6, "sync", 0, 0.920 },
+    { 16, 10e6, 1e6, "async", 33, 0.191 },  { 16, 1e9, 25e6, "async", 9, 0.313 },
+    { 4, 50e6, 1e6, "hybrid", 64, 0.690 },  { 4, 10e6, 1e6, "hybrid", 72, 0.610 },
+    { 4, 1e9, 350e6, "hybrid", 86, 0.188 },
+};
+
+START_TEST(chosen)
+{
+    check_chosen(&clusters[_i]);
+}
+END_TEST
+
+/* What eddis takes for clusters at random. */
+static const struct chosen drawn[] = {
+    { .mode = "sync", .period = 0, .progress = 0.946 },
+    { .mode = "hybrid", .period = 93, .progress = 0.177 },
+    { .mode = "hybrid", .period = 256, .progress = 0.027 },
+    { .mode = "hybrid", .period = 146, .progress = 0.535 },
+    { .mode = "hybrid", .period = 256, .progress = 0.109 },
+};
+
+START_TEST(chosen_at_random)
+{
+    struct chosen c = drawn[_i];
+
+    state = 20270102;
+    for (int i = 0; i <= _i; i++) {
+        c.nodes = below(2) ? 4 : 16;
+        c.bits_per_s = between(1e7, 1e10);
+        c.parameters = between(1e5, 1e9);
+    }
+    check_chosen(&c);
+}
+END_TEST
+
 /* While the size of the model is unknown, the period is MODES_PERIOD, or the longest of the job. */
 START_TEST(unknown_model)
 {
@@ -226,6 +297,8 @@ static void add_tests(TCase *tc)
     planning_add(tc);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, no_change_is_better);
+    tcase_add_loop_test(tc, chosen, 0, sizeof clusters / sizeof *clusters);
+    tcase_add_loop_test(tc, chosen_at_random, 0, sizeof drawn / sizeof *drawn);
     tcase_add_test(tc, unknown_model);
     tcase_add_test(tc, unknown_groups);
 }
