@@ -157,11 +157,12 @@ static int *next_place(const struct groups_choices *c)
     return &c->group[(size_t)c->n * (size_t)c->n_workers];
 }
 
-/* Return the number of groups to try after k: all up to FEW, then powers of 2. */
-static int next_number(int k)
+/* Return the number of groups of n workers to try after k: up to 16 all, of many workers and beyond
+ * that powers of 2.
+ */
+static int next_number(int n, int k)
 {
-    enum { FEW = 16 };
-    return k < FEW ? k + 1 : 2 * k;
+    return n <= 64 && k < 16 ? k + 1 : 2 * k;
 }
 
 int groups_list(const struct group_worker *w, int n, const struct job_groups *wanted,
@@ -178,9 +179,9 @@ int groups_list(const struct group_worker *w, int n, const struct job_groups *wa
     if (wanted->of || wanted->n || rc < 0)
         return rc;
     nodes = by_node(w, n, next_place(ret));
-    for (int k = 2; nodes < n && k < nodes && k <= most && rc == 0; k = next_number(k))
+    for (int k = 2; nodes < n && k < nodes && k <= most && rc == 0; k = next_number(n, k))
         rc = append(ret, by_runs_of_nodes(w, n, nodes, k, next_place(ret), err));
-    for (int k = 2; k < n && k <= most && rc == 0; k = next_number(k))
+    for (int k = 2; k < n && k <= most && rc == 0; k = next_number(n, k))
         rc = append(ret, by_speed(w, n, k, next_place(ret), err));
     return rc;
 }

@@ -197,44 +197,63 @@ static void add_loads(const struct modes_setup *s, const struct party *p, int n,
         load[p[g].root] += m * (nodes - 2) / nodes / p[g].period_s;
 }
 
+/* Seconds that an exchange of models takes, the same for every party */
+struct exchange {
+    double wire_s;    /* reading or writing the part on other nodes, on a link without load */
+    double latency_s; /* of that */
+    double local_s;   /* reading or writing the center variable in memory */
+    double link_s;    /* sending the result from node to node, if a party has several */
+    double memory_s;  /* copying the result inside a node, if a party has several workers there */
+};
+
+static struct exchange exchange_of(const struct modes_setup *s)
+{
+    double m = centre_bytes(s), values = (double)s->model_bytes, nodes = s->n_nodes;
+    struct exchange x = { .local_s = 3 * m / MEMORY_BYTES_PER_S,
+                          .memory_s = values / MEMORY_BYTES_PER_S };
+
+    if (has_wire(s)) {
+        x.wire_s = m * (nodes - 1) / nodes / s->bytes_per_s;
+        x.latency_s = 2 * s->latency_s;
+        x.link_s = values / s->bytes_per_s;
+    }
+    return x;
+}
+
+/* Return the larger number: fmax is a call, and these are the innermost loops. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* Return the seconds from one exchange of models of party p to the next, `period` steps later.
  * load: load of the root's link by other parties.
  */
-static double exchange_period_s(const struct modes_setup *s, const struct party *p, int64_t period,
+static double exchange_period_s(const struct exchange *x, const struct party *p, int64_t period,
                                 double load)
 {
-    double m = centre_bytes(s), values = (double)s->model_bytes, nodes = s->n_nodes;
-    double wire = 0, local = 3 * m / MEMORY_BYTES_PER_S, spread = 0;
+    double wire = x->wire_s / (1 - (load < MAX_LOAD ? load : MAX_LOAD)) + x->latency_s;
+    double spread = (p->nodes > 1 ? x->link_s : 0) + (p->members > p->nodes ? x->memory_s : 0);
 
-    if (has_wire(s)) {
-        wire = m * (nodes - 1) / nodes / s->bytes_per_s / (1 - fmin(load, MAX_LOAD));
-        wire += 2 * s->latency_s;
-        if (p->nodes > 1)
-            spread += values / s->bytes_per_s;
-    }
-    if (p->members > p->nodes)
-        spread += values / MEMORY_BYTES_PER_S;
-    return fmax((double)period * p->step_s, wire + local) + wire + local + spread;
+    return larger((double)period * p->step_s, wire + x->local_s) + wire + x->local_s + spread;
 }
 
 /* Move period_s of each party towards its value under these loads, once. Return the largest
  * relative change of a period_s.
  */
-static double settle_once(const struct modes_setup *s, struct party *p, int n, int64_t period,
+static double settle_once(const struct exchange *x, struct party *p, int n, int64_t period,
                           const double *load)
 {
-    double wire_s = 0, change = 0;
+    double change = 0;
 
-    if (has_wire(s))
-        wire_s = centre_bytes(s) * (s->n_nodes - 1) / s->n_nodes / s->bytes_per_s;
     for (int g = 0; g < n; g++) {
-        double before = p[g].period_s, own = before > 0 ? wire_s / before : 0;
-        double now = exchange_period_s(s, &p[g], period, fmax(load[p[g].root] - own, 0));
+        double before = p[g].period_s, own = before > 0 ? x->wire_s / before : 0;
+        double now = exchange_period_s(x, &p[g], period, larger(load[p[g].root] - own, 0));
 
         /* Go only part of the way, so that loads and times do not oscillate. */
         p[g].period_s = before > 0 ? before + STEP * (now - before) : now;
         if (p[g].period_s > 0)
-            change = fmax(change, fabs(p[g].period_s - before) / p[g].period_s);
+            change = larger(change, fabs(p[g].period_s - before) / p[g].period_s);
     }
     return change;
 }
@@ -245,8 +264,10 @@ static double settle_once(const struct modes_setup *s, struct party *p, int n, i
 static void settle(const struct modes_setup *s, struct party *p, int n, int64_t period,
                    double *load)
 {
+    const struct exchange x = exchange_of(s);
+
     for (int i = 0; i < ITERATIONS; i++) {
-        double change = settle_once(s, p, n, period, load);
+        double change = settle_once(&x, p, n, period, load);
 
         if (!has_wire(s) || change < AGREED)
             return;
@@ -281,6 +302,21 @@ int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
         if (p[g].period_s > 0)
             sum += (double)period * p[g].samples / p[g].period_s;
     *ret_samples_per_s = sum / overload(s, load);
+    return 0;
+}
+
+int modes_unexchanged(const struct modes_setup *s, const int *group, double *ret_samples_per_s,
+                      struct eddis_error *err)
+{
+    int n;
+    cleanup_free struct party *p = gather(s, group, &n);
+
+    if (!p)
+        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
+    *ret_samples_per_s = 0;
+    for (int g = 0; g < n; g++)
+        if (p[g].step_s > 0)
+            *ret_samples_per_s += p[g].samples / p[g].step_s;
     return 0;
 }
 

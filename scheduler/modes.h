@@ -72,6 +72,12 @@ double modes_sync(const struct modes_setup *s);
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
 
+/* Predict the samples per second of these groups if exchanges of models took no time, which no
+ * period exceeds. Return 0 or -ENOMEM.
+ */
+int modes_unexchanged(const struct modes_setup *s, const int *group, double *ret_samples_per_s,
+                      struct eddis_error *err);
+
 /* Seconds that workers which train one model together spend */
 struct modes_time {
     double compute_s; /* in a step: computing by the slowest member */

@@ -59,16 +59,17 @@ static int weigh(struct search *s, int64_t period)
     return true;
 }
 
-/* Weigh the periods around the best that `distance` or a factor of 2 separates from it. Return
- * whether one is better, or -ENOMEM.
+/* Weigh periods around the best: those `distance` steps away, and in the end, at distance 1, also
+ * half, double and the longest. Return whether one is better, or -ENOMEM.
  */
 static int weigh_around(struct search *s, int64_t distance)
 {
     const int64_t from = s->best;
     const int64_t around[] = { from - distance, from + distance, from / 2, from * 2, s->most };
+    const size_t n = distance > 1 ? 2 : sizeof around / sizeof *around;
     int better = false;
 
-    for (size_t i = 0; i < sizeof around / sizeof *around; i++) {
+    for (size_t i = 0; i < n; i++) {
         int rc = weigh(s, around[i]);
 
         if (rc < 0)
@@ -78,8 +79,8 @@ static int weigh_around(struct search *s, int64_t distance)
     return better;
 }
 
-/* The progress has several maxima, since the table of efficiencies is interpolated: weigh powers of
- * 2 first, then climb from the best by ever shorter distances.
+/* The progress has several maxima, since the table of efficiencies is interpolated between powers
+ * of 4: weigh those first, then climb from the best by ever shorter distances.
  */
 int objective_best_period(const struct objective_way *way, int64_t *ret, struct eddis_error *err)
 {
@@ -90,9 +91,9 @@ int objective_best_period(const struct objective_way *way, int64_t *ret, struct 
         *ret = s.most < MODES_PERIOD ? s.most : MODES_PERIOD;
         return 0;
     }
-    for (int64_t period = 1; rc >= 0 && period <= s.most; period *= 2)
+    for (int64_t period = 1; rc >= 0 && period <= s.most; period *= 4)
         rc = weigh(&s, period);
-    for (int64_t distance = s.best / 4 + 1; rc >= 0; distance = (distance + 1) / 2) {
+    for (int64_t distance = s.best / 2 + 1; rc >= 0; distance = (distance + 1) / 2) {
         do
             rc = weigh_around(&s, distance);
         while (rc > 0);
@@ -105,17 +106,16 @@ int objective_best_period(const struct objective_way *way, int64_t *ret, struct 
 
 /* ---- groups and wire format ---- */
 
-/* Check whether no period of this way could make more progress than the choice: a longer period is
- * never slower, and a shorter one never less efficient. Return that, or -ENOMEM.
+/* Check whether no period of this way could make more progress than the choice. Return that, or
+ * -ENOMEM.
  */
-static int is_hopeless(const struct objective_way *way, const struct objective_choice *c)
+static int is_hopeless(const struct objective_way *way, const struct objective_choice *c,
+                       struct eddis_error *err)
 {
-    struct forecast p = { 0 };
-    int rc = predictors_run(way->algorithm->name, way->setup, way->group, MODES_MAX_PERIOD,
-                            &p.samples_per_s, NULL);
+    struct forecast most = { .efficiency = algorithm_efficiency(way->algorithm, way->writers, 1) };
+    int rc = modes_unexchanged(way->setup, way->group, &most.samples_per_s, err);
 
-    p.efficiency = algorithm_efficiency(way->algorithm, way->writers, 1);
-    return rc < 0 ? rc : forecast_progress(p) <= forecast_progress(c->forecast);
+    return rc < 0 ? rc : forecast_progress(most) <= forecast_progress(c->forecast);
 }
 
 /* Predict this way with the period that the job sets, or else the best, and store it in *c if it
@@ -128,7 +128,7 @@ static int try_way(const struct objective_way *way, const struct sync_options *w
     struct objective_choice now = { .group = way->group, .writers = way->writers };
     int rc = 0;
 
-    if (way->writers && c->writers && (rc = is_hopeless(way, c)) != 0)
+    if (way->writers && c->writers && (rc = is_hopeless(way, c, err)) != 0)
         return rc < 0 ? rc : 0;
     if (way->writers)
         now.options = *wanted;
@@ -175,7 +175,7 @@ int objective_best(const struct algorithm *a, const struct objective_input *in,
     struct objective_choice half;
     int rc = best_with(a, in, asked ? asked : SYNC_WIRE_FLOAT32, ret, err);
 
-    if (rc < 0 || asked)
+    if (rc < 0 || asked || (ret->writers == in->setup.n && !ret->group)) /* no gradients travel */
         return rc;
     rc = best_with(a, in, SYNC_WIRE_BFLOAT16, &half, err);
     if (rc == 0 && forecast_progress(half.forecast) > forecast_progress(ret->forecast) * margin) {
