@@ -96,3 +96,17 @@ def test_one_pass(tmp_path, monkeypatch):
     assert output.count("out 100 back 100 locked ") == 2, output
     locked = [int(percent) for percent in re.findall(r"locked (\d+)\n", output)]
     assert len(locked) == 2 and all(percent in (100, 200) for percent in locked), output
+
+
+@pytest.mark.slow
+def test_compiled(tmp_path, monkeypatch):
+    """Copies begin while a compiled model's backward pass computes: where PyTorch divides its graph, and where the
+    script compiles its blocks.  The model trains like one that is not compiled."""
+    monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
+    output = said(tmp_path, *job(PROGRAMS / "compiled.py", devices="[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 1}]",
+                                 batch__global=8, batch__rebalance="off", restarts=0))
+    whole = "graphs 2 overlap True" if torch.__version__ >= "2.15" else "graphs 1 overlap False"
+    expected = {"before": whole, "after": whole, "in_place": whole, "undivided": "graphs 1 overlap False",
+                "blocks": "graphs 3 overlap True"}
+    for way, graphs in expected.items():
+        assert output.count(f"{way} {graphs} same True\n") == 2, output

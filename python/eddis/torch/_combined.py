@@ -69,7 +69,7 @@ def ranks_of(model: torch.nn.Module, group: Any) -> int:
 def refuse_old_sharding(model: torch.nn.Module) -> None:
     """Raise RuntimeError for a model of fully_shard whose PyTorch is too old: none of these was tested, and they have
     no public hooks for what `watch` marks."""
-    if _release() >= SHARDING_SINCE:
+    if release() >= SHARDING_SINCE:
         return
     for name, module in model.named_modules():
         if is_fsdp_module(module) or "fully_shard" in (_registry(module) or ()):
@@ -79,7 +79,7 @@ def refuse_old_sharding(model: torch.nn.Module) -> None:
                                "wrap the model in DistributedDataParallel")
 
 
-def _release() -> tuple[int, ...]:
+def release() -> tuple[int, ...]:
     """Return the first two numbers of PyTorch's version."""
     return tuple(int(number) for number in torch.__version__.split(".")[:2])
 

@@ -18,6 +18,7 @@ from .._worker import worker
 from ._batchnorm import set_min_count
 from ._buffers import ModelState, share_rest
 from ._gradients import ParameterSet
+from ._graphs import divide_graphs
 from ._others import refuse_others
 from ._precision import report_precision
 from ._schedules import keep_last_rates
@@ -190,6 +191,7 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer,
     refuse_others(optimizer, named)
     if not _distributed:
         worker.after_commit.append(lambda: keep_last_rates(d.optimizer for d in _distributed))
+        worker.after_commit.append(divide_graphs)
         worker.at_start.append(lambda: share_rest([d.state for d in _distributed if d.state],
                                                   (p for _, p in _trained())))
         worker.before_restore.append(lambda: look_for_partial(worker, _trained()))
