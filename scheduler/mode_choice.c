@@ -346,6 +346,7 @@ static void list_candidates(const struct choice *f, const struct candidate *take
             to->predicted_samples_per_s = c->is.forecast.samples_per_s;
             to->efficiency = c->is.forecast.efficiency;
             to->predicted_progress = progress(c);
+            to->measured = efficiency_is_measured(f->in.measured, c->algorithm);
         }
         snprintf(to->mode, sizeof to->mode, "%s", mode_of(c));
         snprintf(to->algorithm, sizeof to->algorithm, "%s", c->algorithm->name);
@@ -441,7 +442,9 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     cleanup_groups struct groups_choices groups = { 0 };
     struct objective_groups list[GROUPS_CHOICES];
     struct sync_options wanted = job->sync.options;
-    struct choice f = { .in = { .groups = list, .wanted = &wanted } };
+    const struct efficiencies measured = { history->efficiency, history->n_efficiencies,
+                                           p->global_batch };
+    struct choice f = { .in = { .groups = list, .wanted = &wanted, .measured = &measured } };
     const struct candidate *taken;
     const char *lacks;
     enum why why;

@@ -17,7 +17,7 @@ double forecast_progress(struct forecast p)
 int objective_at(const struct objective_way *way, int64_t period, struct forecast *ret,
                  struct eddis_error *err)
 {
-    ret->efficiency = algorithm_efficiency(way->algorithm, way->writers, period);
+    ret->efficiency = efficiency_of(way->measured, way->algorithm, way->writers, period);
     return predictors_run(way->algorithm->name, way->setup, way->group, period, &ret->samples_per_s,
                           err);
 }
@@ -112,7 +112,10 @@ int objective_best_period(const struct objective_way *way, int64_t *ret, struct 
 static int is_hopeless(const struct objective_way *way, const struct objective_choice *c,
                        struct eddis_error *err)
 {
-    struct forecast most = { .efficiency = algorithm_efficiency(way->algorithm, way->writers, 1) };
+    struct forecast most = { .efficiency =
+                                 efficiency_is_measured(way->measured, way->algorithm)
+                                     ? EFFICIENCY_MOST
+                                     : algorithm_efficiency(way->algorithm, way->writers, 1) };
     int rc = modes_unexchanged(way->setup, way->group, &most.samples_per_s, err);
 
     return rc < 0 ? rc : forecast_progress(most) <= forecast_progress(c->forecast);
@@ -149,7 +152,7 @@ static int best_with(const struct algorithm *a, const struct objective_input *in
                      enum sync_wire wire, struct objective_choice *ret, struct eddis_error *err)
 {
     struct modes_setup s = in->setup;
-    struct objective_way way = { .setup = &s, .algorithm = a };
+    struct objective_way way = { .setup = &s, .algorithm = a, .measured = in->measured };
     int rc = 0;
 
     s.wire = wire;

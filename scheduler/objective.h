@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* objective.h - predicts the progress of a training, the figure by which plans are compared
  *
- *     progress = samples per second (modes.h) * efficiency (lib/model/algorithm.h)
+ *     progress = samples per second (modes.h) * efficiency (efficiency.h)
  *
  * The efficiency is the progress per sample relative to synchronous training. The choice of a mode,
  * its groups, wire format and period, and of the period while a job runs, all go by this figure.
@@ -11,6 +11,7 @@
 
 #include "lib/base/error.h"
 #include "lib/model/algorithm.h"
+#include "scheduler/efficiency.h"
 #include "scheduler/modes.h"
 
 #include <stdint.h>
@@ -22,6 +23,7 @@ struct objective_way {
     /* [setup->n] group of each worker; NULL: each worker is a group, or all train one model */
     const int *group;
     int writers; /* number of models that are trained; 0: all workers train one model */
+    const struct efficiencies *measured; /* of this program; NULL: none */
 };
 
 /* What a way to train is predicted to give */
@@ -57,6 +59,7 @@ struct objective_input {
     struct modes_setup setup;              /* the wire format has no effect */
     const struct objective_groups *groups; /* [n_groups] choices for algorithms that have groups */
     int n_groups;
+    const struct efficiencies *measured; /* of this program; NULL: none */
     /* the job's options; after a restart, with the wire format that the job began with */
     const struct sync_options *wanted;
 };

@@ -6,6 +6,7 @@
 #ifndef EDDIS_SCHEDULER_PLANNER_H
 #define EDDIS_SCHEDULER_PLANNER_H
 
+#include "efficiency.h"
 #include "lib/base/error.h"
 #include "lib/model/job.h"
 #include "lib/model/plan.h"
@@ -66,6 +67,9 @@ struct planner_history {
     bool takes_pieces;   /* the program splits batches into micro-batches of the planned size */
     int64_t n_gradients; /* number of gradients that an earlier run had in buckets */
     int64_t samples;     /* number of samples of the whole job, all epochs together */
+    /* [n_efficiencies] efficiencies of algorithms, measured with this program */
+    const struct efficiency_row *efficiency;
+    int n_efficiencies;
     /* what the program reported of its model; known if model_bytes is known */
     struct program program;
 };

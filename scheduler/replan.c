@@ -99,13 +99,17 @@ int replan_new(const struct replan_setup *s, struct replan **ret, struct eddis_e
         r->best = calloc(n, sizeof *r->best);
         r->group = calloc(n, sizeof *r->group);
         r->past = calloc(n, REBALANCE_PAST * sizeof *r->past);
+        r->efficiency = calloc((size_t)s->measured.n + 1, sizeof *r->efficiency);
     }
     if (!r || !r->member || !r->split || !r->worker || !r->time || !r->sum || !r->best ||
-        !r->group || !r->past) {
+        !r->group || !r->past || !r->efficiency) {
         replan_free(r);
         return eddis_fail(err, -ENOMEM, "no memory to re-plan %d workers", s->n);
     }
     r->in_force_s = -INFINITY;
+    if (s->measured.n)
+        memcpy(r->efficiency, s->measured.row, (size_t)s->measured.n * sizeof *r->efficiency);
+    r->set.measured.row = r->efficiency;
     for (int i = 0; i < r->n; i++) {
         fill_worker(&r->member[i], &s->worker[i]);
         r->total += s->worker[i].batch;
@@ -127,6 +131,7 @@ void replan_free(struct replan *r)
     free(r->best);
     free(r->group);
     free(r->past);
+    free(r->efficiency);
     free(r);
 }
 

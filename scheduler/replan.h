@@ -42,6 +42,7 @@
 #ifndef EDDIS_SCHEDULER_REPLAN_H
 #define EDDIS_SCHEDULER_REPLAN_H
 
+#include "efficiency.h"
 #include "learner.h"
 #include "modes.h"
 
@@ -60,13 +61,14 @@ struct replan_worker {
 struct replan_setup {
     const struct replan_worker *worker; /* [n] by rank; copied */
     int n;
-    int64_t version, grain;     /* of the plan in force; as in split.h */
-    const char *algorithm;      /* its name */
-    int64_t period;             /* steps between exchanges; 0: the algorithm has none */
-    bool keep_period;           /* the job sets the period */
-    struct modes_setup network; /* without workers; 0: unknown, then the period stays */
-    double gap_s;               /* 0: 1 */
-    int64_t gap_steps;          /* 0: 5 */
+    int64_t version, grain;       /* of the plan in force; as in split.h */
+    const char *algorithm;        /* its name */
+    int64_t period;               /* steps between exchanges; 0: the algorithm has none */
+    bool keep_period;             /* the job sets the period */
+    struct modes_setup network;   /* without workers; 0: unknown, then the period stays */
+    struct efficiencies measured; /* of the program; copied */
+    double gap_s;                 /* 0: 1 */
+    int64_t gap_steps;            /* 0: 5 */
     double least_gain; /* relative gain that a change must promise without noise; 0: 0.01 */
     bool
         early; /* the first plan is by rates of a probe: the first plan by times waits for no gap */

@@ -60,7 +60,8 @@ struct replan {
     int64_t alone_since;
     /* number of consecutive contradictions that no scaling of the network explains */
     int in_vain;
-    struct split_worker *split; /* scratch memory, like all members below, each [n] */
+    struct efficiency_row *efficiency; /* the setup's measurements */
+    struct split_worker *split;        /* scratch memory, like all members below, each [n] */
     struct modes_worker *worker;
     struct modes_time *time;
     struct replan_group *sum;

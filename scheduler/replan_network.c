@@ -87,7 +87,9 @@ const int *replan_groups(const struct replan *r)
 static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, double *ret_gain)
 {
     struct modes_setup s;
-    struct objective_way way = { .setup = &s, .algorithm = r->algorithm };
+    struct objective_way way = { .setup = &s,
+                                 .algorithm = r->algorithm,
+                                 .measured = &r->set.measured };
     struct forecast now, then;
 
     if (!is_open(r))

@@ -35,6 +35,7 @@ struct plan_candidate {
     struct sync_options options;
     double predicted_samples_per_s; /* predicted speed; 0: not available */
     double efficiency;              /* progress per sample relative to sync; 0: unknown */
+    bool measured;                  /* the efficiency was measured with this program */
     double predicted_progress;      /* predicted_samples_per_s * efficiency */
     char lost[128];                 /* why it was not chosen, one sentence; "": it was chosen */
 };

@@ -20,11 +20,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_S        1e12 /* seconds per step */
-#define MAX_PER_S    1e18 /* samples per second */
-#define MAX_BATCH    (INT64_C(1) << 53)
-#define MAX_BUCKET   (INT64_C(1) << 40)
-#define WEIGHT_ERROR 1e-12 /* limit of the rounding error of a weight written with 15 digits */
+#define MAX_S          1e12 /* seconds per step */
+#define MAX_PER_S      1e18 /* samples per second */
+#define MAX_EFFICIENCY 1e3
+#define MAX_BATCH      (INT64_C(1) << 53)
+#define MAX_BUCKET     (INT64_C(1) << 40)
+#define WEIGHT_ERROR   1e-12 /* limit of the rounding error of a weight written with 15 digits */
 
 #define N(table) (sizeof table / sizeof *table)
 
@@ -32,7 +33,8 @@ static const struct field candidate_fields[] = {
     FIELD(struct plan_candidate, mode, TEXT, 0, 0),
     FIELD(struct plan_candidate, algorithm, TEXT, 0, 0),
     FIELD_REAL(struct plan_candidate, predicted_samples_per_s, DOUBLE, 0, MAX_PER_S),
-    FIELD_REAL(struct plan_candidate, efficiency, DOUBLE, 0, 1),
+    FIELD_REAL(struct plan_candidate, efficiency, DOUBLE, 0, MAX_EFFICIENCY),
+    FIELD(struct plan_candidate, measured, BOOL, 0, 0),
     FIELD_REAL(struct plan_candidate, predicted_progress, DOUBLE, 0, MAX_PER_S),
     FIELD(struct plan_candidate, lost, TEXT, 0, 0),
     FIELD_INLINE("", struct plan_candidate, options, sync_options_table),

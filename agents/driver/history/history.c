@@ -22,6 +22,7 @@ static void load(struct history *k)
     if (!k->loaded) {
         past_times_load(k->run->reader, job, k->model.bytes, &k->times);
         past_memory_load(k->run->reader, job, k->model.bytes, &k->memory);
+        past_efficiencies_load(k->run->reader, job, k->model.bytes, &k->efficiencies);
         k->memory_kept = has_memory(k);
     }
     k->loaded = true;
@@ -42,6 +43,8 @@ void history_fill(struct history *k, struct planner_history *ret)
         .line = k->memory.lines.row,
         .n_lines = k->memory.lines.n,
         .takes_pieces = k->memory.takes_pieces,
+        .efficiency = k->efficiencies.list.row,
+        .n_efficiencies = k->efficiencies.list.n,
     };
     if (k->run->state.generation > 1 && k->algorithm[0]) {
         ret->algorithm = k->algorithm;
@@ -59,13 +62,15 @@ void history_fill(struct history *k, struct planner_history *ret)
  */
 static void drop(struct history *k, int64_t model_bytes)
 {
-    if ((k->times.list.n || has_memory(k)) && k->model.bytes && k->run->state.generation == 1) {
+    if ((k->times.list.n || has_memory(k) || k->efficiencies.list.n) && k->model.bytes &&
+        k->run->state.generation == 1) {
         job_run_sayf(k->run, JOB_EVENT_SAY, -1, -1,
                      "the model has %" PRId64 " bytes, the previous job's model had %" PRId64
                      "; what earlier jobs measured of its workers is not used",
                      model_bytes, k->model.bytes);
         past_times_fini(&k->times);
         past_memory_fini(&k->memory);
+        past_efficiencies_fini(&k->efficiencies);
     }
 }
 
@@ -151,4 +156,5 @@ void history_fini(struct history *k)
 {
     past_times_fini(&k->times);
     past_memory_fini(&k->memory);
+    past_efficiencies_fini(&k->efficiencies);
 }

@@ -18,6 +18,7 @@ struct history {
     struct past_model model;   /* the program's model, as last reported */
     struct past_times times;   /* the workers' times per batch, in seconds */
     struct past_memory memory; /* the workers' limits by memory */
+    struct past_efficiencies efficiencies; /* of modes, as a comparison measured them */
     bool limited;     /* a worker of this job lacked memory: plans keep to the limits since */
     int retries;      /* restarts of this job with fewer samples for a worker */
     bool memory_kept; /* the cache has an entry with these memory limits for the next job */
@@ -32,8 +33,8 @@ void history_fill(struct history *k, struct planner_history *ret);
 
 /* Record the size of the model and the traits of the program, also in the cache for the next job.
  * The first precision that a worker of this job reports counts.  If the size differs from the
- * recorded size, discard the workers' times and memory limits. Return whether size or traits have
- * changed.
+ * recorded size, discard the workers' times, memory limits and efficiencies. Return whether size or
+ * traits have changed.
  */
 bool history_model(struct history *k, int64_t bytes, const struct program *p);
 
@@ -53,7 +54,8 @@ void history_keep_times(struct history *k);
 /* Store the workers' memory limits in the cache for the next job. */
 void history_keep_memory(struct history *k);
 
-/* Free the workers' times and memory limits in *k; neither k itself nor the cache is removed. */
+/* Free the workers' times, memory limits and efficiencies in *k; neither k itself nor the cache is
+ * removed. */
 void history_fini(struct history *k);
 
 #endif

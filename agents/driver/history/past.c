@@ -99,7 +99,7 @@ static char *times_key(const struct job *job)
     return strbuf_steal(&b);
 }
 
-/* One kind of table: the workers' times or their memory limits. */
+/* One kind of table: the workers' times, their memory limits, or efficiencies. */
 struct kind {
     const char *name;        /* kind of the cache entry */
     const struct field *row; /* description of the array of rows in struct past_rows */
@@ -274,6 +274,51 @@ int past_times_keep(struct file_thread *reader, const struct job *job, int64_t m
 }
 
 void past_times_fini(struct past_times *l)
+{
+    rows_fini(&l->list);
+}
+
+/* ---- efficiencies ---- */
+
+/* Members of a row of efficiencies in JSON. */
+static const struct field efficiency_fields[] = {
+    FIELD(struct efficiency_row, key, LINE, 0, 0),
+    FIELD(struct efficiency_row, algorithm, LINE, 0, 0),
+    FIELD(struct efficiency_row, writers, INT64, 2, INT64_C(1) << 20),
+    FIELD(struct efficiency_row, period, INT64, 1, INT64_C(1) << 53),
+    FIELD(struct efficiency_row, batch, INT64, 1, INT64_C(1) << 53),
+    FIELD_REAL(struct efficiency_row, value, DOUBLE, 1e-6, 1e3),
+    FIELD(struct efficiency_row, learnt_s, INT64, 0, INT64_MAX),
+};
+static const struct fields efficiency_table = FIELDS(struct efficiency_row, efficiency_fields);
+static const struct field efficiencies_row =
+    FIELD_OWNED("efficiencies", struct past_rows, row, n, TIMES_MOST, efficiency_table);
+static const struct kind efficiencies_kind = { "efficiencies", &efficiencies_row,
+                                               offsetof(struct efficiency_row, learnt_s) };
+
+void past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+                            struct past_efficiencies *ret)
+{
+    json_decref(load_rows(reader, job, model_bytes, &efficiencies_kind, &ret->list));
+}
+
+int past_efficiencies_set(struct past_efficiencies *l, const struct efficiency_row *row)
+{
+    struct efficiency_row keyed = *row;
+
+    efficiency_key(&keyed);
+    return put_row(&efficiencies_kind, &l->list, &keyed);
+}
+
+int past_efficiencies_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+                           const struct past_efficiencies *l, struct eddis_error *err)
+{
+    cleanup_json json_t *o = json_object();
+
+    return keep_rows(reader, job, model_bytes, &efficiencies_kind, o, &l->list, err);
+}
+
+void past_efficiencies_fini(struct past_efficiencies *l)
 {
     rows_fini(&l->list);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* past.h - history of a program's earlier jobs: model size, workers' times and memory limits
+/* past.h - history of a program's earlier jobs: model size, workers' times and memory limits, and
+ * the efficiencies of modes
  *
  * Entries, and rows of workers, that are older than a cached profile may be (profile.cache) are
  * ignored. So workers that jobs no longer use disappear from the file.
@@ -122,6 +123,31 @@ int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t 
 
 /* Free the limits. */
 void past_memory_fini(struct past_memory *l);
+
+/* Efficiencies of algorithms, measured with one program. */
+struct past_efficiencies {
+    struct past_rows list; /* rows are struct efficiency_row */
+};
+
+/* Load into *ret the efficiencies that a comparison of modes measured with this program, by the
+ * rules of past_times_load; the caller frees it with past_efficiencies_fini.
+ */
+void past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+                            struct past_efficiencies *ret);
+
+/* Add a row, whose key is filled in here, or replace the one with the same key; the row's learnt_s
+ * becomes the present time. Return 0 or -ENOMEM.
+ */
+int past_efficiencies_set(struct past_efficiencies *l, const struct efficiency_row *row);
+
+/* Store the efficiencies in the cache for the next job of the program, for a model of this size.
+ * Return 0 or a negative errno.
+ */
+int past_efficiencies_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+                           const struct past_efficiencies *l, struct eddis_error *err);
+
+/* Free the rows. */
+void past_efficiencies_fini(struct past_efficiencies *l);
 
 /* Set latency and bandwidth in *history from `measured`, the network probe's results (JSON, or
  * NULL). If the results do not contain them, leave them unchanged.

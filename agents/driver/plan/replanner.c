@@ -69,6 +69,7 @@ static int open_policy(struct replanner *r, const struct run_plans *plans,
         .period = p->options.period,
         .keep_period = job->sync.options.period > 0,
         .network = planner_network(p, history),
+        .measured = { history->efficiency, history->n_efficiencies, p->global_batch },
         .gap_steps = job->batch.rebalance,
         .early = job->batch.rebalance == 0 && replanner_is_by_rates(p),
     };

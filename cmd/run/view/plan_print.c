@@ -391,6 +391,20 @@ static void print_candidate(const struct plan_print *o, const struct plan_candid
     strbuf_add(o->out, "\n");
 }
 
+/* Print which modes' efficiencies are guesses, that is measured with another program. */
+static void print_guesses(const struct plan_print *o, const struct plan *p)
+{
+    int n = 0;
+
+    for (int i = 0; i < p->n_candidates; i++)
+        if (p->candidate[i].predicted_samples_per_s > 0 && p->candidate[i].efficiency < 1 &&
+            !p->candidate[i].measured)
+            strbuf_addf(o->out, "%s%s", n++ ? ", " : "  efficiency guessed from another program: ",
+                        p->candidate[i].mode);
+    if (n)
+        strbuf_add(o->out, "\n\n");
+}
+
 /* Print the table of modes with their predicted progress. Print nothing if the model's size is
  * unknown, only ratios of speeds are known, or there is one worker.
  */
@@ -406,6 +420,7 @@ static void print_modes(const struct plan_print *o, const struct plan *p)
         if (p->candidate[i].predicted_samples_per_s > 0) /* else it is not known */
             print_candidate(o, &p->candidate[i]);
     strbuf_add(o->out, "\n");
+    print_guesses(o, p);
 }
 
 /* Print by which rates the plan compares GPUs, if those are not the rates of fp32. */

@@ -132,6 +132,32 @@ START_TEST(each_row_has_its_age)
 }
 END_TEST
 
+START_TEST(efficiencies)
+{
+    struct efficiency_row row = {
+        .algorithm = "hsgd", .writers = 4, .period = 16, .batch = 512, .value = 0.5
+    };
+    struct past_efficiencies l = { 0 };
+    const struct efficiency_row *found;
+
+    ck_assert_int_eq(past_efficiencies_set(&l, &row), 0);
+    row.value = 0.75; /* the newer measurement of the same */
+    ck_assert_int_eq(past_efficiencies_set(&l, &row), 0);
+    row.period = 64;
+    ck_assert_int_eq(past_efficiencies_set(&l, &row), 0);
+    ck_assert_int_eq(past_efficiencies_keep(reader, &job, BYTES, &l, NULL), 0);
+    past_efficiencies_fini(&l);
+    past_efficiencies_load(reader, &job, BYTES + 1, &l);
+    ck_assert_int_eq(l.list.n, 0); /* another model */
+    past_efficiencies_load(reader, &job, BYTES, &l);
+    ck_assert_int_eq(l.list.n, 2);
+    found = l.list.row;
+    ck_assert_str_eq(found[0].algorithm, "hsgd");
+    ck_assert(found[0].period == 16 && found[0].value == 0.75 && found[1].period == 64);
+    past_efficiencies_fini(&l);
+}
+END_TEST
+
 START_TEST(many)
 {
     struct past_times l = { 0 };
@@ -218,6 +244,7 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_test(tc, found_again);
     tcase_add_test(tc, each_row_has_its_age);
+    tcase_add_test(tc, efficiencies);
     tcase_add_test(tc, many);
     tcase_add_test(tc, failures_are_renewed);
     tcase_add_test(tc, failures_together);

@@ -287,6 +287,8 @@ START_TEST(hybrid)
         "    async       13 600        0.61       8 270\n"
         "  * hybrid      13 500        0.72       9 740\n"
         "\n"
+        "  efficiency guessed from another program: async, hybrid\n"
+        "\n"
         "  emulated: workers emulate devices of these speeds by waiting\n"
         "  hybrid because the job asks for it\n");
 }
@@ -314,6 +316,8 @@ START_TEST(settled)
                      "    sync         1 780        1.00       1 780\n"
                      "    async       13 600        0.61       8 270\n"
                      "  * hybrid      13 500        0.72       9 740\n"
+                     "\n"
+                     "  efficiency guessed from another program: async, hybrid\n"
                      "\n"
                      "  hybrid because it is predicted to make 5.47 times the progress of sync "
                      "and 1.18 times that of async\n"
