@@ -76,12 +76,12 @@ void __wrap_combine_many(enum comm_type type, enum comm_rule rule, void *out, co
 /* Replace the functions that map pages in advance (shm_impl.h): the buffers are larger than any
  * machine's memory.
  */
-void __wrap_shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes);
+void __wrap_shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes, bool write);
 void __wrap_shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes);
 
-void __wrap_shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes)
+void __wrap_shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes, bool write)
 {
-    (void)m, (void)offset, (void)bytes;
+    (void)m, (void)offset, (void)bytes, (void)write;
 }
 
 void __wrap_shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes)

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS (5 * CLOCK_S) /* time limit of NVML */
+#define LOOK_NS  (5 * CLOCK_S)    /* time limit of NVML */
+#define AGAIN_NS (500 * CLOCK_MS) /* its time limit if it was late at an earlier start */
 
 /* What the child gets and returns: the measured GPUs, in the order of the profile */
 struct look {
@@ -42,11 +43,12 @@ static int look_task(const void *task, void *result, struct eddis_error *err)
     return 0;
 }
 
-void gpu_check_start(struct gpu_check *c, const struct node_profile *p)
+void gpu_check_start(struct gpu_check *c, const struct node_profile *p, bool late)
 {
     cleanup_free struct look *l = calloc(1, sizeof *l);
 
-    *c = (struct gpu_check){ .deadline_ns = clock_now_ns() + LOOK_NS };
+    *c = (struct gpu_check){ .deadline_ns = clock_now_ns() + (late ? AGAIN_NS : LOOK_NS),
+                             .late = late };
     for (int i = 0; l && i < p->n_devices; i++) {
         const struct device *d = &p->device[i];
         struct gpu_device *g = &l->gpu[l->n];
@@ -134,16 +136,18 @@ int gpu_check_finish(struct gpu_check *c, const char *job_id, struct node_profil
 {
     cleanup_free struct look *l = calloc(1, sizeof *l);
     struct eddis_error why = { 0 };
+    bool before = c->late;
     int rc;
 
     if (c->n == 0 || !l)
         return 0;
     rc = isolate_wait(&c->child, c->deadline_ns, l, &why);
+    c->late = rc == -ETIMEDOUT;
     if (rc < 0) {
         /* A driver that starts anew for each process is late each time: that is no failure. */
         if (rc != -ETIMEDOUT && has_answered(p))
             return eddis_fail(err, -ESTALE, "%s", why.text);
-        note_add(p, "%s, so who uses them is unknown", why.text);
+        note_add(p, "%s%s, so who uses them is unknown", why.text, before ? " again" : "");
         return 0;
     }
     if (l->answered)

@@ -13,6 +13,7 @@
 #include "machine.h"
 #include "neighbours.h"
 #include "note.h"
+#include "nvml_late.h"
 #include "probe_memory.h"
 #include "quota.h"
 
@@ -386,6 +387,25 @@ static void start_profile(const struct machine *m, struct node_profile *p)
     fill_now(m, p);
 }
 
+/* Set the members of a cached profile that describe the present, while a process looks at the GPUs,
+ * unless the job uses none; keep whether NVML was late. Return as gpu_check_finish.
+ */
+static int look_at_gpus(struct probe *b, struct eddis_error *err)
+{
+    const struct profiler_options *o = b->options;
+    bool late = !o->cpus_only && nvml_late_known(o->cache_dir, &b->machine);
+    struct gpu_check gpus = { .n = 0 };
+    int rc;
+
+    if (!o->cpus_only)
+        gpu_check_start(&gpus, b->p, late);
+    fill_now(&b->machine, b->p);
+    rc = gpu_check_finish(&gpus, o->job_id, b->p, err);
+    if (gpus.n > 0 && !(late && gpus.late)) /* else the hour would begin anew at each start */
+        nvml_late_keep(o->cache_dir, &b->machine, gpus.late);
+    return rc;
+}
+
 /* Load the cached profile into b->p, with the members that describe the present, and without GPUs
  * that others use now. Return 0, or a negative errno value, with the reason in err, if no cached
  * profile can be used: -ENOENT: there is none.
@@ -393,7 +413,6 @@ static void start_profile(const struct machine *m, struct node_profile *p)
 static int load(struct probe *b, struct eddis_error *err)
 {
     const struct profiler_options *o = b->options;
-    struct gpu_check gpus;
     double quota;
     int rc;
 
@@ -403,10 +422,7 @@ static int load(struct probe *b, struct eddis_error *err)
     if (rc < 0)
         return rc;
     quota = b->p->cpu_quota;
-    if (!o->cpus_only)
-        gpu_check_start(&gpus, b->p);
-    fill_now(&b->machine, b->p);
-    rc = o->cpus_only ? 0 : gpu_check_finish(&gpus, o->job_id, b->p, err);
+    rc = look_at_gpus(b, err);
     if (rc < 0)
         return rc;
     if (isnan(quota) != isnan(b->p->cpu_quota) || fabs(quota - b->p->cpu_quota) > 1e-6)

@@ -164,16 +164,14 @@ static void share_by_memory(const struct job *job, const struct node_profile *no
 /* Return by how many grains the bound of worker i may be raised: a bound from a failure to fewer
  * samples than ever failed, and no more than batch.max; any other bound by none.
  */
-static int64_t room(const struct job *job, const struct known_memory *m,
-                    const struct node_profile *nodes, const struct plan *p, int i)
+static int64_t room(const struct job *job, const struct plan *p, int i)
 {
-    const struct planner_bound *bound = bound_of(m, nodes, p, i);
     const struct plan_worker *w = &p->worker[i];
     int64_t grain = job->batch.grain, high;
 
-    if (!bound || bound->measured || bound->failed <= 0)
+    if (w->failed <= 0)
         return 0;
-    high = w->max > 0 && w->max < bound->failed ? w->max : bound->failed - 1;
+    high = w->max > 0 && w->max < w->failed ? w->max : w->failed - 1;
     return high / grain > limits_most(p, i) / grain ? high / grain - limits_most(p, i) / grain : 0;
 }
 
@@ -182,8 +180,7 @@ static int64_t room(const struct job *job, const struct known_memory *m,
  * more may fit. A failure at a raised bound leaves less room, so plans that fail one after another
  * come to an end. Do nothing if the room is less than what is missing: no plan exists.
  */
-static void raise_bounds(const struct job *job, const struct known_memory *m,
-                         const struct node_profile *nodes, struct plan *p)
+static void raise_bounds(const struct job *job, struct plan *p)
 {
     int64_t grain = job->batch.grain, all = 0;
     int64_t missing = grains_up(job->batch.global, grain) / grain;
@@ -192,12 +189,12 @@ static void raise_bounds(const struct job *job, const struct known_memory *m,
         int64_t most = limits_most(p, i) / grain;
 
         missing = most < missing ? missing - most : 0;
-        all += missing ? room(job, m, nodes, p, i) : 0;
+        all += missing ? room(job, p, i) : 0;
     }
     if (p->takes_pieces || missing > all)
         return;
     for (int i = 0; i < p->n_workers && missing > 0; i++) {
-        int64_t have = room(job, m, nodes, p, i);
+        int64_t have = room(job, p, i);
         int64_t more = (int64_t)ceil((double)missing * ((double)have / (double)all));
 
         if (have == 0)
@@ -210,6 +207,22 @@ static void raise_bounds(const struct job *job, const struct known_memory *m,
     }
 }
 
+/* Enter into the plan the memory of worker i, and the failure for which it was too small. */
+static void use_failure(const struct known_memory *m, const struct node_profile *nodes,
+                        struct plan *p, int i)
+{
+    struct plan_worker *w = &p->worker[i];
+    const struct node_profile *node = &nodes[w->node];
+    const struct device *card = card_of(node, w);
+    const struct planner_bound *bound = bound_of(m, nodes, p, i);
+
+    w->failed = bound && !bound->measured ? bound->failed : 0;
+    w->memory_bytes = card                     ? card->memory_bytes
+                      : w->kind == DEVICE_CUDA ? 0
+                      : node->memory_limit > 0 ? node->memory_limit
+                                               : node->memory_bytes;
+}
+
 /* Enter into the plan each worker's limits by the job and by memory. */
 static void use_memory(const struct job *job, const struct node_profile *nodes,
                        const struct known_memory *m, struct plan *p, double *memory)
@@ -220,9 +233,10 @@ static void use_memory(const struct job *job, const struct node_profile *nodes,
 
         w->max = node->max_batch > 0 ? node->max_batch : job->batch.max;
         w->piece = known_bound(m, nodes, p, i, job->batch.global);
+        use_failure(m, nodes, p, i);
     }
     share_by_memory(job, nodes, p, memory);
-    raise_bounds(job, m, nodes, p);
+    raise_bounds(job, p);
     for (int i = 0; i < p->n_workers; i++)
         if (p->worker[i].piece == INT64_MAX)
             p->worker[i].piece = 0; /* no limit */
@@ -471,18 +485,56 @@ static bool is_one_max(const struct plan *p)
     return true;
 }
 
-/* Check that all workers together may take batch.global samples. Return 0, or -EINVAL: they may
- * not.
+/* Return the rank of the worker whose memory was too small for the fewest samples, among those
+ * whose bound by memory is from such a failure; -1: there is none.
  */
+static int first_failed(const struct plan *p)
+{
+    int least = -1;
+
+    for (int i = 0; i < p->n_workers; i++)
+        if (p->worker[i].failed > 0 && bound_by_memory(p, i) &&
+            (least < 0 || p->worker[i].failed < p->worker[least].failed))
+            least = i;
+    return least;
+}
+
+/* Record in err that batch.global does not fit even if all bounds from failures are raised to what
+ * has not failed. rank: from first_failed.
+ */
+static void fail_raised(const struct job *job, const struct plan *p, int rank,
+                        struct eddis_error *err)
+{
+    const struct plan_worker *w = &p->worker[rank];
+    bool card = w->kind == DEVICE_CUDA;
+    char bytes[48] = "";
+    int64_t grains = 0;
+
+    for (int i = 0; i < p->n_workers; i++)
+        grains += limits_most(p, i) / job->batch.grain + room(job, p, i);
+    if (w->memory_bytes > 0)
+        (void)snprintf(bytes, sizeof bytes, ", with %lld bytes,", (long long)w->memory_bytes);
+    eddis_fail(err, -EINVAL,
+               "batch.global is %lld, more than the %lld samples that may fit in the workers' "
+               "memory: %s%snode %s%s could not hold %lld at once; lower batch.global, or let the "
+               "program take micro-batches (eddis_options.pieces)",
+               (long long)job->batch.global, (long long)(grains * job->batch.grain),
+               card ? w->device : "", card ? " on " : "", p->node[w->node], bytes,
+               (long long)w->failed);
+}
+
+/* Check that all workers together may take batch.global samples. Return 0 or -EINVAL. */
 static int check_sum(const struct job *job, const struct plan *p, struct eddis_error *err)
 {
     bool by_memory;
     int64_t sum = sum_of_most(job, p, &by_memory);
-    int least = tightest(p);
+    int least = tightest(p), failed = first_failed(p);
 
     if (sum >= job->batch.global)
         return 0;
-    if (by_memory || !is_one_max(p))
+    if (failed >= 0)
+        fail_raised(job, p, failed, err);
+    else if (by_memory || !is_one_max(p))
         eddis_fail(err, -EINVAL,
                    by_memory
                        ? "batch.global is %lld, more than the %lld samples that fit in the "

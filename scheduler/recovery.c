@@ -156,13 +156,13 @@ static bool no_start(const struct recovery_case *c)
 }
 
 /* Check whether the permitted restarts are used up, or after the loss of a node the permitted
- * losses. A restart with fewer samples for a rank counts as none: the driver limits their number
- * (agents/driver/plan/memory_retry.c).
+ * losses. A restart with fewer samples for a rank counts as none, so it is made even if no restart
+ * is permitted: the driver limits their number (agents/driver/plan/memory_retry.c).
  */
 static bool used_up(const struct recovery_case *c)
 {
     if (c->less)
-        return c->restarts == 0;
+        return false;
     if (c->cause == CAUSE_NODE)
         return c->losses ? c->losses_done >= c->losses : c->restarts == 0;
     return !is_failed_start(c) && c->restarts_done >= c->restarts;
@@ -237,7 +237,7 @@ const char *recovery_reasons(const struct recovery_case *c)
         [RECOVERY_NO_START] = "it could not be started " TEXT_OF(RECOVERY_STARTS) " times in a row",
     };
     enum recovery r = recovery_decide(c);
-    bool none = c->restarts == 0 && (c->cause != CAUSE_NODE || c->losses == 0);
+    bool none = c->restarts == 0 && !c->one_sample && (c->cause != CAUSE_NODE || c->losses == 0);
 
     if (r != RECOVERY_NO_START && (none || !c->started || c->cause == CAUSE_LAUNCH))
         return "";

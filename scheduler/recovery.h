@@ -42,7 +42,7 @@ struct recovery_case {
     /* failures in this and in the previous generation; before.rank is -1 in generation 1 */
     struct recovery_rank now, before;
     /* restarts so far, and maximum; restarts after the loss of a node, or with fewer samples after
-     * a lack of memory, are not counted
+     * a lack of memory, are not counted, and are made even if the maximum is 0
      */
     int64_t restarts_done, restarts;
     /* lost nodes so far, and maximum; losses 0: no bound, but if restarts is 0, too, no node may be

@@ -73,15 +73,16 @@ static int shared_prepare(struct reduction *r, struct eddis_error *err)
         return 0; /* over as soon as it is started */
     firsts = node_groups_firsts(s->nodes, p->channel);
     firsts.limits = p->limits;
-    const struct node_stage_options node = { .what = &r->what,
-                                             .shm = s->nodes->shm,
-                                             .here = s->nodes->here,
-                                             .n_here = s->nodes->n_here,
-                                             .in_place_bytes = firsts.n_ranks > 1
-                                                                   ? stage_bytes(&firsts, &r->what)
-                                                                   : SIZE_MAX,
-                                             .publishes = s->nodes->n == 1,
-                                             .scratch = s->scratch };
+    const struct node_stage_options node = {
+        .what = &r->what,
+        .shm = s->nodes->shm,
+        .here = s->nodes->here,
+        .n_here = s->nodes->n_here,
+        .in_place_bytes = firsts.n_ranks > 1 ? stage_bytes(&firsts, &r->what) : SIZE_MAX,
+        .publishes = s->nodes->n == 1,
+        .replaces = comm_shm_replaces(s->nodes->shm, s->nodes->n),
+        .scratch = s->scratch
+    };
 
     rc = node_stage_init(&s->node, &node, err);
     if (rc < 0 || !is_between(s))

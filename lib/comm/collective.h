@@ -53,7 +53,7 @@ struct comm_place {
 /* The parameters of an all-reduce. */
 struct allreduce {
     /* [n] elements, combined in place; borrowed.  Data in the node's arena, at the same offset on
-     * every rank, stays unchanged: read the result by allreduce_result.
+     * every rank, stays unchanged or becomes the result: read that by allreduce_result.
      */
     void *data;
     size_t n;

@@ -16,6 +16,7 @@ enum {
     PATIENT_BYTES = 512 << 10,
     /* longer than a busy system deschedules a rank */
     PATIENCE_MIN_NS = 100 * 1000 * 1000,
+    REPLACE_BYTES = 4096, /* a sum of this size stays in the cache until all arenas have it */
 };
 
 /* One piece and its location. */
@@ -104,11 +105,19 @@ static uint64_t piece_share(const struct node_stage *s, const struct piece *p, i
     return p->chunks * (uint64_t)member / (uint64_t)s->o.n_here;
 }
 
-/* Borrow a member's contribution to a piece in shared memory; member n_here: the sum. */
+/* Check whether the sum of a piece replaces the contributions to it. */
+static bool replaces(const struct node_stage *s)
+{
+    return s->in_place && s->o.replaces;
+}
+
+/* Borrow a member's contribution to a piece in shared memory; member n_here: the sum, which may be
+ * in the place of all contributions.
+ */
 static char *piece_data(const struct node_stage *s, const struct piece *p, int member)
 {
     const struct comm_shm *shm = s->o.shm;
-    size_t of = (size_t)member;
+    size_t of = replaces(s) && member == s->o.n_here ? 0 : (size_t)member;
 
     if (s->in_place)
         return shm->map + shm->at.arena + of * shm->size.arena_bytes + s->offset +
@@ -136,7 +145,7 @@ static void stage_populate(const struct node_stage *s)
 {
     size_t bytes = s->o.what->n * width(s);
 
-    if (!s->o.publishes && s->o.here == 0)
+    if (!s->o.publishes && s->o.here == 0 && !s->o.replaces)
         shm_populate_results(s->o.shm, s->offset, bytes);
     for (uint64_t i = 0; i < s->n_pieces; i++) {
         struct piece p = stage_piece(s, i);
@@ -149,8 +158,9 @@ static void stage_populate(const struct node_stage *s)
             continue; /* small pieces: pages are mapped on first use */
         at += s->offset + p.first * width(s);
         end += s->offset + p.first * width(s);
-        shm_populate_part(s->o.shm, at, end - at);
-        shm_populate_results(s->o.shm, at, end - at);
+        shm_populate_part(s->o.shm, at, end - at, s->o.replaces);
+        if (!s->o.replaces)
+            shm_populate_results(s->o.shm, at, end - at);
     }
 }
 
@@ -176,26 +186,64 @@ int node_stage_init(struct node_stage *s, const struct node_stage_options *o,
     return eddis_fail(err, -ENOSPC, "the node's memory has no room for %zu bytes more", bytes);
 }
 
-/* Sum one claimed chunk of the piece into its results, and the trailer with chunk 0.  The rank that
- * finishes the last chunk marks the piece as done, or as reduced if the node's first rank publishes
- * it.
+/* Sum n elements of the piece, `at` bytes behind its start, into its results. */
+static void piece_sum(struct node_stage *s, const struct piece *p, size_t at, size_t n)
+{
+    const struct allreduce *a = s->o.what;
+
+    for (int i = 0; i < s->o.n_here; i++)
+        s->o.scratch[i] = piece_data(s, p, i) + at;
+    combine_many(a->type, a->rule, piece_data(s, p, s->o.n_here) + at, s->o.scratch, s->o.n_here,
+                 n);
+}
+
+/* Sum n elements of the piece, `at` bytes behind its start, and store the sum in the place of every
+ * contribution.
+ */
+static void piece_replace(struct node_stage *s, const struct piece *p, size_t at, size_t n)
+{
+    const struct allreduce *a = s->o.what;
+    _Alignas(SHM_LINE) char sum[REPLACE_BYTES];
+    size_t most = sizeof sum / width(s);
+
+    for (size_t m; n > 0; n -= m, at += m * width(s)) {
+        m = n < most ? n : most;
+        for (int i = 0; i < s->o.n_here; i++)
+            s->o.scratch[i] = piece_data(s, p, i) + at;
+        combine_many(a->type, a->rule, sum, s->o.scratch, s->o.n_here, m);
+        for (int i = 0; i < s->o.n_here; i++)
+            memcpy(piece_data(s, p, i) + at, sum, m * width(s));
+    }
+}
+
+/* Combine the trailers of the piece, into its results or in the place of all contributions. */
+static void piece_sum_tails(struct node_stage *s, const struct piece *p)
+{
+    size_t end = p->n * width(s);
+    char *out = piece_data(s, p, s->o.n_here) + end;
+
+    if (!replaces(s))
+        memcpy(out, piece_data(s, p, 0) + end, p->tail_bytes);
+    for (int i = 1; i < s->o.n_here; i++)
+        s->o.what->trailer_rule(out, piece_data(s, p, i) + end);
+    for (int i = 1; i < s->o.n_here && replaces(s); i++)
+        memcpy(piece_data(s, p, i) + end, out, p->tail_bytes);
+}
+
+/* Sum one claimed chunk of the piece, and the trailers with chunk 0.  The rank that finishes the
+ * last chunk marks the piece as done, or as reduced if the node's first rank publishes it.
  */
 static void piece_reduce(struct node_stage *s, const struct piece *p, uint64_t chunk)
 {
-    const struct allreduce *a = s->o.what;
-    size_t first = (size_t)chunk * p->chunk_n, at = first * width(s), end = p->n * width(s);
+    size_t first = (size_t)chunk * p->chunk_n;
     size_t n = p->n - first < p->chunk_n ? p->n - first : p->chunk_n;
-    int n_here = s->o.n_here;
-    char *out = piece_data(s, p, n_here);
 
-    for (int i = 0; i < n_here; i++)
-        s->o.scratch[i] = piece_data(s, p, i) + at;
-    combine_many(a->type, a->rule, out + at, s->o.scratch, n_here, n);
-    if (chunk == 0 && p->tail_bytes) {
-        memcpy(out + end, piece_data(s, p, 0) + end, p->tail_bytes);
-        for (int i = 1; i < n_here; i++)
-            a->trailer_rule(out + end, piece_data(s, p, i) + end);
-    }
+    if (!replaces(s))
+        piece_sum(s, p, first * width(s), n);
+    else if (s->o.n_here > 1)
+        piece_replace(s, p, first * width(s), n);
+    if (chunk == 0 && p->tail_bytes)
+        piece_sum_tails(s, p);
     if (shm_finish(s->o.shm, p->slot, p->chunks))
         atomic_store_explicit(s->o.publishes ? &p->slot->done : &p->slot->reduced, p->use,
                               memory_order_release);
@@ -392,5 +440,5 @@ int node_stage_idle(const struct node_stage *s, int member)
 
 const void *node_stage_result(const struct node_stage *s)
 {
-    return s->in_place ? s->o.shm->results + s->offset : s->o.what->data;
+    return s->in_place && !replaces(s) ? s->o.shm->results + s->offset : s->o.what->data;
 }

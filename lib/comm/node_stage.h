@@ -4,7 +4,7 @@
  * The data is cut into pieces.  Each piece has a slot of the node's memory (shm_impl.h) while it is
  * under way:
  *
- *     in place    contribution in the arena -> sum in the results; no copy
+ *     in place    contribution in the arena -> sum in the results, or in every arena; no copy
  *     private     copied into the pool -> summed there -> copied out; a few small pieces at a time,
  *                 so that the pool's data never leaves the cache
  *
@@ -36,6 +36,7 @@ struct node_stage_options {
     int here, n_here;             /* this member's index among the n_here members on the node */
     size_t in_place_bytes;        /* size of a piece in place; SIZE_MAX: one piece for all data */
     bool publishes;               /* the stage itself publishes reduced pieces */
+    bool replaces;                /* in place: see comm_shm_replaces */
     const void **scratch;         /* room for n_here pointers, borrowed */
 };
 

@@ -182,11 +182,11 @@ void shm_populate(const struct comm_shm *m)
 #endif
 }
 
-void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes)
+void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes, bool write)
 {
     for (int i = 0; i < m->n_ranks; i++)
         if (i != m->rank)
-            populate(m, m->at.arena + (size_t)i * m->size.arena_bytes + offset, bytes, false);
+            populate(m, m->at.arena + (size_t)i * m->size.arena_bytes + offset, bytes, write);
 }
 
 void shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes)
@@ -274,6 +274,11 @@ void *comm_shm_arena(const struct comm_shm *m)
 void *comm_shm_results(const struct comm_shm *m)
 {
     return m->size.arena_bytes ? m->map + m->at.results : NULL;
+}
+
+bool comm_shm_replaces(const struct comm_shm *m, int n_nodes)
+{
+    return m->n_ranks <= (n_nodes > 1 ? 1 : COMM_SHM_FEW);
 }
 
 int64_t shm_offset(const struct comm_shm *m, const void *data, size_t bytes)

@@ -7,9 +7,10 @@
  *     [lines of every slot][members][pool][arena of rank 0][arena of rank 1] ... [results]
  *
  * A rank writes its contribution into its own arena, and all read the sum at the same offset of the
- * results.  Private memory goes through the pool instead; see node_stage.h.  Each rank's process
- * holds a lock on one byte of the file.  So the other ranks notice the end of the process, however
- * it ended, even if children that it forked still run.
+ * results, or with few ranks of their own arenas: see comm_shm_replaces.  Private memory goes
+ * through the pool instead; see node_stage.h.  Each rank's process holds a lock on one byte of the
+ * file.  So the other ranks notice the end of the process, however it ended, even if children that
+ * it forked still run.
  *
  * Each struct comm_shm is for one thread, but ranks may be threads of one process.
  */
@@ -25,6 +26,7 @@ enum {
      * for each piece
      */
     COMM_SHM_PIECE_BYTES = 2 << 20,
+    COMM_SHM_FEW = 3, /* most ranks of a node whose sums replace the contributions */
 };
 
 /* The size of the shared memory, the same on all ranks. */
@@ -57,6 +59,14 @@ void *comm_shm_arena(const struct comm_shm *m);
  * is writable, as a device's driver wants it, but a program must not write to it.
  */
 void *comm_shm_results(const struct comm_shm *m);
+
+/* Check whether sums replace the contributions in the arenas, so that each rank reads them in its
+ * own, and nobody reads the results.  n_nodes: number of nodes whose ranks are summed.  So it is
+ * with up to COMM_SHM_FEW ranks, all on one node, or with one rank on each node.  A store into each
+ * arena costs about as much then as one into the results, and a device locks less of the host's
+ * memory.
+ */
+bool comm_shm_replaces(const struct comm_shm *m, int n_nodes);
 
 /* Leave and free m; other ranks' reductions that wait for this rank then fail.  Accept NULL. */
 void comm_shm_close(struct comm_shm *m);

@@ -150,8 +150,8 @@ int shm_attach(const struct shm_region_mark *mark, int rank, int n_ranks,
  */
 void shm_populate(const struct comm_shm *m);
 
-/* Map `bytes` bytes at `offset` of all other ranks' arenas, for reading. */
-void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes);
+/* Map `bytes` bytes at `offset` of all other ranks' arenas, for writing or only for reading. */
+void shm_populate_part(const struct comm_shm *m, size_t offset, size_t bytes, bool write);
 
 /* Map `bytes` bytes at `offset` of the results, for writing. */
 void shm_populate_results(const struct comm_shm *m, size_t offset, size_t bytes);

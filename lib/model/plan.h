@@ -57,6 +57,9 @@ struct plan_worker {
     int64_t max;              /* the job's limit of `batch` on the worker's node; 0: none */
     int64_t piece;            /* largest micro-batch that its memory allows; 0: no limit */
     bool guessed;             /* `piece` is a part of the GPUs' memory; not in files */
+    int64_t failed;           /* fewest samples at once for which its memory was too small, if
+                               * `piece` is from that failure; 0: none; not in files */
+    int64_t memory_bytes;     /* memory of its GPU, else of its node; 0: unknown; not in files */
     int64_t equal_batch;      /* `batch` under an equal split */
     double weight;            /* batch / global batch */
     double step_s;            /* predicted time of a step */

@@ -349,7 +349,11 @@ void *engine_memory(const struct engine *e, size_t *ret_bytes)
 
 void *engine_results(const struct engine *e)
 {
-    return e->arena.own || !e->arena.data ? NULL : comm_shm_results(e->place.nodes->shm);
+    const struct node_groups *nodes = e->place.nodes;
+
+    return e->arena.own || !e->arena.data || comm_shm_replaces(nodes->shm, nodes->n)
+               ? NULL
+               : comm_shm_results(nodes->shm);
 }
 
 bool engine_weighs(const struct engine *e)

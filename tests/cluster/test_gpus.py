@@ -292,6 +292,29 @@ def busy_later(*_):
         assert not kept or state == "lost" or ", cached" in output, output
 
 
+def late_nvml(*_):
+    """A start waits for NVML, which does not answer; the next ones wait less, for an hour, and find out if it answers."""
+    folders = Folders()
+    mark = os.path.join(folders.path("cache", "eddis"), f"nvml-late-{os.uname().nodename}")
+
+    def note(**more):
+        """Of no job, so that jobs of other tests beside it do not matter."""
+        p = subprocess.run([os.path.join(BUILD, "cmd/libexec/eddis-probe")], env={**folders.environ(), **environ("A100,V100"), **more},
+                           text=True, stdout=subprocess.PIPE, timeout=120, check=True)
+        return json.loads(p.stdout)["note"]
+
+    assert "not kept" not in note() and not os.path.exists(mark)
+    for again in "", " again", "":
+        found = note(FAKE_NVML="hang")
+        assert f"look at the GPUs took too long{again}, so who uses them is unknown" in found, found
+        assert os.path.exists(mark)
+        if again:
+            os.utime(mark, (0, 0))
+    os.utime(mark, (0, 0))  # else a busy machine may be too slow
+    found = note()
+    assert "too long" not in found and not os.path.exists(mark), found
+
+
 def second_job(*_):
     """A job on cards of a running job is refused with that job's id and user, and one on other cards runs."""
     folders = Folders()
@@ -752,6 +775,6 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver,
-     instances, busy, busy_later, second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, without_precision,
+     instances, busy, busy_later, late_nvml, second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, without_precision,
      first_plans, retried, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected, grouped_memory,
      trainer, watched, watched_groups, throttled, links, unwatched], sys.argv[3:])

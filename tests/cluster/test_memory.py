@@ -183,11 +183,12 @@ def one_sample():
 
 
 def no_restart():
-    """The next job has what a job learnt that may not be started again."""
+    """A restart with fewer samples is made even if no restart is permitted, and the next job needs none."""
     folders = Folders()
     with job(folders, (), "refused", "--restarts", "0") as j:
-        j.check(79, "oom", failed_rank=1)
-        assert "rank 1 ran out of memory with 128 samples at once; it holds at most 64 in the next job" in j.err, j.err
+        j.check(0, "ok", failed_rank=1)
+        assert "rank 1 ran out of memory with 128 samples at once; it holds at most 64 from now on" in j.err, j.err
+        assert "with fewer samples, which counts as no restart" in j.err and j.summary()["restarts"] == 1, j.err
     with job(folders, (), "refused", "--restarts", "0") as j:
         j.check(0, "ok")
         assert steps(j, 1) == [(SHARE, 64)] * STEPS, steps(j, 1)

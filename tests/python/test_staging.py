@@ -87,15 +87,19 @@ def test_left(tmp_path, monkeypatch):
     assert output.count("gradients 3.000 5.000\n") == 2, output
 
 
-def test_one_pass(tmp_path, monkeypatch):
+@pytest.mark.parametrize("n, few", [(2, ()), slow(3, ()), (4, ()), slow(4, (4,))])
+def test_one_pass(tmp_path, monkeypatch, n, few):
     """The host only adds: a device copies weighted gradients to where they are added, and sums from there, each once,
-    the first before the last have come.  Memory is locked for the gradients of a worker and the sums of its node."""
+    the first before the last have come.  Memory is locked for the gradients of a worker and the sums of its node, the
+    latter for at most a quarter of all workers' gradients."""
     monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
-    output = said(tmp_path, *job(PROGRAMS / "one_pass.py", devices="[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 1}]",
-                                 batch__global=8, batch__rebalance="off", restarts=0))
-    assert output.count("out 100 back 100 locked ") == 2, output
-    locked = [int(percent) for percent in re.findall(r"locked (\d+)\n", output)]
-    assert len(locked) == 2 and all(percent in (100, 200) for percent in locked), output
+    devices = ", ".join(["{rate: 1, a_ms: 5, c_ms: 1}"] * n)
+    output = said(tmp_path, *job(PROGRAMS / "one_pass.py", *few, devices=f"[{devices}]", batch__global=8,
+                                 batch__rebalance="off", restarts=0))
+    rows = re.findall(r"out 100 back 100 locked (\d+) (\d+) gradients (\S+)\n", output)
+    assert len(rows) == n and len({total for _, _, total in rows}) == 1, output
+    locked = sum(int(gradients) for gradients, _, _ in rows) + max(int(results) for _, results, _ in rows)
+    assert locked == (125 * n if n == 4 and not few else 100 * n), output
 
 
 @pytest.mark.slow

@@ -330,7 +330,7 @@ class ParameterSet:
         elif self.worker.weight:
             self._put_together(member.device, member, gradient)
         else:  # weight 0: nobody reads the gradient
-            self._send([(member.id, L.ZERO, L.IN_PLACE)], self.taken.get(member.device))
+            self._send([(member.id, L.ZERO, _slots_of(self.worker).result)], self.taken.get(member.device))
 
     def _put_together(self, device: Device, member: Member, gradient: torch.Tensor) -> None:
         """Collect a gradient until enough of them can be copied together, or the pass is over.  The first gradient,
@@ -352,10 +352,11 @@ class ParameterSet:
             if self.factor is None:
                 self.factor = L.lib.eddis_factor(self.worker.handle, self.number)
             ids = [member.id for member in together.members]
-            runs = _slots_of(self.worker).runs(zip(ids, together.gradients))
+            slots = _slots_of(self.worker)
+            runs = slots.runs(zip(ids, together.gradients))
             copied = device.gather(runs, self.factor or 1.0, together.behind)
             source = L.WEIGHTED if self.factor else 0
-            number = self._send([(member_id, source, L.IN_PLACE) for member_id in ids], copied)
+            number = self._send([(member_id, source, slots.result) for member_id in ids], copied)
             self.begun.append((device, together, number))
 
     def _send(self, announced: list[tuple[int, int, int]], copied: Copied | None = None) -> int:
@@ -422,7 +423,7 @@ class ParameterSet:
             if member.spare is None:
                 member.check(member.parameter)
                 member.spare = torch.zeros_like(member.parameter)
-            place = L.IN_PLACE if member.device else member.spare.data_ptr()
+            place = _slots_of(self.worker).result if member.device else member.spare.data_ptr()
             self._send([(member.id, L.ZERO, place)], self.taken.get(member.device))
             unused.append(member)
         for member in unused:

@@ -5,6 +5,9 @@ A device copies gradients straight into their slots and reads results where they
 itself.  Slots of one data type that are neighbours are copied together, as one run of at most BLOCK_BYTES; a larger one
 is copied alone.  Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a
 gradient is announced: a run writes zeros there.
+
+A worker's gradients are locked, and for its part of the node's results at most a quarter as much: FEW workers of a node
+or fewer have the results in their slots.  Without other nodes the library sums there; else it copies the results there.
 """
 
 from __future__ import annotations
@@ -19,6 +22,8 @@ from .. import _lib as L
 from .._worker import Worker
 from ._device import BLOCK_BYTES, Device, Run
 
+FEW = 3  # most workers of a node whose results would take more than a quarter of all their gradients' memory
+
 
 class Slots:
     """The slots of all parameters that are registered, from the commit on."""
@@ -29,7 +34,10 @@ class Slots:
         self.first: int = L.lib.eddis_gradient_block(worker.handle, n_bytes)
         self.block = _bytes_at(self.first, n_bytes.value)
         results = L.lib.eddis_result_block(worker.handle, n_bytes)
-        self.results = _bytes_at(results, n_bytes.value) if results else None  # None: results are in the slots
+        is_few = worker.world.n_local_ranks <= FEW
+        self.result = 0 if results and is_few else L.IN_PLACE  # announced as the place of a result; 0: the slot
+        # Memory of the results; None: they are in the slots.
+        self.results = _bytes_at(results, n_bytes.value) if results and not is_few else None
         slots = {number: L.lib.eddis_gradient(worker.handle, number) for number in worker.outliving}
         self.start = {number: slot - self.first for number, slot in slots.items() if slot}
         starts = sorted(self.start.values())
@@ -44,7 +52,7 @@ class Slots:
         self.devices.append(device)
         if len(self.devices) > 1:
             return
-        if self.results is None:  # private memory, whose pages would move when they are written after a fork
+        if self.results is None:  # it may be private, and its pages would move when they are written after a fork
             self._advise(mmap.MADV_DONTFORK)
         for memory in self._memories():
             device.lock(memory)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""one_pass.py - trains a large layer and small ones of a device and prints, in per cent of the gradients, what was
-copied to the host, what was copied back, and what was locked.  In the first step the small layers' copy to the host
-only begins when the large one's copy back has begun."""
+"""one_pass.py [FEW] - trains a large layer and small ones of a device and prints, in per cent of the gradients, what
+was copied to the host, what was copied back, and what was locked, for gradients and for results; and the sum of the
+last gradients.  In the first step the small layers' copy to the host only begins when the large one's copy back has
+begun.  FEW: up to so many workers of a node have the results in their slots, to which the library copies them."""
 
 import os
+import sys
 import threading
 
 import torch
@@ -11,7 +13,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from eddis import _lib as L
-from eddis.torch import _device, _gradients
+from eddis.torch import _device, _gradients, _slots
 
 MINUTES = 5 * 60
 
@@ -21,11 +23,12 @@ class Watched(_device._Thread):
 
     def __init__(self):
         super().__init__()
-        self.copies = self.runs = self.locked = 0
+        self.copies = self.runs = 0
+        self.locked = []
         self.is_back = threading.Event()
 
     def lock(self, memory):
-        self.locked += memory.numel()
+        self.locked.append(memory.numel())
 
     def gather(self, runs, factor, behind):
         self.copies += 1
@@ -57,6 +60,7 @@ def announce(worker, message, number, source, result):
 
 
 _gradients.announce = announce
+_slots.FEW = int(sys.argv[1]) if len(sys.argv) > 1 else _slots.FEW
 SMALL = 8
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(16, 64)), batch_size=4))
 model = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(SMALL)), nn.Linear(64, 4096, bias=False))
@@ -69,9 +73,11 @@ for epoch in loader.epochs(1):
         optimizer.step()
         steps += 1
 device = _device.device_of(x)
+place = L.IN_PLACE if len(sys.argv) == 1 else 0
 assert device.copies == device.runs == 2 * steps, "small layers are not copied together"
-assert announced.count((L.WEIGHTED, L.IN_PLACE)) == (SMALL + 1) * steps, "weighted or copied by the library"
+assert announced.count((L.WEIGHTED, place)) == (SMALL + 1) * steps, "weighted or copied by the library"
 assert len(announced) == (SMALL + 2) * steps, announced
 n_bytes = sum(p.nbytes for p in model.parameters())
-out, back, locked = (round(100 * n / n_bytes) for n in (device.n_out / steps, device.n_back / steps, device.locked))
-print(f"rank {eddis.rank()}: out {out} back {back} locked {locked}")
+out, back, *locked = (round(100 * n / n_bytes) for n in (device.n_out / steps, device.n_back / steps, *device.locked))
+total = sum(p.grad.double().sum().item() for p in model.parameters())
+print(f"rank {eddis.rank()}: out {out} back {back} locked {locked[0]} {sum(locked[1:])} gradients {total!r}")

@@ -152,6 +152,24 @@ START_TEST(found)
 }
 END_TEST
 
+/* If no plan is left, the end names the most that may fit, and the card, its bytes and the samples
+ * that failed on it.
+ */
+START_TEST(none_left)
+{
+    struct eddis_error err = { 0 };
+    const int hopeless = 5;
+
+    make_node(hopeless);
+    while (make_plan(&err) == 0 && lacking(hopeless) > 0)
+        ck_assert_int_gt(memory_retry(&history, &run.state.before, plan, &node, &watch, &err), 0);
+    ck_assert_str_eq(err.text, "batch.global is 181, more than the 180 samples that may fit in the "
+                               "workers' memory: card 2 on node a, with 17179869184 bytes, could "
+                               "not hold 21 at once; lower batch.global, or let the program take "
+                               "micro-batches (eddis_options.pieces)");
+}
+END_TEST
+
 /* The user hears that limits are raised, and of which batch they hold how much. */
 START_TEST(says_so)
 {
@@ -181,6 +199,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, begin, end);
     tcase_add_loop_test(tc, found, 0, sizeof jobs / sizeof *jobs);
+    tcase_add_test(tc, none_left);
     tcase_add_test(tc, says_so);
 }
 

@@ -69,6 +69,53 @@ START_TEST(a_rank_maps_its_share)
 }
 END_TEST
 
+/* Few ranks find the sum in their own arenas, and the results stay as they were; more ranks, or two
+ * on each of several nodes, read the results.
+ */
+START_TEST(where_the_sum_is)
+{
+    static const struct {
+        int ranks, nodes;
+        bool replaces;
+    } rows[] = { { 2, 1, true }, { 3, 1, true }, { 4, 1, false }, { 2, 2, true }, { 4, 2, false } };
+    enum { N = 1 << 18, MOST = 4 };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct collective *c[MOST];
+        struct world w;
+
+        world_open(&w, rows[i].ranks, rows[i].nodes, N * sizeof(float), 9);
+        for (int r = 0; r < rows[i].ranks; r++) {
+            float *x = comm_shm_arena(w.node[r]);
+
+            for (int k = 0; k < N; k++)
+                x[k] = (float)(r + 1);
+            c[r] = new_sum(NULL, &w.place[r], x, N, COMM_FLOAT32);
+        }
+        for (int r = 0; r < rows[i].ranks; r++)
+            world_start(&w, r, c[r]);
+        world_run(&w, 1, 1000);
+        ck_assert(!world_busy(&w));
+        for (int r = 0; r < rows[i].ranks; r++) {
+            const float *own = comm_shm_arena(w.node[r]), *sum = allreduce_result(c[r]);
+            const float *results = comm_shm_results(w.node[r]);
+            float all = (float)(rows[i].ranks * (rows[i].ranks + 1)) / 2;
+
+            ck_assert_int_eq(comm_shm_replaces(w.node[r], rows[i].nodes), rows[i].replaces);
+            ck_assert_int_eq(sum == own, rows[i].replaces);
+            for (int k = 0; k < N; k += 1000) {
+                ck_assert_float_eq(sum[k], all);
+                ck_assert_float_eq(own[k], rows[i].replaces ? all : (float)(r + 1));
+                ck_assert_float_eq(results[k], rows[i].replaces ? 0 : all);
+            }
+        }
+        for (int r = 0; r < rows[i].ranks; r++)
+            collective_free(c[r]);
+        world_close(&w);
+    }
+}
+END_TEST
+
 /* A rank that has contributed and then is put aside: the others do its share. */
 START_TEST(a_rank_put_aside_holds_nobody_up)
 {
@@ -184,6 +231,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     tcase_add_test(tc, a_rank_maps_its_share);
+    tcase_add_test(tc, where_the_sum_is);
     tcase_add_loop_test(tc, a_rank_put_aside_holds_nobody_up, 0, 4);
     tcase_add_loop_test(tc, a_broadcast_goes_through_memory, 1, 5);
     tcase_add_loop_test(tc, a_broadcast_names_the_missing, 0, 4);

@@ -127,10 +127,15 @@ START_TEST(raised)
     check(plan_by(b, 2, false), 119, 239);
     job.batch.global = 359;
     ck_assert_ptr_null(plan_by(b, 2, false));
-    ck_assert_ptr_nonnull(strstr(err.text, "more than the 160 samples that fit in the workers'"));
+    ck_assert_str_eq(err.text, "batch.global is 359, more than the 358 samples that may fit in the "
+                               "workers' memory: node node0 could not hold 120 at once; lower "
+                               "batch.global, or let the program take micro-batches "
+                               "(eddis_options.pieces)");
     b[0].measured = true;
     job.batch.global = 220;
     ck_assert_ptr_null(plan_by(b, 2, false));
+    ck_assert_ptr_nonnull(
+        strstr(err.text, "more than the 219 samples that may fit in the workers'"));
     job.batch.global = 219;
     check(plan_by(b, 2, false), 119, 100);
 }

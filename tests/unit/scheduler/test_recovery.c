@@ -79,7 +79,7 @@ static const struct {
     /* fewer samples at once are another attempt, which does not count */
     { { CAUSE_OOM, 0, 1, false, { 5, 0, false }, NOBODY, 0, 3, .less = true }, RECOVERY_RESTART },
     { { CAUSE_OOM, 0, 9, false, { 5, 0, false }, NOBODY, 3, 3, .less = true }, RECOVERY_RESTART },
-    { { CAUSE_OOM, 0, 1, false, { 5, 0, false }, NOBODY, 0, 0, .less = true }, RECOVERY_USED_UP },
+    { { CAUSE_OOM, 0, 1, false, { 5, 0, false }, NOBODY, 0, 0, .less = true }, RECOVERY_RESTART },
     { { CAUSE_OOM, 79, 1, true, { 5, 9, true }, NOBODY, 0, 3, .one_sample = true },
       RECOVERY_ONE_SAMPLE },
     { { CAUSE_OOM, 0, 2, true, { 5, 9, true }, { 5, 9, true }, 1, 3, .less = true },
