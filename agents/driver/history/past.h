@@ -123,6 +123,12 @@ int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t 
 /* Free the limits. */
 void past_memory_fini(struct past_memory *l);
 
+/* Fill *ret with what earlier jobs measured of the program and its workers, for the planner: all
+ * but the network, and what a running job has begun with. *ret borrows from times and memory.
+ */
+void past_fill(const struct past_model *model, const struct past_times *times,
+               const struct past_memory *memory, struct planner_history *ret);
+
 /* Set latency and bandwidth in *history from `measured`, the network probe's results (JSON, or
  * NULL). If the results do not contain them, leave them unchanged.
  */
