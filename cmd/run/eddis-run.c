@@ -574,7 +574,7 @@ static int predict(const struct run *r)
 
     if (what_if(&w, &o, &err) < 0)
         return fail(&err, EXIT_USAGE);
-    if (!r->q.quiet)
+    if (r->q.json || !r->q.quiet)
         fputs(strbuf_text(&text), stdout);
     return 0;
 }

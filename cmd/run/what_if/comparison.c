@@ -28,8 +28,9 @@ static double above_0(double x)
 }
 
 /* Return the figures of a plan for a job of so many samples (0: unknown). */
-static struct figures figures_of(const struct plan *p, int64_t samples)
+static struct figures figures_of(const struct comparison_case *c, int64_t samples)
 {
+    const struct plan *p = c->plan;
     struct figures f = { .speed = above_0(p->predicted_samples_per_s),
                          .of_sum = p->predicted_samples_per_s / above_0(p->ideal_samples_per_s),
                          .samples_per_s = NAN,
@@ -104,9 +105,25 @@ static char *efficiency_of(double x, char *ret)
     return ret;
 }
 
-/* Add the rows about how the plans train. */
-static void add_plans(struct table *t, const struct plan *today, const struct plan *then)
+/* Format a bandwidth in ret [NUMBER_SIZE]. Return ret. */
+static char *bandwidth_of(double bytes_per_s, char *ret)
 {
+    static const char *const unit[] = { "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s" };
+    double x = bytes_per_s * 8;
+    size_t u = 0;
+
+    if (!(x > 0))
+        return number_rate(NAN, ret);
+    for (; x >= 999.5 && u + 1 < sizeof unit / sizeof *unit; u++)
+        x /= 1000;
+    (void)snprintf(ret, NUMBER_SIZE, "%.3g %s", x, unit[u]);
+    return ret;
+}
+
+/* Add the rows about how the plans train. */
+static void add_plans(struct table *t, const struct comparison *c)
+{
+    const struct plan *today = c->today.plan, *then = c->then.plan;
     char a[64], b[64], m[NUMBER_SIZE], n[NUMBER_SIZE];
 
     mode_of(today, a);
@@ -118,17 +135,21 @@ static void add_plans(struct table *t, const struct plan *today, const struct pl
     (void)snprintf(a, sizeof a, "%d", today->n_workers);
     (void)snprintf(b, sizeof b, "%d", then->n_workers);
     add_row(t, "workers", a, b, (double)then->n_workers / today->n_workers);
+    if (today->n_nodes > 1 || then->n_nodes > 1)
+        add_row(t, "network", bandwidth_of(c->today.bytes_per_s, m),
+                bandwidth_of(c->then.bytes_per_s, n),
+                c->then.bytes_per_s / above_0(c->today.bytes_per_s));
 }
 
 void comparison_print(const struct comparison *c, struct strbuf *b)
 {
     cleanup_table struct table t = { .column = columns,
                                      .n_columns = sizeof columns / sizeof *columns };
-    struct figures x = figures_of(c->today, c->samples), y = figures_of(c->then, c->samples);
-    bool unlike = c->today->relative != c->then->relative;
+    struct figures x = figures_of(&c->today, c->samples), y = figures_of(&c->then, c->samples);
+    bool unlike = c->today.plan->relative != c->then.plan->relative;
     char m[NUMBER_SIZE], n[NUMBER_SIZE];
 
-    add_plans(&t, c->today, c->then);
+    add_plans(&t, c);
     add_row(&t, "samples/s", number_rate(x.samples_per_s, m), number_rate(y.samples_per_s, n),
             unlike ? NAN : y.speed / x.speed);
     add_row(&t, "of the devices' sum", number_percent(x.of_sum, 1, m),
@@ -154,17 +175,19 @@ static json_t *number(double x)
 }
 
 /* Return a plan with its figures in JSON; NULL without memory. */
-static json_t *plan_json(const struct plan *p, int64_t samples)
+static json_t *case_json(const struct comparison_case *c, int64_t samples)
 {
-    cleanup_free char *text = plan_text(p);
-    struct figures f = figures_of(p, samples);
+    cleanup_free char *text = plan_text(c->plan);
+    struct figures f = figures_of(c, samples);
     json_t *plan = NULL;
 
     if (!text || json_parse(text, strlen(text), "our own text", &plan, NULL) < 0)
         return NULL;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "samples_per_s", number(f.samples_per_s),
-                     "of_sum", number(f.of_sum), "efficiency", number(f.efficiency), "progress",
-                     number(f.progress), "seconds", number(f.seconds), "plan", plan);
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples_per_s",
+                     number(f.samples_per_s), "of_sum", number(f.of_sum), "efficiency",
+                     number(f.efficiency), "progress", number(f.progress), "seconds",
+                     number(f.seconds), "bytes_per_s", number(above_0(c->bytes_per_s)), "latency_s",
+                     number(above_0(c->latency_s)), "plan", plan);
 }
 
 /* Return a list of sentences in JSON; NULL without memory. */
@@ -185,7 +208,7 @@ int comparison_json(const struct comparison *c, const struct comparison_about *a
         "{s:i, s:o, s:{s:o, s:I}, s:o, s:o, s:o}", "schema_version", WHAT_IF_SCHEMA_VERSION,
         "changes", json_sentence(about->changes), "from", "job", json_sentence(about->job),
         "measured_s", (json_int_t)about->measured_s, "notes", sentences(about->note), "today",
-        plan_json(c->today, c->samples), "then", plan_json(c->then, c->samples));
+        case_json(&c->today, c->samples), "then", case_json(&c->then, c->samples));
     cleanup_free char *text = o ? json_text(o, true) : NULL;
     char *line = NULL;
 

@@ -4,6 +4,7 @@
  *                                     today          then  ratio
  *     mode                   sync allreduce  sync allreduce
  *     workers                             3             2  0.67x
+ *     network                   9.41 Gbit/s   9.41 Gbit/s  1.00x
  *     samples/s                      18 500        12 300  0.66x
  *     of the devices' sum              97 %          98 %
  *     efficiency                       1.00          1.00  1.00x
@@ -24,9 +25,15 @@
 
 enum { WHAT_IF_SCHEMA_VERSION = 1 };
 
-/* Two plans of a job, borrowed */
+/* A plan, borrowed, and the network between its nodes; 0: unknown */
+struct comparison_case {
+    const struct plan *plan;
+    double latency_s, bytes_per_s;
+};
+
+/* Two plans of a job */
 struct comparison {
-    const struct plan *today, *then;
+    struct comparison_case today, then;
     int64_t samples; /* number of samples of the whole job; 0: unknown */
 };
 
@@ -46,7 +53,8 @@ void comparison_print(const struct comparison *c, struct strbuf *b);
  *     { "schema_version": 1, "changes": "-node3", "notes": [ ... ],
  *       "from":  { "job": "digits-20261121-140712-3f9a", "measured_s": 1795000000 },
  *       "today": { "samples_per_s": ..., "of_sum": ..., "efficiency": ..., "progress": ...,
- *                  "seconds": ..., "plan": { ... } },        as plan-1-1.json
+ *                  "seconds": ..., "bytes_per_s": ..., "latency_s": ...,
+ *                  "plan": { ... } },                        as plan-1-1.json
  *       "then":  { ... } }
  *
  * Return 0 or -ENOMEM.

@@ -97,10 +97,20 @@ static void note_gaps(const struct what_if *w, struct cases *s)
                                "are not predicted; network=10gbit sets its bandwidth");
 }
 
+/* Return what is to be compared; it borrows from s. */
+static struct comparison compare(const struct cases *s)
+{
+    return (struct comparison){
+        .today = { s->plan_today, s->today.latency_s, s->today.bytes_per_s },
+        .then = { s->plan_then, s->then.latency_s, s->then.bytes_per_s },
+        .samples = s->learnt.model.samples,
+    };
+}
+
 /* Print the answer for people. */
 static void print(const struct what_if *w, const struct cases *s, const struct plan_print *o)
 {
-    const struct comparison c = { s->plan_today, s->plan_then, s->learnt.model.samples };
+    const struct comparison c = compare(s);
     bool none = what_if_changes_are_none(w->changes);
     char age[NUMBER_SIZE];
 
@@ -133,7 +143,7 @@ int what_if(const struct what_if *w, const struct plan_print *o, struct eddis_er
     note_copies(&s);
     note_gaps(w, &s);
     if (w->json) {
-        const struct comparison c = { s.plan_today, s.plan_then, s.learnt.model.samples };
+        const struct comparison c = compare(&s);
         const struct comparison_about about = { w->text, s.learnt.from.id, s.learnt.measured_s,
                                                 &s.note };
 
