@@ -51,9 +51,9 @@ def asked(changes, *args):
 
 
 def files():
-    """All files below the folders that a program of ours could write to."""
+    """All files and folders below those that a program of ours could write to, with their times."""
     return sorted((os.path.join(at, name), os.stat(os.path.join(at, name)).st_mtime_ns)
-                  for at, _, names in os.walk(FOLDERS.root.name) for name in names)
+                  for at, below, names in os.walk(FOLDERS.root.name) for name in names + below)
 
 
 def nothing():
@@ -117,6 +117,8 @@ def refused():
         p = eddis_run(*words, path)
         assert p.returncode == 2 and not p.stdout and p.stderr.count("\n") == 1, (words, p)
         assert sentence in p.stderr, (sentence, p.stderr)
+    p = eddis_run("--what-if=", "--resume", asked("")["from"]["job"])  # which has trained to its end
+    assert p.returncode == 2 and "--what-if and --resume exclude each other" in p.stderr, p
     assert files() == before
 
 

@@ -376,7 +376,7 @@ static bool is_over(const struct words *w, const struct run_request *r)
 {
     struct job_status s;
 
-    if (!w->resume || w->file || w->command || w->n_set || r->profile || r->dry_run ||
+    if (!w->resume || w->file || w->command || w->n_set || r->profile || r->dry_run || r->what_if ||
         !run_resume_is_over(w->resume, &s))
         return false;
     job_status_fini(&s);
@@ -512,7 +512,7 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
         say_exposed(r);
     if (rc >= 0)
         rc = pass_variables(r, err);
-    if (rc == 0)
+    if (rc == 0 && !r->what_if)
         rc = preflight_check(r->job, err);
     /* A plan or a check is useful even if the program is missing. */
     if (rc < 0 || trains_nothing(r))
