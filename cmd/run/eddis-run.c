@@ -17,6 +17,7 @@
 #include "cmd/run/view/run_check.h"
 #include "cmd/run/view/run_head.h"
 #include "cmd/run/view/run_view.h"
+#include "cmd/run/what_if/what_if.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
@@ -554,6 +555,30 @@ static int tell_over(const struct run *r)
     return 0;
 }
 
+/* Run --what-if: print the prediction of the job with the changes. Return the exit code: 0, or
+ * EXIT_USAGE: it cannot be predicted.
+ */
+static int predict(const struct run *r)
+{
+    cleanup_strbuf struct strbuf text = { 0 };
+    const struct what_if w = { .today = r->q.job,
+                               .then = r->q.then,
+                               .changes = &r->q.changes,
+                               .text = r->q.what_if,
+                               .job_dir = r->q.job_dir,
+                               .json = r->q.json };
+    const struct plan_print o = { .out = &text,
+                                  .home = getenv("HOME"),
+                                  .now_s = clock_wall_ns() / CLOCK_S };
+    struct eddis_error err = { 0 };
+
+    if (what_if(&w, &o, &err) < 0)
+        return fail(&err, EXIT_USAGE);
+    if (r->q.json || !r->q.quiet)
+        fputs(strbuf_text(&text), stdout);
+    return 0;
+}
+
 /* ---- jobs ---- */
 
 /* Print on standard output that the job continues in the background and how to follow it: a
@@ -660,6 +685,8 @@ int main(int argc, char **argv)
         code = tell_over(&r);
     else if (r.q.prune)
         code = prune_jobs(&r);
+    else if (r.q.what_if)
+        code = predict(&r);
     else if (r.q.submit)
         code = submit(&r);
     else

@@ -55,6 +55,7 @@ CALLS = [
     "eddis-run --ranks a -- true", "eddis-run --ranks 3-1 -- true", "eddis-run --hostfile bad.hosts -- true",
     "eddis-run --hostfile none -- true", "eddis-run -H a:0 -- true", "eddis-run -H -- true", "eddis-run -H a,,b -- true",
     "eddis-run -x RANK=1 -- true", "eddis-run -x 1=2 -- true", "eddis-run --json --measure-equal 0 -- true", "eddis-run --check --dry-run -- true",
+    "eddis-run --what-if= --dry-run -- true", "eddis-run --what-if=fast -- true", "eddis-run --prune 1d --what-if=", "eddis-run --what-if",
     "eddis-run --stop none", "eddis-run --cleanup none", "eddis-run --prune x", "eddis-run --prune 30d more", "eddis-run --profile good.yaml more",
     "eddis-run --measure-equal x -- true", "eddis-run --network-interface 1.2.3.4/99 -- true", "eddis-run --ssh-port 0 -- true",
     "eddis-run --restarts -1 -- true", "eddis-run --max-restarts x -- true", "eddis-run --log-dir '' -- true",

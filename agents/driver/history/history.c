@@ -31,21 +31,7 @@ static void load(struct history *k)
 void history_fill(struct history *k, struct planner_history *ret)
 {
     load(k);
-    *ret = (struct planner_history){
-        .model_bytes = k->model.bytes,
-        .program = k->model.program,
-        .n_gradients = k->model.n_gradients,
-        .samples = k->model.samples,
-        .time = k->times.list.row,
-        .n_times = k->times.list.n,
-        .bound = k->memory.list.row,
-        .n_bounds = k->memory.list.n,
-        .line = k->memory.lines.row,
-        .n_lines = k->memory.lines.n,
-        .takes_pieces = k->memory.takes_pieces,
-        .efficiency = k->efficiencies.list.row,
-        .n_efficiencies = k->efficiencies.list.n,
-    };
+    past_fill(&k->model, &k->times, &k->memory, &k->efficiencies, ret);
     if (k->run->state.generation > 1 && k->algorithm[0]) {
         ret->algorithm = k->algorithm;
         ret->wire = k->wire;

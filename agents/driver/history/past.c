@@ -452,6 +452,29 @@ void past_memory_fini(struct past_memory *l)
     rows_fini(&l->list);
 }
 
+/* ---- for the planner ---- */
+
+void past_fill(const struct past_model *model, const struct past_times *times,
+               const struct past_memory *memory, const struct past_efficiencies *efficiencies,
+               struct planner_history *ret)
+{
+    *ret = (struct planner_history){
+        .model_bytes = model->bytes,
+        .program = model->program,
+        .n_gradients = model->n_gradients,
+        .samples = model->samples,
+        .time = times->list.row,
+        .n_times = times->list.n,
+        .bound = memory->list.row,
+        .n_bounds = memory->list.n,
+        .line = memory->lines.row,
+        .n_lines = memory->lines.n,
+        .takes_pieces = memory->takes_pieces,
+        .efficiency = efficiencies->list.row,
+        .n_efficiencies = efficiencies->list.n,
+    };
+}
+
 /* ---- the wire ---- */
 
 void past_wire(const char *measured, struct planner_history *history)

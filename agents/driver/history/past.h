@@ -149,6 +149,13 @@ int past_efficiencies_keep(struct file_thread *reader, const struct job *job, in
 /* Free the rows. */
 void past_efficiencies_fini(struct past_efficiencies *l);
 
+/* Fill *ret with what earlier jobs measured of the program and its workers, for the planner: all
+ * but the network, and what a running job has begun with. *ret borrows from the other arguments.
+ */
+void past_fill(const struct past_model *model, const struct past_times *times,
+               const struct past_memory *memory, const struct past_efficiencies *efficiencies,
+               struct planner_history *ret);
+
 /* Set latency and bandwidth in *history from `measured`, the network probe's results (JSON, or
  * NULL). If the results do not contain them, leave them unchanged.
  */

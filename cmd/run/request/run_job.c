@@ -18,6 +18,7 @@
 #include "run_find.h"
 #include "run_options.h"
 #include "run_resume.h"
+#include "run_together.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -158,6 +159,8 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
         w->resume = i->value;
     else if (options_is(i, "plan"))
         w->plan = i->value;
+    else if (options_is(i, "what-if"))
+        r->what_if = i->value;
     else if (options_is(i, "job-dir"))
         r->job_dir = i->value;
     else if (options_is(i, "stop"))
@@ -352,7 +355,8 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
     if (!!r->stop + !!r->cleanup + !!w->prune > 1)
         return eddis_fail(err, -EINVAL,
                           "--stop, --cleanup and --prune exclude each other; give one");
-    if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach)
+    if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach ||
+        r->what_if)
         return eddis_fail(err, -EINVAL,
                           "%s runs no job; leave out the job and the options for running one",
                           mode);
@@ -372,40 +376,11 @@ static bool is_over(const struct words *w, const struct run_request *r)
 {
     struct job_status s;
 
-    if (!w->resume || w->file || w->command || w->n_set || r->profile || r->dry_run ||
+    if (!w->resume || w->file || w->command || w->n_set || r->profile || r->dry_run || r->what_if ||
         !run_resume_is_over(w->resume, &s))
         return false;
     job_status_fini(&s);
     return true;
-}
-
-/* Check options of a run that exclude each other, or --failed without --prune. Return 0 or -EINVAL.
- */
-static int check_together(const struct run_request *r, struct eddis_error *err)
-{
-    if (r->detach && (r->dry_run || r->profile || r->check))
-        return eddis_fail(err, -EINVAL,
-                          "--detach: with %s nothing runs in the background; give one of the two",
-                          r->dry_run   ? "--dry-run"
-                          : r->profile ? "--profile"
-                                       : "--check");
-    if (r->submit && (r->detach || r->dry_run || r->profile || r->check))
-        return eddis_fail(
-            err, -EINVAL, "--slurm trains and waits for the job; %s",
-            r->detach ? "to submit it only, run eddis-sbatch train.yaml"
-                      : "leave it out to use --dry-run, --profile or --check inside a Slurm job");
-    if (r->submit && getenv("SLURM_JOB_ID"))
-        return eddis_fail(err, -EINVAL,
-                          "--slurm: eddis-run already runs inside Slurm's job %.20s; leave --slurm "
-                          "out to use that job",
-                          getenv("SLURM_JOB_ID"));
-    if (r->failed)
-        return eddis_fail(err, -EINVAL,
-                          "--failed works only with --prune; write --prune 7d --failed");
-    if (r->check && (r->dry_run || r->profile))
-        return eddis_fail(err, -EINVAL, "--check and %s exclude each other; give one",
-                          r->dry_run ? "--dry-run" : "--profile");
-    return 0;
 }
 
 /* Check whether value points into the text `word`. */
@@ -485,12 +460,18 @@ static int prepare_submit(int argc, char **argv, const struct words *w, struct r
     return rc == 0 ? keep_words(argc, argv, w, r, err) : rc;
 }
 
+/* Check whether the request only prints something of the job. */
+static bool trains_nothing(const struct run_request *r)
+{
+    return r->dry_run || r->profile || r->check || r->what_if;
+}
+
 /* Warn on standard error if Slurm's signals may end the batch script before the job has saved a
  * checkpoint. Do nothing outside Slurm, if quiet, or if nothing is trained.
  */
 static void say_exposed(const struct run_request *r)
 {
-    if (!r->slurm || r->quiet || r->dry_run || r->profile || r->check || !run_batch_is_exposed())
+    if (!r->slurm || r->quiet || trains_nothing(r) || !run_batch_is_exposed())
         return;
     fprintf(stderr, "eddis-run: Slurm's signals may end the batch script, and with it the job "
                     "before it saves a checkpoint; start eddis-run by exec, or write trap '' TERM "
@@ -525,18 +506,46 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
 
     if (rc == 0 && r->slurm)
         rc = job_check(r->job, err);
-    if (rc == 0 && r->slurm && !r->dry_run && !r->profile && !r->check)
+    if (rc == 0 && r->slurm && !trains_nothing(r))
         rc = run_batch(r->job, &r->batch, err);
     if (rc >= 0)
         say_exposed(r);
     if (rc >= 0)
         rc = pass_variables(r, err);
-    if (rc == 0)
+    if (rc == 0 && !r->what_if)
         rc = preflight_check(r->job, err);
     /* A plan or a check is useful even if the program is missing. */
-    if (rc < 0 || r->dry_run || r->profile || r->check)
+    if (rc < 0 || trains_nothing(r))
         return rc;
     return preflight_program(r->job, &(struct job_caller){ r->env.item, r->n_passed }, err);
+}
+
+/* Parse the changes of --what-if, and store the job with the changed keys in r->then. Return 0 or a
+ * negative error.
+ */
+static int imagine(struct words *w, struct run_request *r, struct eddis_error *err)
+{
+    struct slurm_allocation *slurm = NULL;
+    struct job *today = r->job;
+    int rc = what_if_changes_parse(r->what_if, &r->changes, err);
+
+    for (size_t i = 0; i < r->changes.key.n && rc == 0; i++)
+        rc = remember(w, &(struct setting){ NULL, r->changes.key.item[i], "--what-if", AS_KEY },
+                      strchr(r->changes.key.item[i], '=') + 1, err);
+    if (rc < 0)
+        return rc;
+    r->job = NULL;
+    rc = open_job(w, r, err);
+    if (rc == 0)
+        rc = set_keys(w, r, err);
+    if (rc == 0)
+        rc = run_allocation(r->job, false, &slurm, err);
+    if (rc == 0 && slurm)
+        rc = job_check(r->job, err);
+    slurm_allocation_free(slurm);
+    r->then = r->job;
+    r->job = today;
+    return rc;
 }
 
 int run_request_read(int argc, char **argv, struct run_request *ret, struct eddis_error *err)
@@ -552,8 +561,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
         } else if (is_over(&w, &r)) {
             r.over = w.resume;
         } else {
-            rc = check_together(&r, err);
-            if (rc == 0 && w.resume && !r.dry_run && !r.profile && !r.check && !r.submit)
+            rc = run_together_check(&r, w.resume, w.plan, err);
+            if (rc == 0 && w.resume && !trains_nothing(&r) && !r.submit)
                 rc = run_resume_alone(w.resume, w.file || w.command, err);
             if (rc == 0)
                 rc = open_job(&w, &r, err);
@@ -565,6 +574,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
                 preflight_python(r.job);
             if (rc == 0)
                 rc = r.submit ? prepare_submit(argc, argv, &w, &r, err) : look_around(&w, &r, err);
+            if (rc == 0 && r.what_if)
+                rc = imagine(&w, &r, err);
         }
     }
     if (rc < 0)
@@ -577,6 +588,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
 void run_request_fini(struct run_request *r)
 {
     job_free(r->job);
+    job_free(r->then);
+    what_if_changes_fini(&r->changes);
     slurm_allocation_free(r->slurm);
     strlist_fini(&r->env);
     free(r->plan_path);

@@ -9,6 +9,7 @@
 #include "lib/model/job.h"
 #include "lib/slurm/slurm.h"
 #include "lib/slurm/slurm_batch.h"
+#include "what_if_changes.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +35,11 @@ struct run_request {
     bool dry_run, profile, json, verbose, quiet, detach, check;
     bool submit;         /* Slurm runs the job ... */
     struct strlist args; /* ... by starting eddis-run with these arguments, owned */
-    bool help, version;  /* print help or the version; words after this option were not read */
+    const char
+        *what_if; /* changes of the job, borrowed from argv: predict, start nothing; NULL: none */
+    struct what_if_changes changes; /* those of nodes and network; with what_if */
+    struct job *then;               /* the job with the changed keys; with what_if */
+    bool help, version; /* print help or the version; words after this option were not read */
 };
 
 /* Read the command line and the job that it names into *ret, and check them. Return 0 or a negative

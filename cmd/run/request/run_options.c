@@ -34,6 +34,7 @@ static const struct option_row rows[] = {
     { "prune", 0, "TIME", "remove the folders of jobs that ended this long ago, as 30d" },
     { "failed", 0, NULL, "with --prune: only of jobs that failed, or whose driver has died" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and exit" },
+    { "what-if", 0, "CHANGES", "predict the job with changes, as -node3,+2xnode1,network=10gbit" },
     { "profile", 0, NULL, "print the measurements of the devices and exit" },
     { "json", 0, NULL, "print one JSON document instead of text" },
     { "verbose", 'v', NULL, "with the plan, print each value and where it comes from" },
