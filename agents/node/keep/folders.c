@@ -25,8 +25,11 @@
 /* Age up to which a folder without a mark is kept: it may be about to be locked and marked. */
 enum { SWEEP_AGE_S = 60 };
 
-/* Time limit for removing folders of dead starts. */
-#define SWEEP_NS (CLOCK_S / 2)
+/* Limits for removing folders of dead starts: processor time, which a busy machine gives slowly,
+ * and time.
+ */
+#define SWEEP_NS         (CLOCK_S / 2)
+#define SWEEP_AT_MOST_NS (5 * CLOCK_S)
 
 /* Digits of a folder's random name, one of 2^64, and how many names are tried before making a
  * folder fails.
@@ -209,13 +212,20 @@ static bool is_left(int folder)
     return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark.digits));
 }
 
-/* Remove the folders below base that killed agents left, until end_ns. */
-static void sweep(const char *base, int64_t end_ns)
+/* When to stop removing folders */
+struct sweep_end {
+    int64_t processor_ns; /* of this thread's processor time */
+    int64_t now_ns;       /* by clock_now_ns */
+};
+
+/* Remove the folders below base that killed agents left, until the end. */
+static void sweep(const char *base, const struct sweep_end *end)
 {
     cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
 
-    while (dir && (e = readdir(dir)) && clock_now_ns() < end_ns) {
+    while (dir && (e = readdir(dir)) && clock_thread_ns() < end->processor_ns &&
+           clock_now_ns() < end->now_ns) {
         char path[FOLDERS_PATH];
         cleanup_fd int fd = open_ours(base, e->d_name, path);
 
@@ -225,17 +235,17 @@ static void sweep(const char *base, int64_t end_ns)
 }
 
 /* Remove the folders that killed agents left in any of the base folders (runtime_dir and those of
- * list_bases).  Stop after SWEEP_NS: another user may have made any number of folders with such
- * names.
+ * list_bases).  Stop at a limit: another user may have made any number of folders with such names.
  */
 static void sweep_all(const char *runtime_dir)
 {
-    int64_t end_ns = clock_after_ns(clock_now_ns(), SWEEP_NS);
+    const struct sweep_end end = { clock_thread_ns() + SWEEP_NS,
+                                   clock_after_ns(clock_now_ns(), SWEEP_AT_MOST_NS) };
     struct bases b;
 
     list_bases(runtime_dir, &b);
     for (int i = 0; i < b.n; i++)
-        sweep(b.dir[i], end_ns);
+        sweep(b.dir[i], &end);
 }
 
 /* ---- making ---- */

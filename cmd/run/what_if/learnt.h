@@ -22,10 +22,10 @@ struct learnt {
 };
 
 /* Read into *ret what earlier jobs of this job's program measured: nodes and network of the newest
- * job that had all of its nodes, model, times, memory limits and efficiencies of the cache. dir: folder of that
- * job; NULL: search all folders of jobs. Nothing is written. *ret must not be moved; the caller
- * frees it with learnt_fini, even on failure. Return 0; -ENOENT: no such job has run; or another
- * negative errno.
+ * job that had all of its nodes, model, times, memory limits and efficiencies of the cache. dir:
+ * folder of that job; NULL: search all folders of jobs. Nothing is written. *ret must not be moved;
+ * the caller frees it with learnt_fini, even on failure. Return 0; -ENOENT: no such job has run; or
+ * another negative errno.
  */
 int learnt_load(const struct job *job, const char *dir, struct learnt *ret,
                 struct eddis_error *err);
