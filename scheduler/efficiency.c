@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 void efficiency_key(struct efficiency_row *row)
 {
@@ -17,7 +16,7 @@ static bool is_of(const struct efficiencies *e, const struct efficiency_row *row
                   const struct algorithm *a)
 {
     return row->batch == e->batch && row->value > 0 && row->writers > 1 && row->period > 0 &&
-           strcmp(row->algorithm, a->name) == 0;
+           algorithm_find(row->algorithm) == a;
 }
 
 bool efficiency_is_measured(const struct efficiencies *e, const struct algorithm *a)
