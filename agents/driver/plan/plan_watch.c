@@ -79,15 +79,20 @@ enum { REPLANS_REPORTED = 5 };
 enum { NETWORKS_TOLD = 6 }; /* changes of the network that the user is shown; later: events only */
 
 /* Write a re-plan's gain, "; predicted to be 1.9 times as fast" or "; predicted to be 4 % faster",
- * to ret [size]; "" if it gains no speed.  Return ret.
+ * to ret [size]; of a plan that exchanges models, the gain of progress; "" if it gains nothing.
+ * Return ret.
  */
-static const char *gain_text(double gain, char *ret, size_t size)
+static const char *gain_text(const struct plan *p, char *ret, size_t size)
 {
+    bool progress = p->options.period > 0;
+
     ret[0] = '\0';
-    if (gain >= 1.095)
-        (void)snprintf(ret, size, "; predicted to be %.1f times as fast", gain);
-    else if (gain >= 1.005)
-        (void)snprintf(ret, size, "; predicted to be %.0f %% faster", 100 * (gain - 1));
+    if (p->gain >= 1.095)
+        (void)snprintf(ret, size, "; predicted to %s %.1f times %s", progress ? "make" : "be",
+                       p->gain, progress ? "the progress" : "as fast");
+    else if (p->gain >= 1.005)
+        (void)snprintf(ret, size, "; predicted to %s %.0f %% %s", progress ? "make" : "be",
+                       100 * (p->gain - 1), progress ? "more progress" : "faster");
     return ret;
 }
 
@@ -104,7 +109,7 @@ static void report_replan(struct plan_watch *w, const struct progress *p)
         return;
     if (w->n_reported++ < REPLANS_REPORTED)
         (void)snprintf(text, sizeof text, "re-planned from step %" PRId64 ": %s%s", p->plan_since,
-                       now->change, gain_text(now->gain, gain, sizeof gain));
+                       now->change, gain_text(now, gain, sizeof gain));
     else
         (void)snprintf(
             text, sizeof text,
