@@ -3,6 +3,7 @@
 #include "compare.h"
 
 #include "cmd/run/compare/compare_estimate.h"
+#include "cmd/run/compare/compare_facts.h"
 #include "cmd/run/compare/compare_folder.h"
 #include "cmd/run/compare/compare_modes.h"
 #include "cmd/run/compare/compare_rows.h"
@@ -161,6 +162,15 @@ static int add_command(const struct comparing *m, const struct compare_run *r, c
     return argv->failed ? eddis_fail(err, -ENOMEM, "no memory for a command") : 0;
 }
 
+/* Remove the checkpoint that the run has saved when it was asked to end. */
+static void drop_checkpoints(const char *dir)
+{
+    cleanup_free char *path = file_join(dir, "checkpoints");
+
+    if (path)
+        (void)file_remove_tree(path, NULL);
+}
+
 /* Train a run to its end and write compare.json. Return 0; the number of a signal that ends the
  * comparison; or a negative errno.
  */
@@ -192,8 +202,12 @@ static int train(struct comparing *m, struct compare_run *r, const struct strlis
     rc = compare_watch(&w, r, err);
     if (rc < 0)
         return rc;
-    if (r->state != COMPARE_OPEN)
+    if (!r->model_bytes && r->curve.n)
+        r->model_bytes = compare_facts_model(m->q->job);
+    if (r->state != COMPARE_OPEN) {
         say_run(m, r);
+        drop_checkpoints(dir);
+    }
     compare_rows_fill(m->c);
     written = compare_folder_write(&m->folder, m->c, err);
     return written < 0 ? written : rc;

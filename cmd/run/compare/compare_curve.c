@@ -7,7 +7,7 @@
 /* The smoothed loss forgets half within this number of steps, but a new loss counts LARGEST at
  * most: points may be many steps apart, and each is the loss of one batch.
  */
-static const double half_steps = 10, largest = 0.3;
+static const double half_steps = 10, largest = 0.5;
 
 /* Return the smoothed loss after the point `before` and a new loss. */
 static double smooth(const struct compare_point *before, const struct job_status *s)
@@ -72,6 +72,8 @@ void compare_curve_end(struct compare_curve *c)
 
 bool compare_point_reached(const struct compare_point *p, const struct compare_target *t)
 {
+    if (!p->samples)
+        return false;
     switch (t->goal) {
     case COMPARE_ACCURACY:
         return p->accuracy >= t->value;
@@ -80,10 +82,30 @@ bool compare_point_reached(const struct compare_point *p, const struct compare_t
     case COMPARE_SAMPLES:
         return (double)p->samples >= t->value;
     case COMPARE_TIME:
-        return p->samples > 0 && p->seconds >= t->value;
+        return p->seconds >= t->value;
     default:
         return false;
     }
+}
+
+struct compare_point compare_point_crossing(const struct compare_point *before,
+                                            const struct compare_point *p,
+                                            const struct compare_target *t)
+{
+    struct compare_point at = *p;
+    double part = 1;
+
+    if (t->goal == COMPARE_SAMPLES)
+        part = (t->value - (double)before->samples) / (double)(p->samples - before->samples);
+    else if (t->goal == COMPARE_TIME)
+        part = (t->value - before->seconds) / (p->seconds - before->seconds);
+    else if (t->goal == COMPARE_LOSS && before->samples)
+        part = (before->loss - t->value) / (before->loss - p->loss);
+    if (!(part >= 0 && part < 1)) /* also NAN */
+        return at;
+    at.seconds = before->seconds + part * (p->seconds - before->seconds);
+    at.samples = before->samples + (int64_t)llround(part * (double)(p->samples - before->samples));
+    return at;
 }
 
 double compare_curve_samples_at(const struct compare_curve *c, double loss)

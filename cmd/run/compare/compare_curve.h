@@ -44,6 +44,14 @@ void compare_curve_end(struct compare_curve *c);
 /* Check whether the point has reached the target; never for COMPARE_EPOCHS. */
 bool compare_point_reached(const struct compare_point *p, const struct compare_target *t);
 
+/* Return the moment at which the target was reached between the point `before` (all 0: the start)
+ * and `p`, which has reached it: by interpolation of samples, time or loss. An accuracy counts from
+ * the moment at which it was seen, so that the result is p.
+ */
+struct compare_point compare_point_crossing(const struct compare_point *before,
+                                            const struct compare_point *p,
+                                            const struct compare_target *t);
+
 /* Return after how many samples the smoothed loss first was at most `loss`, between two points by
  * interpolation; NAN: it never was.
  */

@@ -2,9 +2,11 @@
 /* compare_facts.c - what the folder of a run's job says beside its status */
 #include "compare_facts.h"
 
+#include "agents/driver/history/past.h"
 #include "cmd/run/request/run_find.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
+#include "lib/base/file_thread.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 
@@ -28,33 +30,43 @@ static double parse_time(const char *text)
     return (double)timegm(&t) + ms / 1000.0;
 }
 
-/* Return the time of the event in one line of events.jsonl, if it has this type; otherwise NAN. */
-static double line_s(const char *line, size_t n, const char *type)
+/* Return the event in one line of events.jsonl as a new reference, if it has this type; otherwise
+ * NULL.
+ */
+static json_t *event_in(const char *line, size_t n, const char *type)
 {
     cleanup_json json_t *j = NULL;
-    const char *is, *time;
+    const char *is;
 
     if (!memmem(line, n, type, strlen(type)) || json_parse(line, n, "event", &j, NULL) < 0 ||
-        json_want_string(j, "type", &is, NULL) < 0 || strcmp(is, type) != 0 ||
-        json_want_string(j, "time", &time, NULL) < 0)
-        return NAN;
-    return parse_time(time);
+        json_want_string(j, "type", &is, NULL) < 0 || strcmp(is, type) != 0)
+        return NULL;
+    return cleanup_keep(j);
+}
+
+/* Return the first event of a type in the job's events.jsonl as a new reference; NULL: none. */
+static json_t *first_event(const char *dir, const char *type)
+{
+    cleanup_free char *path = file_join(dir, "events.jsonl"), *text = NULL;
+    json_t *found = NULL;
+
+    if (!path || file_read(path, MOST_BYTES, &text, NULL, NULL) < 0)
+        return NULL;
+    for (const char *line = text; *line && !found;) {
+        size_t n = strcspn(line, "\n");
+
+        found = event_in(line, n, type);
+        line += n + (line[n] != '\0');
+    }
+    return found;
 }
 
 double compare_event_s(const char *dir, const char *type)
 {
-    cleanup_free char *path = file_join(dir, "events.jsonl"), *text = NULL;
-    double s = NAN;
+    cleanup_json json_t *event = first_event(dir, type);
+    const char *time;
 
-    if (!path || file_read(path, MOST_BYTES, &text, NULL, NULL) < 0)
-        return NAN;
-    for (const char *line = text; *line && isnan(s);) {
-        size_t n = strcspn(line, "\n");
-
-        s = line_s(line, n, type);
-        line += n + (line[n] != '\0');
-    }
-    return s;
+    return event && json_want_string(event, "time", &time, NULL) == 0 ? parse_time(time) : NAN;
 }
 
 void compare_facts_plan(const char *dir, struct compare_run *r)
@@ -73,6 +85,18 @@ void compare_facts_plan(const char *dir, struct compare_run *r)
     r->global_batch = p->global_batch;
     r->model_bytes = p->model_bytes;
     plan_free(p);
+}
+
+int64_t compare_facts_model(const struct job *job)
+{
+    struct file_thread *reader = NULL;
+    int64_t bytes;
+
+    if (file_thread_start(&reader, NULL) < 0)
+        return 0;
+    bytes = past_model(reader, job).bytes;
+    file_thread_stop(reader);
+    return bytes;
 }
 
 void compare_facts_why(const char *log, char *ret, size_t size)

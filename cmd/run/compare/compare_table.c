@@ -14,6 +14,9 @@
 
 enum { DURATION = 32 };
 
+/* Modes whose figures differ by less than this factor are called alike. */
+#define ALIKE 1.03
+
 /* Append a cell of the time or the samples until the target: "> " before a lower limit, "-" for a
  * run that came to its end without the target.
  */
@@ -83,6 +86,9 @@ static void add_best(const struct compare *c, struct strbuf *b)
         strbuf_addf(b, "%s is best: no other mode has reached %s\n", best->mode, target);
     else if (!other)
         strbuf_addf(b, "%s is best: there is no other mode to compare\n", best->mode);
+    else if (compare_rows_gain(c, best, other) < ALIKE)
+        strbuf_addf(b, "%s is best, but %s is less than %.0f %% behind\n", best->mode, other->mode,
+                    (ALIKE - 1) * 100);
     else if (is_time)
         strbuf_addf(b, "%s is best: %s as fast to %s as %s\n", best->mode,
                     number_times(compare_rows_gain(c, best, other), 1, times), target, other->mode);
@@ -104,11 +110,15 @@ void compare_table(const struct compare *c, struct strbuf *b)
         add_row(&t, &c->row[i]);
     table_print(&t, 0, b);
     table_fini(&t);
-    for (int i = 0; i < c->n_rows; i++)
-        if (c->row[i].why[0])
-            text_add_clean(b, "%s %s: %s\n", c->row[i].mode,
-                           c->row[i].state == COMPARE_NOT_RUN ? "was not run" : "failed",
-                           c->row[i].why);
+    for (int i = 0; i < c->n_rows; i++) {
+        const struct compare_row *r = &c->row[i];
+
+        if (!r->why[0])
+            continue;
+        text_add_clean(b, "%s %s: %s", r->mode,
+                       r->state == COMPARE_NOT_RUN ? "was not run" : "failed", r->why);
+        strbuf_add(b, "\n");
+    }
     if (c->finished)
         add_best(c, b);
 }
@@ -116,6 +126,7 @@ void compare_table(const struct compare *c, struct strbuf *b)
 void compare_run_line(const struct compare *c, const struct compare_run *r, struct strbuf *b)
 {
     char target[64], seconds[DURATION], samples[32];
+    bool reached, has_time;
 
     compare_target_text(&c->target, target, sizeof target);
     strbuf_addf(b, "%s, seed %llu: ", r->mode, (unsigned long long)r->seed);
@@ -123,9 +134,14 @@ void compare_run_line(const struct compare *c, const struct compare_run *r, stru
         text_add_clean(b, "%s: %s", compare_state_names[r->state], r->why);
         return;
     }
-    strbuf_addf(b, "%s%s after %s and %s samples", r->state == COMPARE_REACHED ? "" : "not ",
-                target, job_status_elapsed(r->seconds, seconds, sizeof seconds),
-                text_grouped((double)r->samples, samples, sizeof samples));
+    reached = r->state == COMPARE_REACHED;
+    has_time = !reached || c->target.goal != COMPARE_TIME;
+    strbuf_addf(b, "%s%s after", reached ? "" : "not ", target);
+    if (has_time)
+        strbuf_addf(b, " %s", job_status_elapsed(r->seconds, seconds, sizeof seconds));
+    if (!reached || c->target.goal != COMPARE_SAMPLES)
+        strbuf_addf(b, "%s %s samples", has_time ? " and" : "",
+                    text_grouped((double)r->samples, samples, sizeof samples));
     if (r->state == COMPARE_LATE)
         strbuf_addf(b, ", ended at %d times the best time", COMPARE_LATE_TIMES);
 }

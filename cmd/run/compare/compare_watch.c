@@ -112,24 +112,25 @@ static void find_first(struct watch *t, const struct job_status *s)
 static void add_status(struct watch *t, const struct job_status *s, double now_s)
 {
     struct compare_run *r = t->r;
-    double seconds;
+    struct compare_point before = r->curve.last, now;
 
     find_first(t, s);
     if (isnan(t->first_s))
         return;
-    seconds = fmax(now_s - t->first_s, 0);
-    (void)compare_curve_add(&r->curve, s, seconds);
+    (void)compare_curve_add(&r->curve, s, fmax(now_s - t->first_s, 0));
     r->samples_per_s = s->samples_per_s;
     if (r->state != COMPARE_OPEN)
         return;
-    r->seconds = seconds;
-    r->samples = r->curve.last.samples;
-    if (compare_point_reached(
-            &(struct compare_point){ seconds, r->samples, r->curve.last.loss, s->accuracy },
-            &t->w->target))
+    now = r->curve.last;
+    now.seconds = fmax(now_s - t->first_s, 0);
+    if (compare_point_reached(&now, &t->w->target)) {
         r->state = COMPARE_REACHED;
-    else if (seconds > t->w->late_s)
+        now = compare_point_crossing(&before, &now, &t->w->target);
+    } else if (now.seconds > t->w->late_s) {
         r->state = COMPARE_LATE;
+    }
+    r->seconds = now.seconds;
+    r->samples = now.samples;
 }
 
 /* Ask the job for its status and record it; show it once a second. */
