@@ -53,8 +53,10 @@ static bool talks(const struct comparing *m)
 /* Remove the line of progress from the terminal. */
 static void clear_line(struct comparing *m)
 {
-    if (m->shown)
+    if (m->shown) {
         fputs("\r\033[K", stdout);
+        fflush(stdout);
+    }
     m->shown = false;
 }
 
@@ -74,7 +76,7 @@ static void on_progress(void *ctx, const struct job_status *s, const struct comp
     struct comparing *m = ctx;
     char rate[NUMBER_SIZE];
 
-    if (!talks(m) || !isatty(STDOUT_FILENO))
+    if (!talks(m) || !p->samples || !isatty(STDOUT_FILENO))
         return;
     printf("\r\033[K%s: %.0f s, %s samples/s", s->mode, p->seconds,
            number_rate(s->recent_samples_per_s, rate));

@@ -188,13 +188,17 @@ static void finish(struct watch *t, int code)
     r->loss = r->curve.last.samples ? r->curve.last.loss : NAN;
     compare_curve_end(&r->curve);
     compare_facts_plan(t->w->dir, r);
-    if (t->by_user && !t->asked_ns)
+    if (t->by_user && !t->asked_ns) {
         r->state = COMPARE_OPEN;
-    else if (r->state == COMPARE_OPEN && code != 0) {
+    } else if (r->state == COMPARE_OPEN && code != 0) {
         r->state = code == EXIT_USAGE ? COMPARE_NOT_RUN : COMPARE_FAILED;
         fill_why(t, s.message, code);
-    } else if (r->state == COMPARE_OPEN)
+    } else if (r->state == COMPARE_OPEN && !r->curve.last.samples) {
+        r->state = COMPARE_FAILED;
+        fill_why(t, "the program has reported no steps to eddis, so nothing can be compared", code);
+    } else if (r->state == COMPARE_OPEN) {
         r->state = t->w->target.goal == COMPARE_EPOCHS ? COMPARE_REACHED : COMPARE_ENDED;
+    }
     job_status_fini(&s);
 }
 
