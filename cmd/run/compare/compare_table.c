@@ -115,6 +115,8 @@ void compare_table(const struct compare *c, struct strbuf *b)
 
         if (!r->why[0])
             continue;
+        if (r->rounds)
+            strbuf_addf(b, "%d of %d runs of ", c->rounds - r->rounds, c->rounds);
         text_add_clean(b, "%s %s: %s", r->mode,
                        r->state == COMPARE_NOT_RUN ? "was not run" : "failed", r->why);
         strbuf_add(b, "\n");

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #define LOOK_NS  (CLOCK_S / 5)  /* interval of asking the job for its status */
+#define MANY     256            /* the status of more workers is asked for each SHOW_NS only */
 #define SHOW_NS  CLOCK_S        /* interval of showing it */
 #define AGAIN_NS (15 * CLOCK_S) /* a job that has not ended this long after SIGINT gets another */
 
@@ -31,9 +32,11 @@ struct watch {
     struct compare_run *r;
     struct job_folder folder;
     pid_t pid;
+    double paused_s;  /* time since the first step in which the job was stopped, as by Ctrl-Z */
     double first_s;   /* time of the first step, seconds since 1970; NAN: not yet */
     int by_user;      /* the first signal that was passed on; 0: none */
     int64_t asked_ns; /* when the job got its last SIGINT from eddis; 0: not yet */
+    int64_t look_ns;  /* interval of looking at the job */
     int64_t show_ns;  /* when to show progress next */
 };
 
@@ -58,11 +61,14 @@ static int start(struct watch *t, struct eddis_error *err)
 /* ---- signals ---- */
 
 /* Stop the job and this process as Ctrl-Z does, and let both go on together. */
-static void pause_both(const struct watch *t)
+static void pause_both(struct watch *t)
 {
+    int64_t begun_ns = clock_now_ns();
+
     (void)kill(t->pid, SIGTSTP);
     (void)kill(getpid(), SIGSTOP);
     (void)kill(t->pid, SIGCONT);
+    t->paused_s += (double)(clock_now_ns() - begun_ns) / CLOCK_S;
 }
 
 /* Read the pending signals and pass them on to the job. */
@@ -101,6 +107,7 @@ static void find_first(struct watch *t, const struct job_status *s)
 {
     if (!isnan(t->first_s) || s->samples <= 0)
         return;
+    t->paused_s = 0;
     t->first_s = compare_event_s(t->w->dir, "plan_agreed");
     if (isnan(t->first_s))
         t->first_s = s->start_s + s->wall_s;
@@ -113,16 +120,18 @@ static void add_status(struct watch *t, const struct job_status *s, double now_s
 {
     struct compare_run *r = t->r;
     struct compare_point before = r->curve.last, now;
+    double seconds;
 
     find_first(t, s);
     if (isnan(t->first_s))
         return;
-    (void)compare_curve_add(&r->curve, s, fmax(now_s - t->first_s, 0));
+    seconds = fmax(now_s - t->first_s - t->paused_s, 0);
+    (void)compare_curve_add(&r->curve, s, seconds);
     r->samples_per_s = s->samples_per_s;
     if (r->state != COMPARE_OPEN)
         return;
     now = r->curve.last;
-    now.seconds = fmax(now_s - t->first_s, 0);
+    now.seconds = seconds;
     if (compare_point_reached(&now, &t->w->target)) {
         r->state = COMPARE_REACHED;
         now = compare_point_crossing(&before, &now, &t->w->target);
@@ -143,6 +152,7 @@ static void look(struct watch *t)
         return;
     if (job_driver_check(&t->folder, NULL) != 1 || status_fetch(&t->folder, &s, NULL) < 0)
         return;
+    t->look_ns = s.n_workers > MANY ? SHOW_NS : LOOK_NS;
     if (s.state == JOB_RUNNING) {
         add_status(t, &s, s.start_s + s.wall_s);
         if (t->w->progress && now_ns >= t->show_ns) {
@@ -210,7 +220,7 @@ static int follow(struct watch *t)
     int status = 0;
 
     for (;;) {
-        (void)poll(p, 2, clock_poll_ms(clock_now_ns() + LOOK_NS));
+        (void)poll(p, 2, clock_poll_ms(clock_now_ns() + t->look_ns));
         if (p[0].revents)
             take_signals(t);
         if (waitpid(t->pid, &status, WNOHANG) == t->pid)
@@ -227,7 +237,7 @@ static int follow(struct watch *t)
 
 int compare_watch(const struct compare_watch *w, struct compare_run *r, struct eddis_error *err)
 {
-    struct watch t = { .w = w, .r = r, .first_s = NAN };
+    struct watch t = { .w = w, .r = r, .first_s = NAN, .look_ns = LOOK_NS };
     int64_t begun_ns = clock_now_ns();
     int rc = start(&t, err);
 

@@ -305,6 +305,25 @@ START_TEST(unlike_ends)
 }
 END_TEST
 
+/* One of two rounds failed: the other one counts, and the text says how many failed. */
+START_TEST(one_round_failed)
+{
+    struct compare *c = make((struct compare_target){ COMPARE_ACCURACY, 0.985 }, 2);
+    struct strbuf b = { 0 };
+
+    c->run[3].state = COMPARE_FAILED;
+    snprintf(c->run[3].why, sizeof c->run[3].why, "no luck");
+    compare_rows_fill(c);
+    ck_assert(c->row[1].rounds == 1 && c->row[1].state == COMPARE_REACHED && !c->row[1].above);
+    ck_assert_double_eq(c->row[1].seconds, c->run[1].seconds);
+    ck_assert_double_eq_tol(c->row[1].efficiency, 48858.0 / 97676, 1e-9);
+    compare_table(c, &b);
+    ck_assert_ptr_nonnull(strstr(strbuf_text(&b), "\n1 of 2 runs of hybrid failed: no luck\n"));
+    strbuf_fini(&b);
+    free(c);
+}
+END_TEST
+
 START_TEST(kept)
 {
     struct compare *c = make((struct compare_target){ COMPARE_ACCURACY, 0.985 }, 2), *d;
@@ -343,6 +362,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, by_target);
     tcase_add_test(tc, by_loss);
     tcase_add_test(tc, unlike_ends);
+    tcase_add_test(tc, one_round_failed);
     tcase_add_test(tc, kept);
 }
 
