@@ -114,28 +114,31 @@ int compare_write(const struct compare *c, const char *path, struct eddis_error 
              : eddis_fail(err, -ENOMEM, "no memory for the comparison");
 }
 
-int compare_read(const char *path, struct compare **ret, struct eddis_error *err)
+int compare_parse(const char *text, size_t n, const char *what, struct compare **ret,
+                  struct eddis_error *err)
 {
-    cleanup_json json_t *j = NULL;
-    struct compare *c = calloc(1, sizeof *c);
-    int rc = c ? json_read_file(path, &j, err)
-               : eddis_fail(err, -ENOMEM, "no memory for the comparison");
+    cleanup_free struct compare *c = NULL;
+    int rc = fields_parse_new(&compare_table, text, n, what, &c, err);
 
-    if (rc == 0)
-        rc = fields_fill(&compare_table, j, c, err);
-    if (rc == -EINVAL)
-        (void)eddis_fail_prefix(err, rc, "%s", path);
-    if (rc == 0 && (c->n_runs < 1 || c->n_runs % c->rounds || c->n_runs / c->rounds > SYNC_MODES))
-        rc = eddis_fail(err, -EINVAL, "%s: the number of runs does not fit the rounds", path);
-    for (int i = 0; rc == 0 && i < c->n_runs; i++) {
+    if (rc < 0)
+        return rc;
+    if (c->n_runs < 1 || c->n_runs % c->rounds || c->n_runs / c->rounds > SYNC_MODES)
+        return eddis_fail(err, -EINVAL, "%s: the number of runs does not fit the rounds", what);
+    for (int i = 0; i < c->n_runs; i++) {
         struct compare_curve *curve = &c->run[i].curve;
 
         if (curve->n > 0)
             curve->last = curve->point[curve->n - 1];
     }
-    if (rc == 0)
-        *ret = c;
-    else
-        free(c);
-    return rc;
+    *ret = cleanup_keep(c);
+    return 0;
+}
+
+int compare_read(const char *path, struct compare **ret, struct eddis_error *err)
+{
+    cleanup_free char *text = NULL;
+    size_t n;
+    int rc = file_read(path, JSON_MAX_BYTES, &text, &n, err);
+
+    return rc < 0 ? rc : compare_parse(text, n, path, ret, err);
 }

@@ -12,6 +12,7 @@
 #include "lib/model/plan.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { COMPARE_SCHEMA_VERSION = 1, COMPARE_MOST_RUNS = SYNC_MODES * COMPARE_MOST_ROUNDS };
@@ -97,6 +98,12 @@ char *compare_text(const struct compare *c);
 
 /* Replace the file by the comparison. Return 0 or a negative errno. */
 int compare_write(const struct compare *c, const char *path, struct eddis_error *err);
+
+/* Parse n bytes of text, which compare_text has made, into a new *ret, for the caller to free;
+ * `what` names the text in errors. The text is not trusted. Return 0 or a negative errno.
+ */
+int compare_parse(const char *text, size_t n, const char *what, struct compare **ret,
+                  struct eddis_error *err);
 
 /* Read a comparison from the file into a new *ret, for the caller to free. Return 0 or a negative
  * errno; -ENOENT: there is no file; -EINVAL: it is damaged.
