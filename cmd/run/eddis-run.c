@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eddis-run.c - trains a job, from reading its file to printing its summary */
 #include "agents/driver/driver.h"
+#include "cmd/run/compare/compare.h"
 #include "cmd/run/end/run_end.h"
 #include "cmd/run/end/run_prune.h"
 #include "cmd/run/request/preflight.h"
@@ -658,6 +659,15 @@ static int submit(struct run *r)
     return code < 0 ? fail(&err, EXIT_START) : code;
 }
 
+/* Compare the job's modes (--compare) and print the result. Return the exit code. */
+static int compare(struct run *r)
+{
+    struct eddis_error err = { 0 };
+    int code = compare_run(&r->q, &err);
+
+    return err.text[0] ? fail(&err, code) : code;
+}
+
 /* Do what the options request: train a job, or submit, stop, clean up or prune jobs. Block until
  * that is done; with --detach the job goes on afterwards. Return the exit code; EXIT_USAGE: the
  * options or the file are wrong.
@@ -687,6 +697,8 @@ int main(int argc, char **argv)
         code = prune_jobs(&r);
     else if (r.q.what_if)
         code = predict(&r);
+    else if (r.q.compare)
+        code = compare(&r);
     else if (r.q.submit)
         code = submit(&r);
     else

@@ -14,6 +14,7 @@
 #include "preflight.h"
 #include "run_allocation.h"
 #include "run_batch.h"
+#include "run_compare.h"
 #include "run_env.h"
 #include "run_find.h"
 #include "run_options.h"
@@ -126,7 +127,7 @@ static void take_switch(struct run_request *r, const char *name)
         { "dry-run", &r->dry_run }, { "profile", &r->profile }, { "json", &r->json },
         { "quiet", &r->quiet },     { "help", &r->help },       { "version", &r->version },
         { "detach", &r->detach },   { "check", &r->check },     { "failed", &r->failed },
-        { "slurm", &r->submit },    { "verbose", &r->verbose },
+        { "slurm", &r->submit },    { "verbose", &r->verbose }, { "compare", &r->compare },
     };
 
     (void)options_switch(name, row, sizeof row / sizeof *row);
@@ -155,6 +156,12 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     }
     if (options_is(i, "measure-equal"))
         return take_measure_equal(i->value, &r->measure_equal, err);
+    if (options_is(i, "modes"))
+        return compare_ask_modes(i->value, &r->ask, err);
+    if (options_is(i, "until"))
+        return compare_ask_until(i->value, &r->ask.target, err);
+    if (options_is(i, "rounds"))
+        return compare_ask_rounds(i->value, &r->ask, err);
     if (options_is(i, "resume"))
         w->resume = i->value;
     else if (options_is(i, "plan"))
@@ -356,7 +363,7 @@ static int check_mode(const struct words *w, struct run_request *r, struct eddis
         return eddis_fail(err, -EINVAL,
                           "--stop, --cleanup and --prune exclude each other; give one");
     if (w->file || w->command || (!w->prune && r->dry_run) || r->profile || r->check || r->detach ||
-        r->what_if)
+        r->compare || r->what_if)
         return eddis_fail(err, -EINVAL,
                           "%s runs no job; leave out the job and the options for running one",
                           mode);
@@ -506,7 +513,7 @@ static int look_around(const struct words *w, struct run_request *r, struct eddi
 
     if (rc == 0 && r->slurm)
         rc = job_check(r->job, err);
-    if (rc == 0 && r->slurm && !trains_nothing(r))
+    if (rc == 0 && r->slurm && !trains_nothing(r) && !r->compare)
         rc = run_batch(r->job, &r->batch, err);
     if (rc >= 0)
         say_exposed(r);
@@ -558,6 +565,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
         settle_prune(&w, &r);
         if (r.stop || r.cleanup || w.prune) {
             rc = check_mode(&w, &r, err);
+        } else if ((rc = run_compare_check(&r, w.resume, w.plan, err)) < 0) {
+            /* err says which option */
         } else if (is_over(&w, &r)) {
             r.over = w.resume;
         } else {
@@ -576,6 +585,8 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
                 rc = r.submit ? prepare_submit(argc, argv, &w, &r, err) : look_around(&w, &r, err);
             if (rc == 0 && r.what_if)
                 rc = imagine(&w, &r, err);
+            if (rc == 0 && r.compare)
+                rc = run_compare_words(argc, argv, &r, err);
         }
     }
     if (rc < 0)
@@ -594,5 +605,6 @@ void run_request_fini(struct run_request *r)
     strlist_fini(&r->env);
     free(r->plan_path);
     strlist_fini(&r->args);
+    strlist_fini(&r->words);
     *r = (struct run_request){ 0 };
 }

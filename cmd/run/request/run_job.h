@@ -4,6 +4,7 @@
 #define EDDIS_CMD_RUN_REQUEST_RUN_JOB_H
 
 #include "cmd/shared/rank_list.h"
+#include "compare_ask.h"
 #include "lib/base/error.h"
 #include "lib/base/strlist.h"
 #include "lib/model/job.h"
@@ -39,7 +40,10 @@ struct run_request {
         *what_if; /* changes of the job, borrowed from argv: predict, start nothing; NULL: none */
     struct what_if_changes changes; /* those of nodes and network; with what_if */
     struct job *then;               /* the job with the changed keys; with what_if */
-    bool help, version; /* print help or the version; words after this option were not read */
+    bool compare; /* compare modes: eddis-run runs with args, options of each run, and ... */
+    struct strlist words;   /* ... the job's file, or "--" and the command; owned */
+    struct compare_ask ask; /* what to compare */
+    bool help, version;     /* print help or the version; words after this option were not read */
 };
 
 /* Read the command line and the job that it names into *ret, and check them. Return 0 or a negative

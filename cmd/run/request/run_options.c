@@ -21,6 +21,11 @@ static const struct option_row rows[] = {
     { "plan", 0, "PLAN",
       "replay a plan: a file plan-*.json, or a job, whose newest plan is taken" },
     { "measure-equal", 0, "STEPS", "first train this many steps with an equal split, to compare" },
+    { "compare", 0, NULL, "train the job in one mode after another, and compare them" },
+    { "modes", 0, "LIST", "with --compare: the modes, as sync,hybrid; without it all" },
+    { "until", 0, "TARGET",
+      "with --compare: train until accuracy=0.97, loss=0.1, samples=N or time=10m" },
+    { "rounds", 0, "N", "with --compare: train each mode N times, each with a seed of its own" },
     { "ranks", 0, "LIST", "show the output of these workers only, as 0,5-7" },
     { "job-dir", 0, "FOLDER",
       "keep the job's files in this folder, which must be missing or empty" },
@@ -93,7 +98,9 @@ static const struct option_foreign foreign[] = {
 static const char *const use[] = { "[option ...] train.yaml",
                                    "[option ...] -- command [argument ...]",
                                    "[option ...] --profile",
-                                   "--stop JOB | --cleanup JOB | --prune TIME [--failed]", NULL };
+                                   "--compare [option ...] train.yaml",
+                                   "--stop JOB | --cleanup JOB | --prune TIME [--failed]",
+                                   NULL };
 
 const struct option_table run_options = {
     .program = "eddis-run",

@@ -111,11 +111,43 @@ START_TEST(paths)
 }
 END_TEST
 
+/* The runs of a comparison get its options but those of the comparison, in one form. */
+START_TEST(compare_words)
+{
+    static const char *const args[] = { "--np=2", "--set=batch.global=512", "--wait",
+                                        "--env=A=b c" };
+    static const char *const words[] = { "--", "true", "-q", "--seed", "4" };
+    struct run_request r;
+    struct eddis_error err = { 0 };
+    int rc = read_line("--compare|-n2|--set|batch.global=512|--wait|-vq|--seed=3|--job-dir|x|-x|"
+                       "A=b c|--modes|hybrid,sync|--until|loss=1|--rounds=2|--|true|-q|--seed|4",
+                       &r, &err);
+
+    ck_assert_msg(rc == 0, "%s", err.text);
+    ck_assert(r.compare && r.ask.n_modes == 2 && r.ask.rounds == 2 && r.job->seed == 3);
+    ck_assert(r.ask.mode[0] == SYNC_MODE_HYBRID && r.ask.target.goal == COMPARE_LOSS);
+    ck_assert_uint_eq(r.args.n, sizeof args / sizeof *args);
+    for (size_t i = 0; i < r.args.n; i++)
+        ck_assert_str_eq(r.args.item[i], args[i]);
+    ck_assert_uint_eq(r.words.n, sizeof words / sizeof *words);
+    for (size_t i = 0; i < r.words.n; i++)
+        ck_assert_str_eq(r.words.item[i], words[i]);
+    run_request_fini(&r);
+
+    ck_assert_int_eq(read_line("--compare|--|true", &r, &err), 0); /* all modes, one round */
+    ck_assert(r.ask.n_modes == SYNC_MODES && r.ask.rounds == 1);
+    run_request_fini(&r);
+    ck_assert_int_eq(read_line("--rounds|2|--|true", &r, &err), -EINVAL);
+    ck_assert_int_eq(read_line("--compare|--detach|--|true", &r, &err), -EINVAL);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_loop_test(tc, good, 0, sizeof good_rows / sizeof *good_rows);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, paths);
+    tcase_add_test(tc, compare_words);
 }
 
 SUITE_MAIN("run_job", add_tests)

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* compare_facts.c - what the folder of a run's job says beside its status */
+#include "compare_facts.h"
+
+#include "agents/driver/history/past.h"
+#include "cmd/run/request/run_find.h"
+#include "lib/base/cleanup.h"
+#include "lib/base/file.h"
+#include "lib/base/file_thread.h"
+#include "lib/base/json.h"
+#include "lib/base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Bytes of a file of events, or of messages, that are read. */
+enum { MOST_BYTES = 16 << 20 };
+
+/* Return a time such as "2026-11-21T14:07:12.345Z" in seconds since 1970; NAN: it is not one. */
+static double parse_time(const char *text)
+{
+    struct tm t = { 0 };
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &t);
+    int ms = 0;
+
+    if (!rest || (*rest == '.' && sscanf(rest, ".%3d", &ms) != 1))
+        return NAN;
+    return (double)timegm(&t) + ms / 1000.0;
+}
+
+/* Return the event in one line of events.jsonl as a new reference, if it has this type; otherwise
+ * NULL.
+ */
+static json_t *event_in(const char *line, size_t n, const char *type)
+{
+    cleanup_json json_t *j = NULL;
+    const char *is;
+
+    if (!memmem(line, n, type, strlen(type)) || json_parse(line, n, "event", &j, NULL) < 0 ||
+        json_want_string(j, "type", &is, NULL) < 0 || strcmp(is, type) != 0)
+        return NULL;
+    return cleanup_keep(j);
+}
+
+/* Return the first event of a type in the job's events.jsonl as a new reference; NULL: none. */
+static json_t *first_event(const char *dir, const char *type)
+{
+    cleanup_free char *path = file_join(dir, "events.jsonl"), *text = NULL;
+    json_t *found = NULL;
+
+    if (!path || file_read(path, MOST_BYTES, &text, NULL, NULL) < 0)
+        return NULL;
+    for (const char *line = text; *line && !found;) {
+        size_t n = strcspn(line, "\n");
+
+        found = event_in(line, n, type);
+        line += n + (line[n] != '\0');
+    }
+    return found;
+}
+
+double compare_event_s(const char *dir, const char *type)
+{
+    cleanup_json json_t *event = first_event(dir, type);
+    const char *time;
+
+    return event && json_want_string(event, "time", &time, NULL) == 0 ? parse_time(time) : NAN;
+}
+
+void compare_facts_plan(const char *dir, struct compare_run *r)
+{
+    cleanup_free char *job = file_join(dir, "%s", ""), *path = NULL;
+    struct plan *p = NULL;
+    const char *wire;
+
+    if (!job || run_find_plan(job, &path, NULL) < 0 || plan_read(path, &p, NULL) < 0)
+        return;
+    wire = sync_wire_name((size_t)p->options.wire);
+    (void)snprintf(r->algorithm, sizeof r->algorithm, "%s", p->algorithm);
+    (void)snprintf(r->wire, sizeof r->wire, "%s", wire ? wire : "");
+    r->writers = algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? p->n_groups : 1;
+    r->period = p->options.period;
+    r->global_batch = p->global_batch;
+    r->model_bytes = p->model_bytes;
+    plan_free(p);
+}
+
+int64_t compare_facts_model(const struct job *job)
+{
+    struct file_thread *reader = NULL;
+    int64_t bytes;
+
+    if (file_thread_start(&reader, NULL) < 0)
+        return 0;
+    bytes = past_model(reader, job).bytes;
+    file_thread_stop(reader);
+    return bytes;
+}
+
+void compare_facts_why(const char *log, char *ret, size_t size)
+{
+    static const char ours[] = "eddis-run: ";
+    cleanup_free char *text = NULL;
+
+    ret[0] = '\0';
+    if (file_read(log, MOST_BYTES, &text, NULL, NULL) < 0)
+        return;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n"));)
+        if (strncmp(line, ours, sizeof ours - 1) == 0)
+            (void)snprintf(ret, size, "%s", line + sizeof ours - 1);
+    text_strip_control(ret);
+}
