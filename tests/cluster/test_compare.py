@@ -76,6 +76,11 @@ def digits():
         assert row["global_batch"] == 480 and row["model_bytes"] == 38440 and row["wire"] == "float32", row
         assert run["state"] == "reached" and run["accuracy"] >= 0.9 and run["seconds"] > 0 and run["curve"], run
         assert run["samples"] <= run["curve"][-1]["samples"], run
+    later = tool(BUILD, "eddis-run", "--dry-run", "--json", command[-1], env=FOLDERS.environ())
+    planned = {c["mode"]: c for c in json.loads(later.stdout)["plan"]["candidates"]}
+    assert planned["hybrid"]["measured"] and not planned["async"]["measured"], planned
+    if planned["hybrid"]["period"] == hybrid["period"]:
+        assert abs(planned["hybrid"]["efficiency"] - min(hybrid["efficiency"], 1.25)) < 1e-9, (planned, hybrid)
 
 
 def goes_on():

@@ -294,6 +294,8 @@ static int compare_all(struct comparing *m, struct eddis_error *err)
             return rc;
         number = rc;
     }
+    if (compare_facts_keep(m->q->job, m->c, err) < 0)
+        fprintf(stderr, "eddis-run: later jobs plan without these efficiencies: %s\n", err->text);
     if (!number)
         return print_result(m);
     clear_line(m);

@@ -10,6 +10,7 @@
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -97,6 +98,46 @@ int64_t compare_facts_model(const struct job *job)
     bytes = past_model(reader, job).bytes;
     file_thread_stop(reader);
     return bytes;
+}
+
+/* Add the efficiency of a row to the list. Return 1; 0: it has none; or -ENOMEM. */
+static int add_efficiency(const struct compare_row *r, struct past_efficiencies *l)
+{
+    struct efficiency_row row = {
+        .writers = r->writers, .period = r->period, .batch = r->global_batch, .value = r->efficiency
+    };
+
+    if (!(r->efficiency > 0) || r->writers < 2 || r->period < 1 || r->global_batch < 1 ||
+        r->model_bytes < 1)
+        return 0;
+    (void)snprintf(row.algorithm, sizeof row.algorithm, "%s", r->algorithm);
+    return past_efficiencies_set(l, &row) < 0 ? -ENOMEM : 1;
+}
+
+int compare_facts_keep(const struct job *job, const struct compare *c, struct eddis_error *err)
+{
+    struct file_thread *reader = NULL;
+    struct past_efficiencies l = { 0 };
+    int64_t model_bytes = 0;
+    int rc = file_thread_start(&reader, err), n = 0;
+
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < c->n_rows; i++)
+        if (c->row[i].model_bytes > model_bytes)
+            model_bytes = c->row[i].model_bytes;
+    past_efficiencies_load(reader, job, model_bytes, &l);
+    for (int i = 0; i < c->n_rows && rc >= 0; i++) {
+        rc = add_efficiency(&c->row[i], &l);
+        n += rc > 0;
+    }
+    if (rc < 0)
+        rc = eddis_fail(err, rc, "no memory for efficiencies");
+    else
+        rc = n ? past_efficiencies_keep(reader, job, model_bytes, &l, err) : 0;
+    past_efficiencies_fini(&l);
+    file_thread_stop(reader);
+    return rc;
 }
 
 void compare_facts_why(const char *log, char *ret, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_facts.h - what the folder of a run's job says beside its status */
+/* compare_facts.h - what the folder of a run's job and the cache say beside the job's status */
 #ifndef EDDIS_CMD_RUN_COMPARE_COMPARE_FACTS_H
 #define EDDIS_CMD_RUN_COMPARE_COMPARE_FACTS_H
 
@@ -24,6 +24,11 @@ void compare_facts_plan(const char *dir, struct compare_run *r);
  * none has. The plan of a first job does not have it.
  */
 int64_t compare_facts_model(const struct job *job);
+
+/* Store the efficiencies of the comparison's rows in the cache, for plans of later jobs of this
+ * program. Return 0 or a negative errno; 0 also if no row has one.
+ */
+int compare_facts_keep(const struct job *job, const struct compare *c, struct eddis_error *err);
 
 /* Write why eddis-run has failed, the last sentence of its own in the file of its standard error,
  * to ret [size]; "" if there is none.
