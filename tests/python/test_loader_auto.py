@@ -152,6 +152,27 @@ def test_judged(tmp_path):
     assert list(zip(numbers, why)) == [row[1:] for row in ROWS], output
 
 
+@pytest.mark.slow
+def test_bound(tmp_path):
+    """Workers that eddis-run has bound to processors have all of these, also inside of a shell."""
+    program = script(tmp_path, """import os, pathlib
+from eddis.torch import _processes
+
+
+def affinity(pid):
+    is_bound = not pid or pathlib.Path(f"/proc/{pid}/comm").read_text().strip() in ("eddis-rank", "sh")
+    return set(range(3 if is_bound else 8))
+
+
+os.sched_getaffinity = affinity
+eddis.broadcast_object(0)
+print(f"rank {eddis.rank()} has", _processes.processors(), flush=True)
+""")
+    code, output = ended(tmp_path, "eddis-run", "-n", 2, "--set", "batch.global=8", "--", "sh", "-c",
+                         f"python3 {program}; exit $?")
+    assert code == 0 and sorted(re.findall(r"rank \d has \d", output)) == ["rank 0 has 3", "rank 1 has 3"], output
+
+
 def test_refused(tmp_path):
     program = script(tmp_path, """class Stream(data.IterableDataset):
     def __iter__(self):

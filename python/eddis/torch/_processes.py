@@ -9,6 +9,7 @@ The plan chooses the samples in this process, so each batch has the same samples
 from __future__ import annotations
 
 import os
+import pathlib
 import time
 
 from torch.utils import data
@@ -28,12 +29,25 @@ def words(n: int) -> str:
     return f"{n} process{'' if n == 1 else 'es'}"
 
 
+def _launcher() -> int:
+    """Return the id of the process that has started this worker and has not bound itself: the parent of eddis-rank,
+    which binds itself and then runs the script; without eddis-run the parent of this process."""
+    pid = os.getppid()
+    while worker.has_plan and pid > 1:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+        parent = int(stat.rpartition(")")[2].split()[1])
+        if "(eddis-rank)" in stat:
+            return parent
+        pid = parent
+    return os.getppid()
+
+
 def processors() -> int:
     """Return how many processors this worker has.  Workers that are not bound to processors of their own share the
     node's equally."""
     own = os.sched_getaffinity(0)
     try:
-        all_of_node = os.sched_getaffinity(os.getppid())  # the launcher has not bound itself
+        all_of_node = os.sched_getaffinity(_launcher())
     except OSError:
         all_of_node = own
     is_bound = own < all_of_node
