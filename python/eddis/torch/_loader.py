@@ -17,6 +17,7 @@ from .._worker import MAX_READ_AHEAD, READ_AHEAD, READ_NONE, Mark, say, worker
 from . import _draws
 from ._batchnorm import tell_of_one_value
 from ._parts import FILLING, parts, sizes_of
+from ._processes import AHEAD, PREFETCH, Processes
 from ._rows import rows_of
 from ._splits import compare_subsets
 
@@ -112,13 +113,14 @@ class Loader:
 
     has_length = True  # the number of steps of an epoch is known
 
-    def __init__(self, made_from: data.DataLoader, epochs: int) -> None:
+    def __init__(self, made_from: data.DataLoader, epochs: int, processes: Processes | None = None) -> None:
         self.dataset = made_from.dataset
         self.iterations = 0  # iterations over this object that were begun: the script's epochs
         self.is_inside = False  # inside of an iteration
         self.on_entry: list[Callable[[], None]] = []  # called once, when the next iteration begins
         self._made_from = made_from
         self._epochs = epochs
+        self._processes = processes  # None: as many as made_from has
         self._are_over = False  # `epochs` has yielded its last epoch
         self._loop: Loop | None = None  # the newest loop
         self._has_begun = False  # a loop has begun in this epoch
@@ -260,6 +262,8 @@ class Loader:
         # In async and hybrid mode a worker may have no step in an epoch.  It still makes the same number of epochs.
         self._sampler.epoch = self.iterations
         if self._loop is None:
+            if self._processes and self._processes.begin():
+                self._inner = _reader(self._made_from, self._sampler, self._processes.n)
             self._sampler.told.clear()
             _draws.differ()
             self._inner.generator = _draws.of_loader(self._made_from, worker.next_step if self.on_entry else 0)
@@ -360,21 +364,26 @@ class Loader:
         return worker.step.batch > 0
 
 
-def _reader(made_from: data.DataLoader, sampler: _Sampler) -> data.DataLoader:
-    """Return a DataLoader of the same kind whose batches the sampler chooses."""
-    kept = kept_of(made_from)
+def _reader(made_from: data.DataLoader, sampler: _Sampler, n: int | None = None) -> data.DataLoader:
+    """Return a DataLoader of the same kind whose batches the sampler chooses.  n: its processes; None: as many as
+    made_from has."""
+    kept = kept_of(made_from, n)
     if type(made_from) is data.DataLoader or made_from.batch_sampler is not _batches_of(made_from):
         return data.DataLoader(made_from.dataset, batch_sampler=sampler, **kept)
     # The constructor of a derived class is unknown, so copy the object and replace its sampler.
     reader = copy.copy(made_from)
-    vars(reader).update(batch_sampler=sampler, worker_init_fn=kept["worker_init_fn"], in_order=True, _iterator=None)
+    vars(reader).update({name: kept[name] for name in ("num_workers", "prefetch_factor", "worker_init_fn")},
+                        batch_sampler=sampler, in_order=True, _iterator=None)
     return reader
 
 
-def kept_of(made_from: data.DataLoader) -> dict[str, Any]:
-    """Return the arguments of a DataLoader besides its data set and its samplers, for another one."""
+def kept_of(made_from: data.DataLoader, n: int | None = None) -> dict[str, Any]:
+    """Return the arguments of a DataLoader besides its data set and its samplers, for another one of n processes;
+    None: of as many."""
     kept = {name: getattr(made_from, name) for name in _KEPT}
-    if made_from.num_workers:
+    if n:
+        kept.update(num_workers=n, prefetch_factor=made_from.prefetch_factor or PREFETCH)
+    if kept["num_workers"]:
         kept["worker_init_fn"] = _Initialise(made_from.worker_init_fn)
     return kept
 
@@ -413,7 +422,8 @@ def planned_steps() -> int:
     return len(the_loader()) * the_loader()._epochs if the_loader().has_length else 0
 
 
-def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1, *, stream: bool = False) -> Loader:
+def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1, *, stream: bool = False,
+           workers: str | None = None) -> Loader:
     """Make a loader of the same data set that follows the plan: it yields this worker's share of each step.  Each
     sample comes once an epoch, in an order that depends on the job's seed.
 
@@ -433,17 +443,23 @@ def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1, *, stre
     its own stream, of the plan's sizes.  The first stream that has too few samples for a step ends the epoch on all
     workers, and the next epoch begins all streams anew.  If that is the epoch's first step, RuntimeError is raised.
 
+    workers: "auto" for a loader that gets more processes at the beginning of an epoch if this worker has waited for
+    data in the epoch before: one, or twice as many, up to the processors of this worker.  It prints each change.  Each
+    batch has the same samples with any number of processes.  Unless `init` sets read_ahead, it is then at least 32.
+    None: as many processes as made_from has.
+
     If a loop is left with a batch that nothing has used, the next loop begins with that batch.  A loop that begins
     while gradients are off, or after the last epoch, yields the batches of made_from itself and does not train.  The
     size of a worker's batch differs from step to step.  A worker that gets no samples in a step gets two that count
     nothing.
 
     Raises TypeError for an iterable data set without stream, or stream without one; ValueError for other samplers, an
-    empty data set, too much prefetching or impossible pieces; RuntimeError for a second loader, and for pieces with
-    init(pieces=True) or, at the first step, without `attach`.
+    empty data set, too much prefetching, impossible pieces, or workers that are something else or together with stream;
+    RuntimeError for a second loader, and for pieces with init(pieces=True) or, at the first step, without `attach`.
     """
     global _loader
     _check_pieces(pieces)
+    _check_workers(workers, stream)
     if not isinstance(made_from, data.DataLoader):
         raise TypeError(f"a loader is made from a torch.utils.data.DataLoader, not from a {type(made_from).__name__}")
     if stream:
@@ -456,8 +472,9 @@ def loader(made_from: data.DataLoader, epochs: int = 0, pieces: int = 1, *, stre
     parts.n = pieces
     if pieces > 1:
         worker.before_commit.insert(0, _check_attached)
-    _set_options(made_from, stream)
-    _loader = (StreamLoader if stream else Loader)(made_from, epochs)
+    _set_options(made_from, stream, workers)
+    _loader = (StreamLoader if stream else Loader)(made_from, epochs,
+                                                   Processes(made_from, _own_ahead(made_from)) if workers else None)
     return _loader
 
 
@@ -490,6 +507,16 @@ def _check_pieces(pieces: int) -> None:
                            "eddis.torch.loader(pieces=) divides it alike on all: leave one of them out")
 
 
+def _check_workers(workers: Any, is_stream: bool) -> None:
+    """Raise ValueError if the argument `workers` is impossible."""
+    if workers not in (None, "auto"):
+        raise ValueError(f"workers is {workers!r}, but it is \"auto\" or None: give a number of processes to the "
+                         "DataLoader, as num_workers")
+    if workers and is_stream:
+        raise ValueError("eddis.torch.loader(stream=True) has as many processes as its DataLoader, since each of them "
+                         "may yield other samples of the stream: leave workers out, and set num_workers there")
+
+
 def _check_attached() -> None:
     """Raise RuntimeError if nothing weights the parts of a step.  A callback before commit."""
     if not worker.options.get("gradients"):
@@ -498,7 +525,12 @@ def _check_attached() -> None:
                            "out, and divide each batch by eddis.torch.pieces")
 
 
-def _set_options(made_from: data.DataLoader, is_stream: bool) -> None:
+def _own_ahead(made_from: data.DataLoader) -> int:
+    """Return how many batches the class of a DataLoader may take before the script's loop asks for them."""
+    return 0 if type(made_from).__iter__ is data.DataLoader.__iter__ else OWN_AHEAD
+
+
+def _set_options(made_from: data.DataLoader, is_stream: bool, workers: str | None) -> None:
     """Set the options of joining that the loader decides: read_ahead, drop_last and, without eddis-run, the batch.
     Raises ValueError if made_from prefetches more steps than allowed."""
     ahead = 0 if is_stream else -(-made_from.num_workers * (made_from.prefetch_factor or 0) // parts.n)
@@ -508,8 +540,8 @@ def _set_options(made_from: data.DataLoader, is_stream: bool) -> None:
                          f"read {ahead} steps ahead: call eddis.torch.init(read_ahead={ahead}) before, at most "
                          f"{MAX_READ_AHEAD}")
     if not worker.handle:
-        own = 0 if type(made_from).__iter__ is data.DataLoader.__iter__ else OWN_AHEAD
-        worker.options.setdefault("read_ahead", min(ahead + own, MAX_READ_AHEAD) or READ_NONE)
+        most = max(AHEAD if workers else 0, ahead) + _own_ahead(made_from)
+        worker.options.setdefault("read_ahead", min(most, MAX_READ_AHEAD) or READ_NONE)
     if _batches_of(made_from).drop_last:
         worker.set_options("make eddis.torch.loader before, as its drop_last has to be known", drop_last=1)
     if not worker.handle and not worker.has_plan:
