@@ -29,12 +29,14 @@ bool efficiency_is_measured(const struct efficiencies *e, const struct algorithm
 
 /* Return the logarithm of the factor by which the program's efficiency at this point differs from
  * the table's; 0 without measurements. Measurements are weighted by the inverse square of their
- * distance.
+ * distance. *ret_exact: whether this very point was measured.
  */
 static double correction(const struct efficiencies *e, const struct algorithm *a, int writers,
-                         int64_t period)
+                         int64_t period, bool *ret_exact)
 {
     double sum = 0, weights = 0;
+
+    *ret_exact = false;
 
     for (int i = 0; e && i < e->n; i++) {
         const struct efficiency_row *row = &e->row[i];
@@ -46,7 +48,8 @@ static double correction(const struct efficiencies *e, const struct algorithm *a
         w = log2((double)row->writers / writers);
         t = log2((double)row->period / (double)period) / 2; /* a column of the table is 4 times */
         distance = w * w + t * t;
-        if (distance == 0)
+        *ret_exact = distance == 0;
+        if (*ret_exact)
             return factor;
         sum += factor / distance;
         weights += 1 / distance;
@@ -57,9 +60,11 @@ static double correction(const struct efficiencies *e, const struct algorithm *a
 double efficiency_of(const struct efficiencies *e, const struct algorithm *a, int writers,
                      int64_t period)
 {
-    double table = algorithm_efficiency(a, writers, period);
+    double table = algorithm_efficiency(a, writers, period), scaled;
+    bool exact;
 
     if (writers < 2 || period < 1)
         return table;
-    return fmin(table * exp(correction(e, a, writers, period)), EFFICIENCY_MOST);
+    scaled = table * exp(correction(e, a, writers, period, &exact));
+    return fmin(scaled, exact ? EFFICIENCY_MOST : 1);
 }

@@ -39,10 +39,10 @@ void efficiency_key(struct efficiency_row *row);
 /* Check whether the algorithm was measured with the plan's global batch. */
 bool efficiency_is_measured(const struct efficiencies *e, const struct algorithm *a);
 
-/* Return the progress per sample relative to sync, at most EFFICIENCY_MOST, with this number of
- * models and this period: what was measured, or the table's value (algorithm_efficiency) times the
- * factors by which measurements differ from it; near measurements, by the logarithms of models and
- * period, count more. e may be NULL.
+/* Return the progress per sample relative to sync with this number of models and this period: what
+ * was measured, at most EFFICIENCY_MOST; or, at most 1, the table's value (algorithm_efficiency)
+ * times the factors by which measurements differ from it; near measurements, by the logarithms of
+ * models and period, count more. e may be NULL.
  */
 double efficiency_of(const struct efficiencies *e, const struct algorithm *a, int writers,
                      int64_t period);

@@ -295,9 +295,9 @@ static void say_wire(const struct job *job, const struct candidate *taken, struc
     if (program_is_external(&p->program) && sync_wire_find(job->communication.wire))
         text_append(p->reason, sizeof p->reason,
                     "; communication.wire has no effect on its gradients");
-    if (taken->is.wire_gain > 0)
+    if (taken->is.wire_gain >= 1.005)
         text_append(p->reason, sizeof p->reason,
-                    "; gradients as %s between nodes: predicted %.2f times as fast as float32",
+                    "; gradients as %s between nodes: predicted %.2f times the progress of float32",
                     sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
@@ -421,6 +421,22 @@ static void say_groups(const struct job *job, struct plan *p)
                     p->n_groups, (long long)g->n);
 }
 
+/* Write the choices with at most this many groups to list, or the first one if all have more.
+ * Return their number.
+ */
+static int fill_groups(const struct groups_choices *groups, int64_t most,
+                       struct objective_groups list[GROUPS_CHOICES])
+{
+    int n = 0;
+
+    for (int i = 0; i < groups->n; i++)
+        if (groups->groups[i] <= most)
+            list[n++] = (struct objective_groups){ groups_choice(groups, i), groups->groups[i] };
+    if (n == 0)
+        list[n++] = (struct objective_groups){ groups_choice(groups, 0), groups->groups[0] };
+    return n;
+}
+
 /* Check whether model and network are measured. Otherwise groups are not compared, since those that
  * stretch over several nodes seem to cost nothing.
  */
@@ -458,11 +474,11 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     f.most_writers = most_writers(job, p);
     if ((rc = list_groups(job, history, p, f.most_writers, &groups, err)) < 0)
         return rc;
-    for (int i = 0; i < groups.n; i++)
-        list[i] = (struct objective_groups){ groups_choice(&groups, i), groups.groups[i] };
+    f.in.n_groups = fill_groups(&groups, f.most_writers, list);
     wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
-    f.in.n_groups = is_measured(&f.in.setup) ? groups.n : 1;
+    if (!is_measured(&f.in.setup))
+        f.in.n_groups = 1;
     p->model_bytes = history->model_bytes;
     program_copy(&p->program, &history->program);
     if ((rc = predict_all(&f, err)) < 0)

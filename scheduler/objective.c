@@ -41,8 +41,8 @@ struct search {
     struct eddis_error *err;
 };
 
-/* Weigh a period, if it may be chosen. Return whether it is better than the best so far, which it
- * then becomes; or -ENOMEM.
+/* Weigh a period, if it may be chosen, and keep it if it is the best so far. Return 1: it is; 0: it
+ * is not; or -ENOMEM.
  */
 static int weigh(struct search *s, int64_t period)
 {
@@ -106,7 +106,7 @@ int objective_best_period(const struct objective_way *way, int64_t *ret, struct 
 
 /* ---- groups and wire format ---- */
 
-/* Check whether no period of this way could make more progress than the choice. Return that, or
+/* Return 1: no period of this way could make more progress than the choice; 0: one might; or
  * -ENOMEM.
  */
 static int is_hopeless(const struct objective_way *way, const struct objective_choice *c,

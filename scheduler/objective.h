@@ -73,7 +73,9 @@ struct objective_choice {
     /* the job's options, with values for those that the job leaves open */
     struct sync_options options;
     struct forecast forecast;
-    /* speedup by a 16-bit wire format that eddis chose; 0: eddis chose no such format */
+    /* progress with a 16-bit wire format that eddis chose by that with float32; 0: eddis chose no
+     * such format
+     */
     double wire_gain;
 };
 

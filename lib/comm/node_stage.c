@@ -112,7 +112,7 @@ static bool replaces(const struct node_stage *s)
 }
 
 /* Borrow a member's contribution to a piece in shared memory; member n_here: the sum, which may be
- * in the place of all contributions.
+ * over all contributions.
  */
 static char *piece_data(const struct node_stage *s, const struct piece *p, int member)
 {
@@ -197,7 +197,7 @@ static void piece_sum(struct node_stage *s, const struct piece *p, size_t at, si
                  n);
 }
 
-/* Sum n elements of the piece, `at` bytes behind its start, and store the sum in the place of every
+/* Sum n elements of the piece, `at` bytes behind its start, and store the sum over every
  * contribution.
  */
 static void piece_replace(struct node_stage *s, const struct piece *p, size_t at, size_t n)
@@ -216,7 +216,7 @@ static void piece_replace(struct node_stage *s, const struct piece *p, size_t at
     }
 }
 
-/* Combine the trailers of the piece, into its results or in the place of all contributions. */
+/* Combine the trailers of the piece, into its results or over all contributions. */
 static void piece_sum_tails(struct node_stage *s, const struct piece *p)
 {
     size_t end = p->n * width(s);

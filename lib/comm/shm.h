@@ -62,7 +62,7 @@ void *comm_shm_results(const struct comm_shm *m);
 
 /* Check whether sums replace the contributions in the arenas, so that each rank reads them in its
  * own, and nobody reads the results.  n_nodes: number of nodes whose ranks are summed.  So it is
- * with up to COMM_SHM_FEW ranks, all on one node, or with one rank on each node.  A store into each
+ * with up to COMM_SHM_FEW ranks, all on one node, or with one rank on this one.  A store into each
  * arena costs about as much then as one into the results, and a device locks less of the host's
  * memory.
  */

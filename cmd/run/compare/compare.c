@@ -147,9 +147,9 @@ static int add_command(const struct comparing *m, const struct compare_run *r, c
     strlist_add_all(argv, m->q->args.item);
     strlist_add_all(argv, mode->item);
     strlist_addf(argv, "--set=seed=%llu", (unsigned long long)r->seed);
-    /* A comparison neither reads nor writes the job's own checkpoints. */
     if (job->timeouts.heartbeat_ns > HEARTBEAT_MS * CLOCK_MS && job->n_hosts <= MANY_HOSTS)
         strlist_addf(argv, "--set=timeouts.heartbeat=%dms", HEARTBEAT_MS);
+    /* A comparison neither reads nor writes the job's own checkpoints. */
     strlist_addf(argv, "--set=checkpoint.dir=auto");
     strlist_addf(argv, "--set=checkpoint.resume=auto");
     strlist_addf(argv, "--set=checkpoint.every=0");
@@ -279,6 +279,7 @@ static int print_result(struct comparing *m)
 static int compare_all(struct comparing *m, struct eddis_error *err)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGTSTP, 0 };
+    struct eddis_error why = { 0 };
     int rc = prepare(m, err), number = 0;
 
     if (rc == 0)
@@ -294,8 +295,8 @@ static int compare_all(struct comparing *m, struct eddis_error *err)
             return rc;
         number = rc;
     }
-    if (compare_facts_keep(m->q->job, m->c, err) < 0)
-        fprintf(stderr, "eddis-run: later jobs plan without these efficiencies: %s\n", err->text);
+    if (compare_facts_keep(m->q->job, m->c, &why) < 0)
+        fprintf(stderr, "eddis-run: later jobs plan without these efficiencies: %s\n", why.text);
     if (!number)
         return print_result(m);
     clear_line(m);

@@ -45,18 +45,23 @@ static json_t *event_in(const char *line, size_t n, const char *type)
     return cleanup_keep(j);
 }
 
-/* Return the first event of a type in the job's events.jsonl as a new reference; NULL: none. */
-static json_t *first_event(const char *dir, const char *type)
+/* Return when the first or the last event of a type was recorded in the job's events.jsonl, in
+ * seconds since 1970; NAN: there is none.
+ */
+static double event_s(const char *dir, const char *type, bool last)
 {
     cleanup_free char *path = file_join(dir, "events.jsonl"), *text = NULL;
-    json_t *found = NULL;
+    double found = NAN;
 
     if (!path || file_read(path, MOST_BYTES, &text, NULL, NULL) < 0)
-        return NULL;
-    for (const char *line = text; *line && !found;) {
+        return NAN;
+    for (const char *line = text; *line && (last || isnan(found));) {
         size_t n = strcspn(line, "\n");
+        cleanup_json json_t *event = event_in(line, n, type);
+        const char *time;
 
-        found = event_in(line, n, type);
+        if (event && json_want_string(event, "time", &time, NULL) == 0)
+            found = parse_time(time);
         line += n + (line[n] != '\0');
     }
     return found;
@@ -64,10 +69,12 @@ static json_t *first_event(const char *dir, const char *type)
 
 double compare_event_s(const char *dir, const char *type)
 {
-    cleanup_json json_t *event = first_event(dir, type);
-    const char *time;
+    return event_s(dir, type, false);
+}
 
-    return event && json_want_string(event, "time", &time, NULL) == 0 ? parse_time(time) : NAN;
+double compare_last_event_s(const char *dir, const char *type)
+{
+    return event_s(dir, type, true);
 }
 
 void compare_facts_plan(const char *dir, struct compare_run *r)
@@ -100,15 +107,34 @@ int64_t compare_facts_model(const struct job *job)
     return bytes;
 }
 
-/* Add the efficiency of a row to the list. Return 1; 0: it has none; or -ENOMEM. */
-static int add_efficiency(const struct compare_row *r, struct past_efficiencies *l)
+/* Check whether all runs of the i-th mode that have trained had the algorithm, models, period and
+ * batch of the mode's row.
+ */
+static bool is_alike(const struct compare *c, int i)
 {
+    const struct compare_row *row = &c->row[i];
+
+    for (int k = i; k < c->n_runs; k += c->n_rows) {
+        const struct compare_run *r = &c->run[k];
+
+        if (r->curve.n && (r->writers != row->writers || r->period != row->period ||
+                           r->global_batch != row->global_batch ||
+                           algorithm_find(r->algorithm) != algorithm_find(row->algorithm)))
+            return false;
+    }
+    return true;
+}
+
+/* Add the efficiency of the i-th mode to the list. Return 1; 0: it has none; or -ENOMEM. */
+static int add_efficiency(const struct compare *c, int i, struct past_efficiencies *l)
+{
+    const struct compare_row *r = &c->row[i];
     struct efficiency_row row = {
         .writers = r->writers, .period = r->period, .batch = r->global_batch, .value = r->efficiency
     };
 
     if (!(r->efficiency > 0) || r->writers < 2 || r->period < 1 || r->global_batch < 1 ||
-        r->model_bytes < 1)
+        r->model_bytes < 1 || !is_alike(c, i))
         return 0;
     (void)snprintf(row.algorithm, sizeof row.algorithm, "%s", r->algorithm);
     return past_efficiencies_set(l, &row) < 0 ? -ENOMEM : 1;
@@ -128,7 +154,7 @@ int compare_facts_keep(const struct job *job, const struct compare *c, struct ed
             model_bytes = c->row[i].model_bytes;
     past_efficiencies_load(reader, job, model_bytes, &l);
     for (int i = 0; i < c->n_rows && rc >= 0; i++) {
-        rc = add_efficiency(&c->row[i], &l);
+        rc = add_efficiency(c, i, &l);
         n += rc > 0;
     }
     if (rc < 0)

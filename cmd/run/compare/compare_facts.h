@@ -15,6 +15,9 @@
  */
 double compare_event_s(const char *dir, const char *type);
 
+/* Return when the last event of a type was recorded, likewise. */
+double compare_last_event_s(const char *dir, const char *type);
+
 /* Fill what describes the mode in *r from the newest plan of the job's folder. Leave it as it is
  * if there is no plan.
  */

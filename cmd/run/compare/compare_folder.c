@@ -89,7 +89,7 @@ static void begin(const struct run_request *q, const char *key, struct compare *
                                        .test_loss = NAN,
                                        .loss = NAN };
             (void)snprintf(r->mode, sizeof r->mode, "%s", mode);
-            (void)snprintf(r->job, sizeof r->job, "%s-%d", mode, round + 1);
+            compare_run_folder(mode, round, r->job, sizeof r->job);
         }
 }
 
@@ -222,12 +222,20 @@ void compare_folder_close(struct compare_folder *f)
     f->lock = -1;
 }
 
+/* Check whether the job's driver runs, here or, as far as this machine can see, on another. */
+static bool is_running(const struct job_folder *f)
+{
+    int rc = job_driver_check(f, NULL);
+
+    return rc == 1 || rc == -EREMOTE;
+}
+
 int compare_folder_clear(const char *dir, struct eddis_error *err)
 {
     int64_t deadline_ns = clock_after_ns(clock_now_ns(), patience_ns);
     struct job_folder f;
 
-    while (job_folder_find(dir, &f, NULL) == 0 && job_driver_check(&f, NULL) == 1) {
+    while (job_folder_find(dir, &f, NULL) == 0 && is_running(&f)) {
         if (clock_now_ns() >= deadline_ns)
             return eddis_fail(err, -EBUSY,
                               "the job in '%s', of an earlier start, still runs; end it by "

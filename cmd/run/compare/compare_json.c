@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +100,11 @@ static const struct field compare_fields[] = {
 static const struct fields compare_table =
     FIELDS(struct compare, compare_fields, .open = true, .name = "comparison");
 
+void compare_run_folder(const char *mode, int round, char *ret, size_t size)
+{
+    (void)snprintf(ret, size, "%s-%d", mode, round + 1);
+}
+
 char *compare_text(const struct compare *c)
 {
     cleanup_json json_t *j = fields_json(&compare_table, c);
@@ -114,6 +120,20 @@ int compare_write(const struct compare *c, const char *path, struct eddis_error 
              : eddis_fail(err, -ENOMEM, "no memory for the comparison");
 }
 
+/* Check whether a run's mode exists, and its folder is the one that eddis gives it: the folder is
+ * removed before the run begins.
+ */
+static bool is_named(const struct compare_run *r)
+{
+    char job[sizeof r->job];
+    int mode = 0;
+
+    while (mode < SYNC_MODES && strcmp(r->mode, sync_mode_name((enum sync_mode)mode)) != 0)
+        mode++;
+    compare_run_folder(r->mode, r->round, job, sizeof job);
+    return mode < SYNC_MODES && strcmp(r->job, job) == 0;
+}
+
 int compare_parse(const char *text, size_t n, const char *what, struct compare **ret,
                   struct eddis_error *err)
 {
@@ -127,6 +147,8 @@ int compare_parse(const char *text, size_t n, const char *what, struct compare *
     for (int i = 0; i < c->n_runs; i++) {
         struct compare_curve *curve = &c->run[i].curve;
 
+        if (!is_named(&c->run[i]))
+            return eddis_fail(err, -EINVAL, "%s: run %d has no mode or another folder", what, i);
         if (curve->n > 0)
             curve->last = curve->point[curve->n - 1];
     }
@@ -138,7 +160,7 @@ int compare_read(const char *path, struct compare **ret, struct eddis_error *err
 {
     cleanup_free char *text = NULL;
     size_t n;
-    int rc = file_read(path, JSON_MAX_BYTES, &text, &n, err);
+    int rc = file_read_trusted(path, JSON_MAX_BYTES, NULL, &text, &n, err);
 
     return rc < 0 ? rc : compare_parse(text, n, path, ret, err);
 }

@@ -73,6 +73,9 @@ struct compare_row {
     char by[8];        /* what that progress is: "target" or "loss"; "": no efficiency */
 };
 
+/* Write the name of the folder of a mode's run in a round, from 0, to ret [size]. */
+void compare_run_folder(const char *mode, int round, char *ret, size_t size);
+
 /* A comparison. */
 struct compare {
     int64_t schema_version;

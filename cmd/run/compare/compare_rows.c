@@ -182,7 +182,7 @@ static void fill_efficiency(struct compare *c, int sync, int i)
 
 /* ---- all modes ---- */
 
-/* Return the figure by which modes compare, of which more is better; NAN: unknown. */
+/* Return the figure by which modes compare, the more the better; NAN: unknown. */
 static double merit(const struct compare *c, const struct compare_row *r)
 {
     if (!r->rounds || r->state == COMPARE_OPEN)
@@ -222,8 +222,13 @@ static int best_but(const struct compare *c, int without)
 const struct compare_row *compare_rows_best(const struct compare *c,
                                             const struct compare_row **ret_second)
 {
-    int best = best_but(c, -1), second = best < 0 ? -1 : best_but(c, best);
+    int best = best_but(c, -1), second;
 
+    /* Sync's efficiency is 1 also if nothing shows that of the others. */
+    for (int i = 0; i < c->n_rows && !is_progress(&c->target); i++)
+        if (c->row[i].rounds && !isfinite(merit(c, &c->row[i])))
+            best = -1;
+    second = best < 0 ? -1 : best_but(c, best);
     *ret_second = second < 0 ? NULL : &c->row[second];
     return best < 0 ? NULL : &c->row[best];
 }

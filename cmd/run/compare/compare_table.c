@@ -83,7 +83,8 @@ static void add_best(const struct compare *c, struct strbuf *b)
         strbuf_add(b, "no mode can be called best: the efficiency needs sync among the modes, and "
                       "a program that reports its loss\n");
     else if (!other && is_time && c->n_rows > 1)
-        strbuf_addf(b, "%s is best: no other mode has reached %s\n", best->mode, target);
+        strbuf_addf(b, "%s is best: no other mode has reached %s in all its runs\n", best->mode,
+                    target);
     else if (!other)
         strbuf_addf(b, "%s is best: there is no other mode to compare\n", best->mode);
     else if (compare_rows_gain(c, best, other) < ALIKE)

@@ -190,7 +190,7 @@ static void finish(struct watch *t, int code)
     if (job_folder_find(t->w->dir, &t->folder, NULL) == 0)
         (void)status_from_files(&t->folder, &s, NULL);
     /* Between the last step and the end of the job lie the ends of many processes. */
-    end_s = compare_event_s(t->w->dir, "rank_exit");
+    end_s = compare_last_event_s(t->w->dir, "rank_exit");
     if (s.samples > 0 && !t->by_user)
         add_status(t, &s, isnan(end_s) ? s.start_s + s.wall_s : end_s);
     r->accuracy = s.accuracy;
@@ -201,7 +201,7 @@ static void finish(struct watch *t, int code)
     if (t->by_user && !t->asked_ns) {
         r->state = COMPARE_OPEN;
     } else if (r->state == COMPARE_OPEN && code != 0) {
-        r->state = code == EXIT_USAGE ? COMPARE_NOT_RUN : COMPARE_FAILED;
+        r->state = code == EXIT_USAGE && !r->curve.last.samples ? COMPARE_NOT_RUN : COMPARE_FAILED;
         fill_why(t, s.message, code);
     } else if (r->state == COMPARE_OPEN && !r->curve.last.samples) {
         r->state = COMPARE_FAILED;

@@ -351,7 +351,8 @@ static void print_alone(const struct plan_print *o, const struct plan *p)
     int rank = plan_alone(p, &alone);
     char times[NUMBER_SIZE];
 
-    if (p->n_workers == 1 || p->model_bytes == 0 || p->relative || !(alone > planned))
+    if (p->n_workers == 1 || p->model_bytes == 0 || p->relative || !(planned > 0) ||
+        !(alone > planned))
         return;
     strbuf_add(o->out, "  ");
     paint(o, YELLOW, "slower than one worker");

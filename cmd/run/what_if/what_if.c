@@ -49,7 +49,7 @@ static int plan_both(const struct what_if *w, struct cases *s, struct eddis_erro
     return rc;
 }
 
-/* Return the length of the name of the node of which this node is a copy; 0: it is no copy, but one
+/* Return the length of the name of the node that this node copies; 0: it is no copy, but one
  * of the job's nodes.
  */
 static size_t copied(const struct cases *s, const char *host)

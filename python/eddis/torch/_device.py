@@ -14,8 +14,8 @@ The host waits until all are combined, and does not only have the script's strea
 - Only a combined round shows which parameters no worker has used.  Their gradients stay None, and the script may look
   at them next.  A worker that has a gradient for every parameter could go on, but for the rest of this list.
 - While a stream waits, a call that waits for the whole device does not return until other workers have sent their
-  gradients: the first call of a kernel with lazy loading, or one that frees memory.  It may hold locks of the driver
-  that the thread needs which waits for this worker's own copies.  Then no worker would ever go on.
+  gradients: the first call of a kernel with lazy loading, or one that frees memory.  It may hold locks of the driver,
+  and the thread that waits for this worker's own copies needs them.  Then no worker would ever go on.
 - If a worker fails, the library ends the host's wait with an error, and Ctrl-C ends it.  To end a stream's wait, one
   would have the device go on with gradients that are not combined.
 Little would be saved: when the host goes on, only the last copies back are under way.

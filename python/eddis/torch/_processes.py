@@ -48,7 +48,7 @@ def processors() -> int:
     own = os.sched_getaffinity(0)
     try:
         all_of_node = os.sched_getaffinity(_launcher())
-    except OSError:
+    except (OSError, ValueError):
         all_of_node = own
     is_bound = own < all_of_node
     return max(1, len(own) if is_bound else len(own) // max(1, worker.local_size))

@@ -6,8 +6,8 @@ itself.  Slots of one data type that are neighbours are copied together, as one 
 is copied alone.  Between two slots the library keeps a few bytes that are zero, and a mark, which it sets when a
 gradient is announced: a run writes zeros there.
 
-A worker's gradients are locked, and for its part of the node's results at most a quarter as much: FEW workers of a node
-or fewer have the results in their slots.  Without other nodes the library sums there; else it copies the results there.
+A worker locks its gradients, and of the node's results at most a quarter as much.  Up to FEW workers of a node have the
+results in their slots: without other nodes the library sums there, else it copies the results there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .. import _lib as L
 from .._worker import Worker
 from ._device import BLOCK_BYTES, Device, Run
 
-FEW = 3  # most workers of a node whose results would take more than a quarter of all their gradients' memory
+FEW = 3  # COMM_SHM_FEW of lib/comm/shm.h: results of so few would take more than a quarter of all gradients' memory
 
 
 class Slots:

@@ -221,6 +221,7 @@ static struct compare *make(struct compare_target target, int rounds)
                 snprintf(r->algorithm, sizeof r->algorithm, "%s", a[k].name);
         snprintf(r->mode, sizeof r->mode, "%s", mode[i % 2]);
         r->round = i / 2;
+        compare_run_folder(r->mode, r->round, r->job, sizeof r->job);
         r->seconds = p.seconds + i / 2; /* rounds differ by a second */
         r->samples = p.samples;
         r->samples_per_s = i % 2 ? 25000 : 20000;
@@ -270,6 +271,12 @@ START_TEST(by_loss)
                             compare_curve_samples_at(&c->run[0].curve, loss) / 215550, 1e-9);
     ck_assert(hybrid->efficiency < 1);
     ck_assert(isnan(hybrid->interval));
+    /* Without losses nothing shows the efficiency of hybrid, so sync is not called best. */
+    for (int i = 0; i < c->n_runs; i++)
+        for (int k = 0; k < c->run[i].curve.n; k++)
+            c->run[i].curve.point[k].loss = c->run[i].curve.last.loss = NAN;
+    compare_rows_fill(c);
+    ck_assert(isnan(hybrid->efficiency) && !c->best[0]);
     free(c);
 }
 END_TEST
@@ -342,6 +349,10 @@ START_TEST(kept)
     ck_assert_int_eq(file_write_atomic(path, "{}", 2, 0600, &err), 0);
     free(d);
     ck_assert_int_eq(compare_read(path, &d, &err), -EINVAL);
+    snprintf(c->run[1].job, sizeof c->run[1].job, "../other");
+    ck_assert_int_eq(compare_write(c, path, &err), 0);
+    ck_assert_int_eq(compare_read(path, &d, &err), -EINVAL);
+    compare_run_folder(c->run[1].mode, c->run[1].round, c->run[1].job, sizeof c->run[1].job);
     c->n_runs = 3; /* of two modes in two rounds */
     ck_assert_int_eq(compare_write(c, path, &err), 0);
     ck_assert_int_eq(compare_read(path, &d, &err), -EINVAL);
