@@ -154,7 +154,7 @@ class Cell:
         keys = {"profile.emulate": EMULATE, "batch.global": BATCH, "checkpoint.every": EVERY,
                 "checkpoint.dir": self.shared("checkpoints"), "restarts": r.restarts,
                 "timeouts.launch": "60s", "timeouts.hang": f"{HANG_S}s" if hangs else "5m"}
-        keys.update(MODES.get(self.phase, {}))
+        keys.update(MODES.get(self.phase, {"sync.mode": "sync"}))
         if r.fault == "blink":
             keys["timeouts.heartbeat"] = f"{self.lease / 8}s"  # the slowest
         args = ["-H", ",".join(self.c.nodes[:NODES])]
