@@ -123,7 +123,7 @@ def refused():
 
 
 def several_nodes():
-    """Three hosts, of which one is left out, with its cables."""
+    """Leave out one of three hosts: its cables no longer count."""
     with Cluster(3, build=BUILD) as c:
         path = write(c.path(LOGIN, HOME + "/train.yaml"), TRAIN + "nodes: [node1, node2, node3]\nsync: {mode: sync}\n")
         with c.job([os.path.basename(path)]) as j:
