@@ -71,6 +71,15 @@ const char *sync_mode_name(enum sync_mode mode)
     return mode_names[mode];
 }
 
+enum sync_mode sync_mode_find(const char *name, size_t n)
+{
+    int i = 0;
+
+    while (i < SYNC_MODES && (strlen(mode_names[i]) != n || memcmp(mode_names[i], name, n) != 0))
+        i++;
+    return (enum sync_mode)i;
+}
+
 bool sync_options_are_valid(const struct sync_options *o)
 {
     return o->period >= 0 && o->moving_rate >= 0 && o->moving_rate <= 1 && o->momentum >= 0 &&

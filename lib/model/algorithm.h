@@ -17,6 +17,9 @@ enum sync_mode { SYNC_MODE_SYNC, SYNC_MODE_ASYNC, SYNC_MODE_HYBRID, SYNC_MODES }
 /* Return the name of a mode: "sync", "async" or "hybrid", a constant. */
 const char *sync_mode_name(enum sync_mode mode);
 
+/* Return the mode whose name is the n bytes at `name`; SYNC_MODES if there is none. */
+enum sync_mode sync_mode_find(const char *name, size_t n);
+
 /* Properties of an algorithm on which other code depends */
 enum algorithm_trait {
     ALGORITHM_EXACT = 1,     /* an update equals that of one process on the whole batch */

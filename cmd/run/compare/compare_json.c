@@ -126,12 +126,9 @@ int compare_write(const struct compare *c, const char *path, struct eddis_error 
 static bool is_named(const struct compare_run *r)
 {
     char job[sizeof r->job];
-    int mode = 0;
 
-    while (mode < SYNC_MODES && strcmp(r->mode, sync_mode_name((enum sync_mode)mode)) != 0)
-        mode++;
     compare_run_folder(r->mode, r->round, job, sizeof job);
-    return mode < SYNC_MODES && strcmp(r->job, job) == 0;
+    return sync_mode_find(r->mode, strlen(r->mode)) < SYNC_MODES && strcmp(r->job, job) == 0;
 }
 
 int compare_parse(const char *text, size_t n, const char *what, struct compare **ret,

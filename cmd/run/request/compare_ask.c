@@ -26,17 +26,15 @@ static void add_modes(char *ret, size_t size)
 /* Append the mode of this name, n bytes at `name`, to ret. Return 0 or -EINVAL. */
 static int add_mode(const char *name, size_t n, struct compare_ask *ret, struct eddis_error *err)
 {
+    enum sync_mode mode = sync_mode_find(name, n);
     char all[64] = "";
 
-    for (int m = 0; m < SYNC_MODES; m++) {
-        const char *is = sync_mode_name((enum sync_mode)m);
-
-        if (strlen(is) != n || memcmp(is, name, n) != 0)
-            continue;
+    if (mode < SYNC_MODES) {
         for (int i = 0; i < ret->n_modes; i++)
-            if (ret->mode[i] == (enum sync_mode)m)
-                return eddis_fail(err, -EINVAL, "--modes names %s twice; name each mode once", is);
-        ret->mode[ret->n_modes++] = (enum sync_mode)m;
+            if (ret->mode[i] == mode)
+                return eddis_fail(err, -EINVAL, "--modes names %s twice; name each mode once",
+                                  sync_mode_name(mode));
+        ret->mode[ret->n_modes++] = mode;
         return 0;
     }
     add_modes(all, sizeof all);
