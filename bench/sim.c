@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim.c - parties of workers step in the order of virtual time, and report */
 #include "sim.h"
+#include "sim_links.h"
 
 #include "lib/base/random.h"
 #include "lib/model/algorithm.h"
@@ -51,19 +52,17 @@ struct party {
     double begin_s, end_s; /* of the present step */
     double longest_s;      /* longest own time of a member in it */
     double exchange_s;     /* duration of the exchange before it */
-    double written_s;      /* when its last increment has reached the center */
 };
 
 struct sim {
     struct sim_setup set;
     const struct algorithm *algorithm;
     struct member *member; /* [n] */
-    int n, n_nodes;
-    struct party *party; /* [n_parties], a heap by end_s from `heap` */
-    int n_parties;
-    int *heap;             /* [n_parties] */
-    double *link_s;        /* [n_nodes] until when each node's link is busy */
-    int64_t *batch, *next; /* [n] batches in force everywhere; published batches */
+    int n;
+    struct party *party;    /* [links.n], a heap by end_s from `heap` */
+    int *heap;              /* [links.n] */
+    struct sim_links links; /* number of parties and of nodes; exchanges */
+    int64_t *batch, *next;  /* [n] batches in force everywhere; published batches */
     int64_t version, published, period;
     int waiting; /* number of parties that do not follow the published plan yet */
     uint64_t seed;
@@ -190,7 +189,7 @@ static void sift_down(struct sim *s, int i)
     for (;;) {
         int least = i, kept;
 
-        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < s->n_parties; c++)
+        for (int c = 2 * i + 1; c <= 2 * i + 2 && c < s->links.n; c++)
             if (ends_before(s, c, least))
                 least = c;
         if (least == i)
@@ -204,25 +203,30 @@ static void sift_down(struct sim *s, int i)
 
 /* ---- communication ---- */
 
-/* Return the seconds that a party's all-reduce of its gradients takes. */
-static double allreduce_s(const struct sim *s, const struct party *p)
+/* Return the seconds that a party's all-reduce of its gradients takes from this time on, while
+ * other parties' exchanges share its links.
+ */
+static double allreduce_s(const struct sim *s, const struct party *p, double at_s)
 {
     double m = (double)s->set.model_bytes, n = p->n_nodes, time = 0;
     double wire = s->set.wire_bytes ? (double)s->set.wire_bytes : m;
+    struct sim_crowd c;
 
     if (p->n > p->n_nodes)
         time += 2 * m / MEMORY_BYTES_PER_S;
-    if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
-        time += 2 * (n - 1) / n * wire / p->slowest_bytes_per_s + 2 * (n - 1) * s->set.latency_s;
-    return time;
+    if (p->n_nodes < 2 || !(p->slowest_bytes_per_s > 0))
+        return time;
+    c = sim_links_crowd(&s->links, (int)(p - s->party), at_s);
+    return time + 2 * (n - 1) * s->set.latency_s +
+           2 * (n - 1) / n * wire / p->slowest_bytes_per_s * (1 + fmax(c.receiving, c.sending));
 }
 
-/* Return the seconds of a step whose slowest member computes for so long. Equal buckets are sent
- * one after another as back-propagation fills them.
+/* Return the seconds of a step whose slowest member computes for so long from this time on. Equal
+ * buckets are sent one after another as back-propagation fills them.
  */
-static double step_s(const struct sim *s, const struct party *p, double compute)
+static double step_s(const struct sim *s, const struct party *p, double at_s, double compute)
 {
-    double bucket = allreduce_s(s, p) / BUCKETS, end = 0;
+    double bucket = allreduce_s(s, p, at_s) / BUCKETS, end = 0;
 
     for (int k = 1; k <= BUCKETS; k++)
         end = fmax(end, compute * (FORWARD + (1 - FORWARD) * k / BUCKETS)) + bucket;
@@ -234,30 +238,24 @@ static double step_s(const struct sim *s, const struct party *p, double compute)
  */
 static int64_t since_exchange(const struct sim *s, const struct party *p)
 {
-    return (p->step + (p - s->party) * s->period / s->n_parties) % s->period;
+    return (p->step + (p - s->party) * s->period / s->links.n) % s->period;
 }
 
-/* Begin a party's exchange with the center. Return when its next step may begin. Models are read
- * first; the increment is written while the party computes, over the link that its node shares.
- */
-static double exchange(struct sim *s, struct party *p, double now_s)
+/* Begin a party's exchange with the center. Return when its next step may begin. */
+static double exchange(struct sim *s, const struct party *p, double now_s)
 {
-    const struct sim_worker *root = &s->member[p->first].law;
-    double m = (double)s->set.model_bytes, local = 3 * m / MEMORY_BYTES_PER_S, wire = 0;
-    double *link = &s->link_s[root->node];
-    double begin = fmax(now_s, p->written_s);
+    double m = (double)s->set.model_bytes, link = s->member[p->first].law.bytes_per_s;
+    struct sim_exchange_times t = { .local_s = 3 * m / MEMORY_BYTES_PER_S };
 
-    if (s->n_nodes > 1 && root->bytes_per_s > 0)
-        wire = m * (s->n_nodes - 1) / s->n_nodes / root->bytes_per_s + s->set.latency_s;
-    begin = fmax(begin, *link) + wire;
-    *link = begin + wire;
-    p->written_s = *link + local;
-    begin += local;
+    if (s->links.n_nodes > 1 && link > 0) {
+        t.wire_s = m * (s->links.n_nodes - 1) / s->links.n_nodes / link;
+        t.latency_s = s->set.latency_s;
+    }
     if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
-        begin += m / p->slowest_bytes_per_s;
+        t.link_s = m / p->slowest_bytes_per_s;
     if (p->n > p->n_nodes)
-        begin += m / MEMORY_BYTES_PER_S;
-    return begin;
+        t.memory_s = m / MEMORY_BYTES_PER_S;
+    return sim_links_exchange(&s->links, (int)(p - s->party), &t, now_s);
 }
 
 /* ---- plans ---- */
@@ -266,8 +264,8 @@ void sim_publish(struct sim *s, const int64_t *batch)
 {
     memcpy(s->next, batch, (size_t)s->n * sizeof *batch);
     s->published = s->version + 1;
-    s->waiting = s->n_parties;
-    for (int i = 0; i < s->n_parties; i++)
+    s->waiting = s->links.n;
+    for (int i = 0; i < s->links.n; i++)
         s->party[i].switch_at = s->party[i].step + 2 + (int64_t)random_below(&s->seed, 2);
 }
 
@@ -366,7 +364,7 @@ static void begin_step(struct sim *s, struct party *p, double now_s)
     }
     p->longest_s = longest;
     p->begin_s = now_s;
-    p->end_s = now_s + step_s(s, p, longest);
+    p->end_s = now_s + step_s(s, p, now_s, longest);
 }
 
 /* End a party's step: add it to its members' windows, and report. */
@@ -419,7 +417,7 @@ void sim_link(struct sim *s, double bytes_per_s)
 {
     for (int i = 0; i < s->n; i++)
         s->member[i].law.bytes_per_s = bytes_per_s;
-    for (int k = 0; k < s->n_parties; k++)
+    for (int k = 0; k < s->links.n; k++)
         s->party[k].slowest_bytes_per_s = bytes_per_s;
 }
 
@@ -463,13 +461,15 @@ static void add_member(struct sim *s, int i)
     const struct sim_worker *w = &s->member[i].law;
     struct party *p;
 
-    if (begins(s, i))
-        s->party[s->n_parties++] = (struct party){ .first = i, .version = 1 };
-    p = &s->party[s->n_parties - 1];
+    if (begins(s, i)) {
+        s->links.exchange[s->links.n].node = w->node;
+        s->party[s->links.n++] = (struct party){ .first = i, .version = 1 };
+    }
+    p = &s->party[s->links.n - 1];
     p->n_nodes += p->n == 0 || w->node != s->member[i - 1].law.node;
     if (p->n++ == 0 || w->bytes_per_s < p->slowest_bytes_per_s)
         p->slowest_bytes_per_s = w->bytes_per_s;
-    s->n_nodes = w->node >= s->n_nodes ? w->node + 1 : s->n_nodes;
+    s->links.n_nodes = w->node >= s->links.n_nodes ? w->node + 1 : s->links.n_nodes;
     s->total += w->batch;
 }
 
@@ -487,11 +487,11 @@ static void begin(struct sim *s)
         step_window_init(&m->window);
         add_member(s, i);
     }
-    for (int k = 0; k < s->n_parties; k++) {
+    for (int k = 0; k < s->links.n; k++) {
         s->heap[k] = k;
         begin_step(s, &s->party[k], 0);
     }
-    for (int k = s->n_parties / 2; k-- > 0;)
+    for (int k = s->links.n / 2; k-- > 0;)
         sift_down(s, k);
 }
 
@@ -514,11 +514,11 @@ int sim_new(const struct sim_setup *set, struct sim **ret, struct eddis_error *e
         s->member = calloc(n, sizeof *s->member);
         s->party = calloc(n, sizeof *s->party);
         s->heap = calloc(n, sizeof *s->heap);
-        s->link_s = calloc(n, sizeof *s->link_s);
+        s->links.exchange = calloc(n, sizeof *s->links.exchange);
         s->batch = calloc(n, sizeof *s->batch);
         s->next = calloc(n, sizeof *s->next);
     }
-    if (!s || !s->member || !s->party || !s->heap || !s->link_s || !s->batch || !s->next) {
+    if (!s || !s->member || !s->party || !s->heap || !s->links.exchange || !s->batch || !s->next) {
         sim_free(s);
         return eddis_fail(err, -ENOMEM, "no memory to simulate %d workers", set->n);
     }
@@ -535,7 +535,7 @@ void sim_free(struct sim *s)
     free(s->member);
     free(s->party);
     free(s->heap);
-    free(s->link_s);
+    free(s->links.exchange);
     free(s->batch);
     free(s->next);
     free(s);

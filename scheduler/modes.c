@@ -26,16 +26,29 @@ enum {
     MOST_BUCKETS = 64, /* largest number of buckets if workers choose their size */
 };
 
+/* Seconds that an all-reduce takes */
+struct combining {
+    double node_s; /* the sum within nodes */
+    double ring_s; /* the ring between nodes, on links without other traffic */
+};
+
 /* Workers that train one model together. */
 struct party {
     /* Samples of all members in a step; compute time of a step of the slowest member. */
     double samples, compute_s;
-    int members, nodes; /* number of members, and of nodes on which they run */
-    int last_node;      /* node of the last member added */
-    int root;           /* node of the first member */
-    double step_s;      /* duration of a step, communication of gradients included */
-    double period_s;    /* seconds from one exchange of models to the next; 0: not computed yet */
+    int members, nodes;         /* number of members, and of nodes on which they run */
+    int last_node;              /* node of the last member added */
+    int root;                   /* node of the first member */
+    struct combining gradients; /* of its gradients, in a step */
+    double step_s;              /* duration of a step, communication of gradients included */
+    double period_s; /* seconds from one exchange of models to the next; 0: not computed yet */
 };
+
+/* Return the larger number: fmax is a call, and these are the innermost loops. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 /* Check whether communication between nodes takes a known time: the job has several nodes, and the
  * size of the model and the bandwidth of the links are known.
@@ -70,22 +83,31 @@ static double ring_pass_s(const struct modes_setup *s)
     return (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S;
 }
 
-/* Return the seconds of an all-reduce of all gradients over `members` workers on `nodes` nodes: the
- * sum within nodes, and the ring between nodes if has_wire.  0 if the program combines its
- * gradients itself: how long that takes is measured, not predicted.
+/* Return the times of an all-reduce of all gradients over `members` workers on `nodes` nodes; the
+ * ring takes time if has_wire.  0 if the program combines its gradients itself: how long that takes
+ * is measured, not predicted.
  */
-static double allreduce_s(const struct modes_setup *s, int members, int nodes)
+static struct combining combining_of(const struct modes_setup *s, int members, int nodes)
 {
-    double time = 0;
+    struct combining c = { 0 };
 
     if (program_is_external(&s->program))
-        return 0;
+        return c;
     if (members > nodes)
-        time += 2 * gradient_bytes(s) / MEMORY_BYTES_PER_S;
+        c.node_s = 2 * gradient_bytes(s) / MEMORY_BYTES_PER_S;
     if (nodes > 1 && has_wire(s))
-        time += 2.0 * (nodes - 1) / nodes * ring_pass_s(s) + 2.0 * (nodes - 1) * s->latency_s;
-    return time;
+        c.ring_s = 2.0 * (nodes - 1) / nodes * ring_pass_s(s) + 2.0 * (nodes - 1) * s->latency_s;
+    return c;
 }
+
+/* Which gradients are sent together, and which is the largest */
+struct buckets {
+    double n; /* number of buckets of a step */
+    /* fractions of all bytes: those ready after the largest gradient, and those not yet sent when
+     * it is ready; left 0: the size of the largest gradient is unknown
+     */
+    double behind, left;
+};
 
 /* Return the number of buckets of a step. If bucket_bytes is set, it follows from the gradients'
  * size. Otherwise it is the number of gradients, limited to AUTO_BUCKETS .. MOST_BUCKETS. Workers
@@ -109,34 +131,46 @@ static double ready_s(double compute_s, double behind)
     return compute_s * (FORWARD + (1 - FORWARD) * (1 - behind));
 }
 
-/* Return the duration of a step that its largest gradient limits: that gradient is sent as a whole
- * when it is ready, and all later gradients after it. 0: the size of the largest gradient is
- * unknown. combine_s: seconds of the all-reduce of all gradients.
- */
-static double largest_s(const struct modes_setup *s, double compute_s, double combine_s)
+/* Return the buckets of the model's gradients. */
+static struct buckets buckets_of(const struct modes_setup *s)
 {
     struct program p = program_sizes(&s->program, s->model_bytes);
-    double all = (double)p.gradient_bytes, behind, left;
+    double all = (double)p.gradient_bytes;
+    struct buckets b = { .n = parts_of_model(s) };
 
-    if (p.largest_bytes <= 0 || all <= 0)
-        return 0;
-    behind = fmin((double)p.largest_behind / all, 1);
-    /* Fraction of all bytes not yet sent when the largest gradient is ready. */
-    left = fmin((double)p.largest_bytes / all + behind, 1);
-    return ready_s(compute_s, behind) + combine_s * left;
+    if (p.largest_bytes > 0 && all > 0) {
+        b.behind = fmin((double)p.largest_behind / all, 1);
+        b.left = fmin((double)p.largest_bytes / all + b.behind, 1);
+    }
+    return b;
 }
 
 /* Return the duration of a step that computes for compute_s. Meanwhile the all-reduce of all
- * gradients takes combine_s, and begins when the first bucket is full.
+ * gradients takes combine_s, and begins when the first bucket is full. The largest gradient is sent
+ * as a whole when it is ready, and all later gradients after it.
  */
-static double overlapped_s(const struct modes_setup *s, double compute_s, double combine_s)
+static double overlapped_s(const struct buckets *b, double compute_s, double combine_s)
 {
-    double n = parts_of_model(s), even;
+    double end_s;
 
     if (combine_s <= 0)
         return compute_s;
-    even = fmax(compute_s + combine_s / n, ready_s(compute_s, 1 - 1 / n) + combine_s);
-    return fmax(even, largest_s(s, compute_s, combine_s));
+    end_s = larger(compute_s + combine_s / b->n, ready_s(compute_s, 1 - 1 / b->n) + combine_s);
+    if (b->left > 0)
+        end_s = larger(end_s, ready_s(compute_s, b->behind) + combine_s * b->left);
+    return end_s;
+}
+
+/* Return the factor on the time of a transfer over a link with this load by other transfers. */
+static inline double slowed(double load)
+{
+    return 1 / (1 - (load < MAX_LOAD ? load : MAX_LOAD));
+}
+
+/* Return the duration of a step of a party. load: load of its links by exchanges of models. */
+static double step_s(const struct buckets *b, const struct party *p, double load)
+{
+    return overlapped_s(b, p->compute_s, p->gradients.node_s + p->gradients.ring_s * slowed(load));
 }
 
 /* Add a worker to a party: its samples, its compute time and its node. The workers of one node must
@@ -152,11 +186,19 @@ static void add_member(struct party *p, const struct modes_worker *w)
     p->compute_s = fmax(p->compute_s, time_model_s(&w->t, w->batch));
 }
 
+/* Set how long a party's steps take without exchanges of models. */
+static void set_step(const struct modes_setup *s, const struct buckets *b, struct party *p)
+{
+    p->gradients = combining_of(s, p->members, p->nodes);
+    p->step_s = step_s(b, p, 0);
+}
+
 /* Return the parties with their step times, and their number in *ret_n; the caller frees them.
  * NULL: no memory. group [s->n]: party of each worker; NULL: each worker is a party.
  */
 static struct party *gather(const struct modes_setup *s, const int *group, int *ret_n)
 {
+    const struct buckets b = buckets_of(s);
     int n = group ? 0 : s->n;
     struct party *p;
 
@@ -166,18 +208,19 @@ static struct party *gather(const struct modes_setup *s, const int *group, int *
     for (int i = 0; p && i < s->n; i++)
         add_member(&p[group ? group[i] : i], &s->worker[i]);
     for (int g = 0; p && g < n; g++)
-        p[g].step_s = overlapped_s(s, p[g].compute_s, allreduce_s(s, p[g].members, p[g].nodes));
+        set_step(s, &b, &p[g]);
     *ret_n = n;
     return p;
 }
 
 double modes_sync(const struct modes_setup *s)
 {
+    const struct buckets b = buckets_of(s);
     struct party all = { 0 };
 
     for (int i = 0; i < s->n; i++)
         add_member(&all, &s->worker[i]);
-    all.step_s = overlapped_s(s, all.compute_s, allreduce_s(s, all.members, all.nodes));
+    set_step(s, &b, &all);
     return all.step_s > 0 ? all.samples / all.step_s : 0;
 }
 
@@ -220,36 +263,36 @@ static struct exchange exchange_of(const struct modes_setup *s)
     return x;
 }
 
-/* Return the larger number: fmax is a call, and these are the innermost loops. */
-static inline double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* Return the seconds from one exchange of models of party p to the next, `period` steps later.
  * load: load of the root's link by other parties.
  */
 static double exchange_period_s(const struct exchange *x, const struct party *p, int64_t period,
                                 double load)
 {
-    double wire = x->wire_s / (1 - (load < MAX_LOAD ? load : MAX_LOAD)) + x->latency_s;
-    double spread = (p->nodes > 1 ? x->link_s : 0) + (p->members > p->nodes ? x->memory_s : 0);
+    double wire = x->wire_s * slowed(load) + x->latency_s;
+    double spread = p->members > p->nodes ? x->memory_s : 0;
+    double steps = (double)period * p->step_s;
 
-    return larger((double)period * p->step_s, wire + x->local_s) + wire + x->local_s + spread;
+    if (p->nodes > 1) /* the root writes and passes the model on by the same link */
+        return steps + wire + x->local_s + wire + x->link_s + spread;
+    return larger(steps, wire + x->local_s) + wire + x->local_s + spread;
 }
 
 /* Move period_s of each party towards its value under these loads, once. Return the largest
  * relative change of a period_s.
  */
-static double settle_once(const struct exchange *x, struct party *p, int n, int64_t period,
-                          const double *load)
+static double settle_once(const struct buckets *b, const struct exchange *x, struct party *p, int n,
+                          int64_t period, const double *load)
 {
     double change = 0;
 
     for (int g = 0; g < n; g++) {
         double before = p[g].period_s, own = before > 0 ? x->wire_s / before : 0;
-        double now = exchange_period_s(x, &p[g], period, larger(load[p[g].root] - own, 0));
+        double others = larger(load[p[g].root] - own, 0), now;
 
+        if (p[g].gradients.ring_s > 0)
+            p[g].step_s = step_s(b, &p[g], others);
+        now = exchange_period_s(x, &p[g], period, others);
         /* Go only part of the way, so that loads and times do not oscillate. */
         p[g].period_s = before > 0 ? before + STEP * (now - before) : now;
         if (p[g].period_s > 0)
@@ -264,10 +307,11 @@ static double settle_once(const struct exchange *x, struct party *p, int n, int6
 static void settle(const struct modes_setup *s, struct party *p, int n, int64_t period,
                    double *load)
 {
+    const struct buckets b = buckets_of(s);
     const struct exchange x = exchange_of(s);
 
     for (int i = 0; i < ITERATIONS; i++) {
-        double change = settle_once(&x, p, n, period, load);
+        double change = settle_once(&b, &x, p, n, period, load);
 
         if (!has_wire(s) || change < AGREED)
             return;

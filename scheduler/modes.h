@@ -16,9 +16,13 @@
  *              exchanges models with the center variable, which is striped over the nodes
  *              (heterogeneity: SEASGD of ShmCaffe):
  *                  T = max(period * step, write + accumulate) + read + local update + broadcast
- *              The broadcast to the group sends the parameters in their own format.  Reads and
- *              writes of different groups share the links: a transfer takes
- *              1 / (1 - load of the other groups) times as long, found by iteration.
+ *              The broadcast to the group sends the parameters in their own format.  If the group
+ *              is on several nodes, the root sends both write and broadcast by its link, so steps
+ *              begin after both:
+ *                  T = period * step + read + local update + write + broadcast
+ *              Reads and writes of different groups share the links, with each other and with the
+ *              all-reduces of steps: a transfer takes 1 / (1 - load of the other groups) times as
+ *              long, found by iteration.
  *     async    As hybrid, with every worker as a group.
  *
  * If the size of the model or L is unknown (0), exchanges cost no time. No clock is read; equal

@@ -237,6 +237,60 @@ START_TEST(largest_gradient_leaves_whole)
 }
 END_TEST
 
+/* Four nodes of one worker in two groups, links of 200 Mbit/s: the root of a group sends its model
+ * to the center and to its group by one link, and gradients wait for what is exchanged.  The
+ * figures are those of flows that share full-duplex links fairly, a flow for each message under
+ * way, with the order of messages of lib/sync/hsgd.c.
+ */
+START_TEST(groups_share_links)
+{
+    static const struct {
+        enum sync_wire wire;
+        int64_t period;
+        double samples_per_s;
+    } rows[] = {
+        { SYNC_WIRE_FLOAT32, 2, 297 },  { SYNC_WIRE_FLOAT32, 4, 402 },
+        { SYNC_WIRE_FLOAT32, 8, 527 },  { SYNC_WIRE_FLOAT32, 16, 570 },
+        { SYNC_WIRE_BFLOAT16, 2, 368 }, { SYNC_WIRE_BFLOAT16, 4, 548 },
+        { SYNC_WIRE_BFLOAT16, 8, 801 }, { SYNC_WIRE_BFLOAT16, 16, 966 },
+    };
+    const int two[] = { 0, 0, 1, 1 };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct modes_setup s = mix(16, 23.9e6);
+        double predicted;
+
+        s.n = s.n_nodes = 4;
+        s.bucket_bytes = 1 << 18;
+        s.wire = rows[i].wire;
+        for (int k = 0; k < 4; k++)
+            worker[k] = (struct modes_worker){ .t = { 0.010, 0.0015 }, .batch = 32, .node = k };
+        predicted = elastic(&s, two, rows[i].period);
+        ck_assert_msg(fabs(predicted / rows[i].samples_per_s - 1) < 0.08,
+                      "row %d: %.0f samples/s predicted", (int)i, predicted);
+    }
+}
+END_TEST
+
+/* A group on several nodes reads the center, then writes to it and passes the model on by the same
+ * link: an exchange is never shorter, whatever its steps hide.
+ */
+START_TEST(root_sends_one_thing_after_another)
+{
+    const int four[] = { 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3 };
+    struct modes_time t[16];
+
+    for (int64_t period = 1; period <= 256; period *= 4) {
+        struct modes_setup s = mix(16, 25e6);
+
+        ck_assert_int_eq(modes_times(&s, four, period, t, NULL), 4);
+        for (int g = 0; g < 4; g++)
+            ck_assert_double_ge(t[g].exchange_s, (2 * 15 / 16.0 + 1) * 4e6 / 25e6);
+        ck_assert_double_le(t[0].exchange_s, 1.5 * (2 * 15 / 16.0 + 1) * 4e6 / 25e6);
+    }
+}
+END_TEST
+
 START_TEST(unknown_costs_nothing)
 {
     struct modes_setup s = mix(16, 125e6);
@@ -292,6 +346,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, sync_is_bound_by_the_wire);
     tcase_add_test(tc, first_gradient_begins);
     tcase_add_test(tc, largest_gradient_leaves_whole);
+    tcase_add_test(tc, groups_share_links);
+    tcase_add_test(tc, root_sends_one_thing_after_another);
     tcase_add_test(tc, unknown_costs_nothing);
     tcase_add_test(tc, wire_is_never_overrun);
     tcase_add_test(tc, groups_keep_their_own_pace);

@@ -238,7 +238,7 @@ END_TEST
 /* What eddis takes for clusters at random. */
 static const struct chosen drawn[] = {
     { .mode = "sync", .period = 0, .progress = 0.946 },
-    { .mode = "hybrid", .period = 93, .progress = 0.177 },
+    { .mode = "hybrid", .period = 95, .progress = 0.176 },
     { .mode = "hybrid", .period = 256, .progress = 0.027 },
     { .mode = "hybrid", .period = 146, .progress = 0.535 },
     { .mode = "hybrid", .period = 256, .progress = 0.109 },

@@ -1,69 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sim.c - the policy of scheduler/replan.h at work on the jobs of bench/sim.h */
-#include "bench/sim.h"
+#include "sim_job.h"
 
-#include "lib/base/random.h"
-#include "scheduler/modes.h"
-#include "suite.h"
-
-#include <math.h>
 #include <string.h>
 
-enum { SEEDS = SUITE_SEEDS(200), MOST = 8, AHEAD = 3 };
+enum { SEEDS = SUITE_SEEDS(200), AHEAD = 3 };
 
 static const double JITTER = 0.02;
-
-/* A simulated job and its policy. */
-struct job {
-    struct sim_worker worker[MOST];
-    struct time_model first[MOST];
-    int64_t min, max[MOST]; /* max 0: any */
-    int n;
-    enum time_source source;
-    const char *algorithm;
-    int64_t period, model_bytes;
-    double jitter, spike;
-    bool read_ahead;
-    struct replan *replan;
-    struct sim *sim;
-};
-
-static void open_job(struct job *j, uint64_t seed)
-{
-    struct replan_worker w[MOST];
-    struct replan_setup r = {
-        .worker = w, .n = j->n, .version = 1, .grain = 1, .algorithm = j->algorithm
-    };
-    struct sim_setup s = { .worker = j->worker,
-                           .n = j->n,
-                           .seed = seed,
-                           .algorithm = j->algorithm,
-                           .period = j->period,
-                           .model_bytes = j->model_bytes,
-                           .jitter = j->jitter,
-                           .spike = j->spike,
-                           .spike_ratio = 3,
-                           .read_ahead = j->read_ahead };
-
-    r.period = j->period;
-    for (int i = 0; i < j->n; i++)
-        w[i] = (struct replan_worker){ .first = j->first[i],
-                                       .source = j->source,
-                                       .batch = j->worker[i].batch,
-                                       .min = j->min,
-                                       .max = j->max[i] ? j->max[i] : INT64_MAX,
-                                       .node = j->worker[i].node,
-                                       .group = j->worker[i].group };
-    ck_assert_int_eq(replan_new(&r, &j->replan, NULL), 0);
-    s.replan = j->replan;
-    ck_assert_int_eq(sim_new(&s, &j->sim, NULL), 0);
-}
-
-static void close_job(struct job *j)
-{
-    sim_free(j->sim);
-    replan_free(j->replan);
-}
 
 /* Of the exact optimum: 1 is the best that any plan gives. */
 static double quality(const struct job *j)
@@ -107,11 +50,6 @@ static struct job paced(bool affine)
         fixed_s[i] = affine ? 50 * call_s[i] : 0;
     }
     return four(sample_s, fixed_s);
-}
-
-static double normal(uint64_t *seed)
-{
-    return sqrt(-2 * log(1 - random_unit(seed))) * cos(2 * M_PI * random_unit(seed));
 }
 
 /* The plan of a probe that was disturbed: 0.38 to 0.65 of the optimum, and no share below a third
@@ -510,136 +448,6 @@ START_TEST(equal_intervals)
 }
 END_TEST
 
-/* Samples per second of 400 steps without re-planning. */
-static double measured(struct job *j, const char *algorithm, int64_t period)
-{
-    struct sim_setup s = { .worker = j->worker,
-                           .n = j->n,
-                           .seed = 1,
-                           .algorithm = algorithm,
-                           .period = period,
-                           .model_bytes = j->model_bytes };
-    double rate;
-
-    ck_assert_int_eq(sim_new(&s, &j->sim, NULL), 0);
-    sim_run(j->sim, 400);
-    rate = (double)sim_samples(j->sim) / sim_now_s(j->sim);
-    sim_free(j->sim);
-    return rate;
-}
-
-/* Predictions are to be within a tenth: modes of which one is predicted to be 1.1 / 0.9 times as
- * fast are ranked so by the simulation.
- */
-START_TEST(modes_rank)
-{
-    uint64_t seed = 21;
-
-    for (int round = 0; round < 100; round++) {
-        struct job j = { .n = MOST };
-        struct modes_worker w[MOST];
-        struct modes_setup set = { .worker = w, .n = MOST, .n_nodes = MOST / 2 };
-        double link = 2.5e7 * pow(40, random_unit(&seed)), predicted[3], is[3];
-        int group[MOST];
-        int64_t period = 8;
-
-        set.model_bytes = j.model_bytes = 1000000 + (int64_t)random_below(&seed, 50000000);
-        set.bytes_per_s = link;
-        for (int i = 0; i < j.n; i++) {
-            group[i] = i / 2;
-            j.worker[i] = (struct sim_worker){ .fixed_s = 0.005,
-                                               .sample_s = 0.002 * exp(0.5 * normal(&seed)),
-                                               .bytes_per_s = link,
-                                               .node = i / 2,
-                                               .group = i / 2,
-                                               .batch = 32 };
-            w[i] = (struct modes_worker){ .t = { 0.005, j.worker[i].sample_s },
-                                          .batch = 32,
-                                          .node = i / 2 };
-        }
-        predicted[0] = modes_sync(&set);
-        ck_assert_int_eq(modes_elastic(&set, group, period, &predicted[1], NULL), 0);
-        ck_assert_int_eq(modes_elastic(&set, NULL, period, &predicted[2], NULL), 0);
-        is[0] = measured(&j, "allreduce", 0);
-        is[1] = measured(&j, "hsgd", period);
-        is[2] = measured(&j, "easgd", period);
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b < 3; b++)
-                ck_assert_msg(predicted[a] * 0.9 < 1.1 * predicted[b] || is[a] > is[b],
-                              "round %d: modes %d and %d: predicted %.0f %.0f, simulated %.0f %.0f",
-                              round, a, b, predicted[a], predicted[b], is[a], is[b]);
-    }
-}
-END_TEST
-
-/* ---- the network ---- */
-
-/* Of eight unlike workers on eight nodes, by this algorithm; links of 1 Gbit/s, as is known. */
-static void open_linked(struct job *j, const char *algorithm, uint64_t seed)
-{
-    const struct modes_setup known = {
-        .n_nodes = MOST, .model_bytes = 4000000, .latency_s = 1e-4, .bytes_per_s = 125e6
-    };
-
-    *j = (struct job){ .n = MOST,
-                       .algorithm = algorithm,
-                       .period = strcmp(algorithm, "allreduce") == 0 ? 0 : 16,
-                       .model_bytes = 4000000,
-                       .jitter = 0.05,
-                       .source = TIME_GIVEN,
-                       .min = 1 };
-    for (int i = 0; i < MOST; i++) {
-        j->worker[i] = (struct sim_worker){ .fixed_s = 0.01,
-                                            .sample_s = 0.001 * exp(0.5 * normal(&seed)),
-                                            .bytes_per_s = 125e6,
-                                            .node = i,
-                                            .group = i / 2,
-                                            .batch = 64 };
-        j->first[i] = (struct time_model){ 0.01, j->worker[i].sample_s };
-    }
-    open_job(j, seed);
-    replan_network(j->replan, &known);
-}
-
-/* The link becomes a fifth as fast in mid-run: that is found, the period follows and no longer than
- * it has to; afterwards, and before, nothing is found.
- */
-START_TEST(link_slows_down)
-{
-    static const char *const algorithm[] = { "easgd", "hsgd", "allreduce" };
-    const struct replan_contradiction *c;
-
-    for (uint64_t seed = 1; seed <= 3; seed++) {
-        struct job j;
-        int64_t before;
-        int found;
-
-        open_linked(&j, algorithm[_i], seed);
-        sim_run(j.sim, 600);
-        ck_assert_msg(sim_contradictions(j.sim, &c) == 0, "%s, seed %d: %g instead of %g ms",
-                      algorithm[_i], (int)seed, 1e3 * c->measured_s, 1e3 * c->predicted_s);
-        before = sim_period(j.sim);
-        sim_link(j.sim, 25e6);
-        sim_run(j.sim, 600);
-        found = sim_contradictions(j.sim, &c);
-        ck_assert_msg(found >= 1 && found <= 2, "%s, seed %d: found %d times", algorithm[_i],
-                      (int)seed, found);
-        /* Exchanges every few steps are predicted too long: 1.4 held for the longer periods. */
-        ck_assert_double_ge(c->network.bytes_per_s, 25e6 / 1.5);
-        ck_assert_double_le(c->network.bytes_per_s, 25e6 * 1.5);
-        if (_i == 0)
-            ck_assert_int_ge(sim_period(j.sim), before);
-        sim_link(j.sim, 125e6);
-        sim_run(j.sim, 1500);
-        ck_assert_double_ge(c->network.bytes_per_s, 125e6 / 1.6);
-        ck_assert_int_le(sim_contradictions(j.sim, &c), found + 2);
-        if (_i == 0)
-            ck_assert_int_le(sim_period(j.sim), before + before / 2);
-        close_job(&j);
-    }
-}
-END_TEST
-
 /* ---- the simulation itself ---- */
 
 START_TEST(same_seed)
@@ -725,8 +533,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, omnilearn_levels);
     tcase_add_loop_test(tc, shared_cores, 0, SHARED);
     tcase_add_loop_test(tc, equal_intervals, 0, 2);
-    tcase_add_test(tc, modes_rank);
-    tcase_add_loop_test(tc, link_slows_down, 0, 3);
     tcase_add_test(tc, same_seed);
     tcase_add_test(tc, exact_steps);
     tcase_add_test(tc, narrow_gradients);
