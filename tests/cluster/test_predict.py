@@ -73,8 +73,8 @@ def rewritten(predict):
 
 def jobs(predict):
     predict.lab.skip_unless_possible()
-    told = tell(predict, "--seed", "7", "--clusters", "1", "--steps", "30", "--paced", "none")
-    assert (told["bench"], told["seed"], told["clusters"]) == ("predict", 7, 1), told
+    told = tell(predict, "--seed", "7", "--clusters", "1", "--steps", "30", "--paced", "none", "--changes", "none")
+    assert told["what_if"] == [] and (told["bench"], told["seed"], told["clusters"]) == ("predict", 7, 1), told
     assert [r["mode"] for r in told["rows"]] == ["sync", "async", "hybrid"], told
     for row in told["rows"]:
         assert row["predicted_samples_per_s"] > 0 and row["simulated_samples_per_s"] > 0, row
@@ -84,5 +84,15 @@ def jobs(predict):
     assert any(row["samples_per_s"] for row in told["rows"]), told
 
 
+def changed(predict):
+    """A job is predicted without a node, and on a slower network, and then made so."""
+    predict.lab.skip_unless_possible()
+    told = tell(predict, "--seed", "4", "--clusters", "1", "--steps", "30", "--paced", "none", "--modes", "sync")
+    assert [(r["change"], r["workers"]) for r in told["what_if"]] == [("node", 2), ("network", 3)], told
+    for row in told["what_if"]:
+        assert row["predicted_samples_per_s"] > 0 and row["wanted"] == predict.WITHIN["sync"], row
+        assert row["samples_per_s"] is None or row["ratio_predicted"] > 0, row
+
+
 sys.dont_write_bytecode = True
-run([drawn, rewritten, jobs], sys.argv[3:], load())
+run([drawn, rewritten, jobs, changed], sys.argv[3:], load())
