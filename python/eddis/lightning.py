@@ -31,6 +31,7 @@ from ._worker import worker
 from .torch import _attach, _loader, _weighted, report
 from .torch._apart import Apart, leave, steps_of
 from .torch._batchnorm import set_min_count
+from .torch._combined import is_combined
 from .torch._parts import parts
 
 __all__ = ["Callback", "ckpt_path"]
@@ -91,10 +92,11 @@ class Callback(lightning.Callback):
                           else [trainer.train_dataloader]):
             raise RuntimeError("Lightning trains with a loader that does not follow the plan: give fit() what "
                                "eddis.torch.loader returned")
-        if _attach.attach(model, weights=self._weights) is not model:
+        if worker.size > 1 and not is_combined(model):  # attach could, but Lightning takes each rank for the only one
             raise RuntimeError(f"Lightning's {type(trainer.strategy).__name__} does not combine gradients over "
                                f"{worker.size} workers: give Trainer strategy='ddp', or another one of "
                                "DistributedDataParallel, and devices=eddis.local_size()")
+        _attach.attach(model, weights=self._weights)
         if parts.n not in (1, trainer.accumulate_grad_batches):
             raise RuntimeError(f"Lightning accumulates {trainer.accumulate_grad_batches} batches, but the loader "
                                f"divides each step into {parts.n}: give Trainer accumulate_grad_batches={parts.n}")

@@ -296,6 +296,25 @@ class Inside(Case):
         return got["loss"] + 0.01 * got["logits"].square().mean()
 
 
+class Weighs(nn.Sequential):
+    """Weighs its loss itself."""
+
+    def __init__(self, how, *layers):
+        super().__init__(*layers)
+        self.how = how
+
+    def forward(self, x, y):
+        return self.how.weighted(functional.cross_entropy(super().forward(x), y))
+
+
+class WeighsInside(Case):
+    def network(self):
+        return Weighs(self.how, *mlp())
+
+    def backward(self, x, y):
+        self.model(x.to(self.dtype), y).backward()
+
+
 class Changed(Case):
     """Changes a large output in place."""
 
@@ -356,6 +375,10 @@ class BareAccumulated(Accumulated):
             assert not torch.equal(theirs[0], theirs[-1])
 
 
+class BareWeighsInside(WeighsInside):
+    combine = "bare"
+
+
 class Normalised(Bare):
     """Batch normalisation by all samples."""
 
@@ -387,6 +410,10 @@ class ShardedAccumulated(Accumulated):
             share = len(part) / len(x)
             loss = self.loss(part, labels) * share if len(part) else self.model(x[:1].to(self.dtype)).sum() * 0
             self.how.weighted(loss).backward()
+
+
+class ShardedWeighsInside(WeighsInside):
+    combine = "sharded"
 
 
 class ShardedHalf(Case):
@@ -422,9 +449,10 @@ class ToldUnweighted(Told):
 DDP = {"plain": Case, "adamw-32": Single, "accumulated": Accumulated, "parts": Parts, "ahead": Ahead,
        "criterion": Criterion, "clipped": Clipped, "summed": Summed,
        "unused": Unused, "static": Static, "decayed": Decayed, "inside": Inside, "autocast": Autocast, "bare": Bare,
-       "bare-accumulated": BareAccumulated, "normalised": Normalised, "unweighted": Unweighted}
+       "bare-accumulated": BareAccumulated, "normalised": Normalised, "weighs-inside": WeighsInside,
+       "bare-weighs-inside": BareWeighsInside, "unweighted": Unweighted}
 FSDP = {"sharded": Sharded, "adamw-32": ShardedSingle, "clipped": ShardedClipped, "accumulated": ShardedAccumulated,
-        "half": ShardedHalf, "unweighted": Unweighted}
+        "weighs-inside": ShardedWeighsInside, "half": ShardedHalf, "unweighted": Unweighted}
 KINDS = {"ddp": DDP, "fsdp": FSDP, "told": {"plain": Told, "unweighted": ToldUnweighted}}
 KINDS["held"] = {"plain": Case, "accumulated": Accumulated, "parts": Parts, "summed": Summed,
                  "unweighted": Unweighted}

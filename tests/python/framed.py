@@ -45,6 +45,22 @@ def trained(folder: pathlib.Path, program: str, *options: str, **others: object)
     return results(folder), output
 
 
+def replanned(folder: pathlib.Path, program: str, *options: str) -> tuple[list[dict], int]:
+    """Return what each rank wrote in a job whose last rank becomes slower than its plan says, so that it gets fewer
+    samples, and the job's epochs.  On a busy machine it takes more steps until the difference is more than noise."""
+    for epochs in 6, 24:
+        where = folder / str(epochs)
+        where.mkdir()
+        ranks, _ = trained(where, program, *options, f"epochs={epochs}", "pace=2,2,12", emulate=EQUAL,
+                           batch__rebalance=4)
+        whole = splits(ranks)
+        if whole[-1][2] < 5 < 8 < whole[-1][0]:
+            break
+    assert whole[0] == (8, 8, 8) and whole[-1][2] < 5 < 8 < whole[-1][0], whole
+    assert_once(ranks, epochs)
+    return ranks, epochs
+
+
 def results(folder: pathlib.Path) -> list[dict]:
     """Return what each rank wrote."""
     return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))]

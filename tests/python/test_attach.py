@@ -157,6 +157,8 @@ REFUSED = {
     "two-passes": (1, r"without a forward pass of its own nothing combines their gradients"),
     "twice": (1, r"models are attached with the same reduction, weights and weigh"),
     "inside": (1, r"comes to an attached model's output before it comes through eddis.torch.weighted, .* call it outs"),
+    "inside-static": (1, r"comes to an attached model's output before it comes through eddis.torch.weighted, .* call"),
+    "result-left": (1, r"the model's gradients may not be weighted: .* and call backward\(\) of what it returns"),
     "n-and-sum": (1, r"n has no meaning for a loss that is a sum over samples: leave out n, or sum=True"),
     "n-negative": (1, r"a loss that is a mean over n=-1 samples is not possible"),
     "outputs-and-loss": (1, r"the outputs of the model are weighted, .*: leave out eddis.torch.weighted"),

@@ -49,7 +49,8 @@ def run(tmp_path: pathlib.Path, folder: pathlib.Path) -> list[tuple[int, dict]]:
     """The plans of a job on the three cards, each with its first step."""
     fakes = {"LD_LIBRARY_PATH": str(BUILD / "tests/gpu"), "FAKE_GPUS": "A100,V100,1080Ti", "FAKE_CUDA": "",
              "FAKE_SALT": str(os.getpid()), "CUDA_VISIBLE_DEVICES": "0,1,2"}
-    command = job(tmp_path / "script.py", options=["--job-dir", folder], batch__global=BATCH, sync__mode="sync")
+    command = job(tmp_path / "script.py", options=["--job-dir", folder], batch__global=BATCH, sync__mode="sync",
+                  batch__max=BATCH)  # else the first plan is by the GPUs' memory
     done = subprocess.run([*map(str, command)], cwd=tmp_path, env={**environment(tmp_path), **fakes}, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=MINUTES)
     assert done.returncode == 0, done.stdout

@@ -37,11 +37,16 @@ def inner(model: torch.nn.Module) -> torch.nn.Module:
     return getattr(model, "_orig_mod", model)
 
 
+def is_combined(model: torch.nn.Module) -> bool:
+    """Return whether torch.distributed combines the model's gradients already."""
+    return isinstance(inner(model), DistributedDataParallel) or any(is_sharded(p) for p in model.parameters()) or \
+        is_engine(model) or replicas_of(model) is not None or _is_of_older_sharding(model)
+
+
 def combined(model: torch.nn.Module, group: Any) -> torch.nn.Module:
     """Return the model as one whose gradients torch.distributed combines: itself if it is or can become one in place,
     else wrapped in DistributedDataParallel.  With one worker, return it as it is."""
-    if isinstance(inner(model), DistributedDataParallel) or any(is_sharded(p) for p in model.parameters()) or \
-            is_engine(model) or worker.size == 1 or replicas_of(model):
+    if worker.size == 1 or is_combined(model):
         return model
     device = next(model.parameters()).device
     if not distributed.is_initialized():
@@ -103,7 +108,7 @@ def refuse_parts(model: torch.nn.Module) -> None:
     FullyShardedDataParallel, for tensor, pipeline or context parallelism, and if only some are in fully_shard."""
     if is_engine(model):
         refuse_other_engines(model)
-    if any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules()):
+    if _is_of_older_sharding(model):
         raise ValueError("attach takes fully_shard, not the older FullyShardedDataParallel")
     sharded = {p for module in model.modules() if is_fsdp_module(module) for p in module.parameters()}
     has_shards = any(is_sharded(p) for p in model.parameters())
@@ -119,6 +124,11 @@ def refuse_parts(model: torch.nn.Module) -> None:
             raise ValueError(f"parameter '{name}' is on a mesh of {'x'.join(map(str, mesh.shape))} ranks: attach takes "
                              "models whose gradients are the mean over all workers, without tensor, pipeline or "
                              "context parallelism")
+
+
+def _is_of_older_sharding(model: torch.nn.Module) -> bool:
+    """Return whether a module of the model is a FullyShardedDataParallel."""
+    return any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules())
 
 
 def is_fsdp_module(module: torch.nn.Module) -> bool:

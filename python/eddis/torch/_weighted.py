@@ -197,8 +197,8 @@ class Passes:
             return None
         if not self.is_weighted and self.has_loss:
             raise RuntimeError("a backward pass comes to an attached model's output before it comes through "
-                               "eddis.torch.weighted, so the model's gradients would not be weighted: call it outside "
-                               "of the model's forward(), and for the whole loss")
+                               "eddis.torch.weighted, so the model's gradients may not be weighted: call it outside "
+                               "of the model's forward(), for the whole loss, and call backward() of what it returns")
         if not self.is_weighted:
             raise RuntimeError("a backward pass of a loss that is not weighted, so the workers' mean would be biased "
                                "towards small batches: call eddis.torch.weighted(loss).backward()")
@@ -278,6 +278,9 @@ def weighted(loss: torch.Tensor | Criterion, *, sum: bool = False, n: float | No
     none, n counts as 0.
 
     A loss without a gradient, as in an evaluation, is returned as it is, also outside of the loop.
+
+    A model's forward() may return its weighted loss, but not in DistributedDataParallel with find_unused_parameters or
+    static_graph: what these put behind the model hides whether the loss was weighted, and is refused.
 
     After `attach`, every step of the loop over the loader needs a backward pass of a weighted loss.  Raises
     RuntimeError without `attach`, after attach(weigh="outputs") or outside of the loop, and ValueError for a negative n

@@ -20,6 +20,10 @@ class Found:
 
 
 class Inside(torch.nn.Linear):
+    """Weighs its loss itself, which is refused only where torch hides that."""
+
+    options = {"inside": {"find_unused_parameters": True}, "inside-static": {"static_graph": True}}
+
     def forward(self, x):
         return eddis.weighted(super().forward(x).square().mean())
 
@@ -35,11 +39,11 @@ distributed.init_process_group("gloo")
 if what == "attached-late":
     eddis.broadcast_object(1)
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(96, 4)), batch_size=8))
-model = {"outputs-object": Finder, "inside": Inside}.get(what, torch.nn.Linear)(4, 1)
+model = {"outputs-object": Finder, **dict.fromkeys(Inside.options, Inside)}.get(what, torch.nn.Linear)(4, 1)
 if what == "cpu-norm":
     model = torch.nn.Sequential(model, torch.nn.SyncBatchNorm(1))
 if what not in ("methods", "two-passes", "cpu-norm"):  # those are of a plain model
-    model = DistributedDataParallel(model)
+    model = DistributedDataParallel(model, **Inside.options.get(what, {}))
 if what == "part":
     eddis.attach(model, distributed.new_group([0, 1]))
 elif what == "unlike":
@@ -90,8 +94,10 @@ for _ in loader.epochs(1):
             eddis.weighted(loss).backward(retain_graph=True)
         if what.startswith("n-"):
             loss = eddis.weighted(loss, n=-1 if what == "n-negative" else 3, sum=what == "n-and-sum")
-        if what in ("unweighted", "inside"):
-            (found if what == "inside" else loss).backward()
+        if what == "result-left":
+            eddis.weighted(loss)
+        if what in ("unweighted", "result-left", *Inside.options):
+            (found if what in Inside.options else loss).backward()
         elif what != "no-backward":
             eddis.weighted(loss).backward()
         optimizer.step()
