@@ -28,6 +28,7 @@ struct member {
     struct sim_worker law;
     double times; /* factor on the time by the law */
     int64_t batch;
+    int64_t count; /* samples of the present step: a part of a round's, else `batch` */
     struct step_window window;
     int64_t reported_since, reported_plan; /* window of the last report with something new */
     bool unsure;                           /* that window had begun again and had few points */
@@ -52,6 +53,9 @@ struct party {
     double begin_s, end_s; /* of the present step */
     double longest_s;      /* longest own time of a member in it */
     double exchange_s;     /* duration of the exchange before it */
+    /* of a round (ALGORITHM_ROUNDS): its samples, its steps, and those done; and when they were */
+    int64_t round_samples, round_steps, round_step;
+    double round_end_s;
 };
 
 struct sim {
@@ -65,6 +69,7 @@ struct sim {
     int64_t *batch, *next;  /* [n] batches in force everywhere; published batches */
     int64_t version, published, period;
     int waiting; /* number of parties that do not follow the published plan yet */
+    int at_end;  /* number of parties that wait at the end of a round */
     uint64_t seed;
     double now_s, tick_s;
     int contradictions;
@@ -84,6 +89,12 @@ static double luck(struct sim *s)
     if (s->set.spike > 0 && random_unit(&s->seed) < s->set.spike)
         x *= s->set.spike_ratio;
     return x;
+}
+
+/* Check whether all parties combine their models at the end of rounds. */
+static bool has_rounds(const struct sim *s)
+{
+    return s->algorithm->traits & ALGORITHM_ROUNDS;
 }
 
 /* ---- laws ---- */
@@ -203,22 +214,32 @@ static void sift_down(struct sim *s, int i)
 
 /* ---- communication ---- */
 
-/* Return the seconds that a party's all-reduce of its gradients takes from this time on, while
- * other parties' exchanges share its links.
+/* Return the seconds of an all-reduce over the members of p, whose links carry `crowd` other
+ * transfers at the same time.
  */
-static double allreduce_s(const struct sim *s, const struct party *p, double at_s)
+static double ring_s(const struct sim *s, const struct party *p, double crowd)
 {
     double m = (double)s->set.model_bytes, n = p->n_nodes, time = 0;
     double wire = s->set.wire_bytes ? (double)s->set.wire_bytes : m;
-    struct sim_crowd c;
 
     if (p->n > p->n_nodes)
         time += 2 * m / MEMORY_BYTES_PER_S;
     if (p->n_nodes < 2 || !(p->slowest_bytes_per_s > 0))
         return time;
-    c = sim_links_crowd(&s->links, (int)(p - s->party), at_s);
     return time + 2 * (n - 1) * s->set.latency_s +
-           2 * (n - 1) / n * wire / p->slowest_bytes_per_s * (1 + fmax(c.receiving, c.sending));
+           2 * (n - 1) / n * wire / p->slowest_bytes_per_s * (1 + crowd);
+}
+
+/* Return the seconds that a party's all-reduce of its gradients takes from this time on, while
+ * other parties' exchanges share its links.
+ */
+static double allreduce_s(const struct sim *s, const struct party *p, double at_s)
+{
+    struct sim_crowd c = { 0 };
+
+    if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
+        c = sim_links_crowd(&s->links, (int)(p - s->party), at_s);
+    return ring_s(s, p, fmax(c.receiving, c.sending));
 }
 
 /* Return the seconds of a step whose slowest member computes for so long from this time on. Equal
@@ -266,7 +287,8 @@ void sim_publish(struct sim *s, const int64_t *batch)
     s->published = s->version + 1;
     s->waiting = s->links.n;
     for (int i = 0; i < s->links.n; i++)
-        s->party[i].switch_at = s->party[i].step + 2 + (int64_t)random_below(&s->seed, 2);
+        s->party[i].switch_at =
+            s->party[i].step + (has_rounds(s) ? 0 : 2 + (int64_t)random_below(&s->seed, 2));
 }
 
 /* Let a party follow the published plan from its switch step on; once all do, it is in force. */
@@ -349,16 +371,38 @@ static void report(struct sim *s, int rank, const struct party *p)
     report_stragglers(s, rank, &f);
 }
 
+/* Divide a party's samples of its present step of a round among its members, by their batches. */
+static void set_counts(struct sim *s, const struct party *p)
+{
+    int64_t first = p->round_samples * p->round_step / p->round_steps;
+    int64_t samples = p->round_samples * (p->round_step + 1) / p->round_steps - first;
+    int64_t all = 0, before = 0;
+
+    for (int i = p->first; i < p->first + p->n; i++)
+        all += s->member[i].batch;
+    for (int i = p->first; i < p->first + p->n && all > 0; i++) {
+        int64_t after = before + s->member[i].batch;
+
+        s->member[i].count = samples * after / all - samples * before / all;
+        before = after;
+    }
+}
+
 /* Begin a party's step, and compute when it ends. */
 static void begin_step(struct sim *s, struct party *p, double now_s)
 {
     double longest = 0;
 
-    take_plan(s, p);
+    if (has_rounds(s))
+        set_counts(s, p);
+    else
+        take_plan(s, p);
     for (int i = p->first; i < p->first + p->n; i++) {
         struct member *m = &s->member[i];
 
-        m->own_s = own_s(s, i, m->batch) * (m->batch > 0 ? luck(s) : 0);
+        if (!has_rounds(s))
+            m->count = m->batch;
+        m->own_s = own_s(s, i, m->count) * (m->count > 0 ? luck(s) : 0);
         m->own_s += turns_s(m, now_s, m->own_s);
         longest = fmax(longest, m->own_s);
     }
@@ -372,11 +416,11 @@ static void end_step(struct sim *s, struct party *p)
 {
     for (int i = p->first; i < p->first + p->n; i++) {
         struct member *m = &s->member[i];
-        double part = own_s(s, i, m->batch), compute = compute_s(m, m->batch);
+        double part = own_s(s, i, m->count), compute = compute_s(m, m->count);
         struct window_step w = { .step = p->step,
                                  .plan = p->version,
-                                 .count = m->batch,
-                                 .work = (double)m->batch,
+                                 .count = m->count,
+                                 .work = (double)m->count,
                                  .compute_s = part > 0 ? m->own_s * compute / part : 0,
                                  .exposed_s =
                                      fmax(p->end_s - p->begin_s - m->own_s, 0) + p->exchange_s,
@@ -385,14 +429,83 @@ static void end_step(struct sim *s, struct party *p)
         w.input_s = fmax(m->own_s - w.compute_s, 0);
         m->exposed_s += w.exposed_s;
         m->exchange_s += p->exchange_s;
-        s->samples += m->batch;
+        s->samples += m->count;
         m->sum_s += m->own_s;
-        m->sum_n += m->batch > 0;
+        m->sum_n += m->count > 0;
         if (!s->set.replan)
             continue;
         step_window_add(&m->window, &w, 0);
         report(s, i, p);
     }
+}
+
+/* ---- rounds ---- */
+
+/* Begin a round: let all parties follow the published plan, and compute their samples and steps. */
+static void begin_round(struct sim *s)
+{
+    int64_t most = (s->total + s->links.n - 1) / s->links.n;
+
+    s->at_end = 0;
+    for (int k = 0; k < s->links.n; k++) {
+        struct party *p = &s->party[k];
+        int64_t batch = 0, step;
+
+        take_plan(s, p);
+        for (int i = p->first; i < p->first + p->n; i++)
+            batch += s->member[i].batch;
+        step = s->period > 1 && most < batch ? most : batch;
+        p->round_step = 0;
+        p->round_samples = s->period * batch;
+        p->round_steps = step > 0 ? (p->round_samples + step - 1) / step : 1;
+    }
+}
+
+/* Return the seconds in which all workers combine their models. */
+static double combine_s(const struct sim *s)
+{
+    struct party all = { .n = s->n, .n_nodes = s->links.n_nodes };
+
+    for (int k = 0; k < s->links.n; k++)
+        if (k == 0 || s->party[k].slowest_bytes_per_s < all.slowest_bytes_per_s)
+            all.slowest_bytes_per_s = s->party[k].slowest_bytes_per_s;
+    return ring_s(s, &all, 0) + 3 * (double)s->set.model_bytes / MEMORY_BYTES_PER_S;
+}
+
+/* End a round and begin the next one. */
+static void next_round(struct sim *s)
+{
+    double next_s = s->now_s + combine_s(s);
+
+    begin_round(s);
+    for (int k = 0; k < s->links.n; k++) {
+        struct party *p = &s->party[k];
+
+        p->exchanges++;
+        p->exchange_s = next_s - p->round_end_s;
+        begin_step(s, p, next_s);
+    }
+    for (int k = s->links.n / 2; k-- > 0;)
+        sift_down(s, k);
+}
+
+/* Go on behind the end of a step of party p, the first of the heap: begin its next step, or let it
+ * wait for the other parties at the end of the round.
+ */
+static void go_on(struct sim *s, struct party *p)
+{
+    tick(s);
+    p->exchange_s = 0;
+    if (++p->round_step < p->round_steps) {
+        begin_step(s, p, s->now_s);
+    } else {
+        p->round_end_s = s->now_s;
+        p->end_s = INFINITY;
+        s->at_end++;
+    }
+    sift_down(s, 0);
+    if (s->at_end == s->links.n)
+        next_round(s);
 }
 
 /* Advance the time to the next end of a party's step, and process it. */
@@ -403,6 +516,10 @@ static void next_event(struct sim *s)
 
     end_step(s, p);
     p->step++;
+    if (has_rounds(s)) {
+        go_on(s, p);
+        return;
+    }
     if (s->period > 0 && since_exchange(s, p) == 0) {
         next_s = exchange(s, p, s->now_s);
         p->exchanges++;
@@ -439,6 +556,8 @@ static int check(const struct sim_setup *s, struct eddis_error *err)
                           SIM_MAX_WORKERS);
     if (!algorithm_find(s->algorithm))
         return eddis_fail(err, -EINVAL, "no algorithm '%s' in this version", s->algorithm);
+    if (algorithm_has(s->algorithm, ALGORITHM_ROUNDS) && s->period < 1)
+        return eddis_fail(err, -EINVAL, "a round of %lld steps", (long long)s->period);
     for (int i = 0; i < s->n; i++)
         if (!(s->worker[i].sample_s > 0) || s->worker[i].batch < 0 || s->worker[i].node < 0 ||
             s->worker[i].node >= s->n)
@@ -487,6 +606,8 @@ static void begin(struct sim *s)
         step_window_init(&m->window);
         add_member(s, i);
     }
+    if (has_rounds(s))
+        begin_round(s);
     for (int k = 0; k < s->links.n; k++) {
         s->heap[k] = k;
         begin_step(s, &s->party[k], 0);

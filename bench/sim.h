@@ -9,7 +9,8 @@
  * steps
  *
  * Workers that train one model together are a party: all in synchronous training, a group in hybrid
- * mode, each worker in asynchronous mode. An event is the end of a party's step.
+ * or local mode, each worker in asynchronous mode. An event is the end of a party's step. In local
+ * mode all parties wait for each other at the end of a round, and a plan takes force there.
  *
  * A run is a function of its setup and the calls that follow: no clock is read.
  */

@@ -35,27 +35,30 @@
  * sum of counts.  It is exactly the mean over the union of all samples, however unequal the
  * workers' shares are.
  *
- * In async and hybrid mode (eddis_world.mode) each worker, or each group of workers, trains its own
- * model.  eddis_step_begin draws the models to a common centre every few steps.  The program is the
- * same.  A "group" below is one worker in async mode and all workers in sync mode.  Means are over
- * the group's samples, and a step's number is the group's own.  Samples come from a counter that
- * all groups share, so fast groups take more of them.  Groups reach the end of an epoch at
- * different times, so a collective of all workers there makes fast ones wait.  After
- * eddis_step_begin or eddis_finish has returned 0, and while a checkpoint is written, the
- * parameters are the centre: the model to evaluate and to keep.
+ * In async, hybrid and local mode (eddis_world.mode) each group of workers trains its own model.
+ * The program is the same.  A "group" below is all workers in sync mode, one worker in async mode,
+ * and some workers in hybrid and local mode.  Means are over the group's samples, and a step's
+ * number is the group's own.  After eddis_step_begin or eddis_finish has returned 0, and while a
+ * checkpoint is written, the parameters are the centre, in local mode the common model: the model
+ * to evaluate and to keep.
+ *   - async, hybrid: eddis_step_begin draws the models to a common centre every few steps.  Samples
+ *     come from a counter that all groups share, so fast groups take more of them.  Groups end an
+ *     epoch at different times, so a collective of all workers there makes fast ones wait.
+ *   - local: eddis_step_begin combines the models at the end of a round.  The plan divides the
+ *     samples, and all groups meet at the end of a round and of an epoch.
  *
  * If eddis-run started the program, the plan (batch sizes, algorithm, seed) comes from eddis-run.
  * Under plain mpirun every worker gets an equal share of eddis_options.batch.  A single worker
  * sends nothing.
  *
  * Memory: all pointers are to host memory.  eddis_broadcast_parameters reads the values of
- * parameters on its root and writes them on the others.  Only in async and hybrid mode other calls
- * use them too:
+ * parameters on its root and writes them on the others.  Only with several models other calls use
+ * them too; in local mode every rank reads and writes its own:
  *   - eddis_step_begin reads them in the first call, in the first call after eddis_restore_end, and
  *     if the step before had EDDIS_STEP_READS.  If it wrote them, the step has EDDIS_STEP_WRITTEN;
  *     if it returns 0, it has written them.  eddis_finish reads and writes them.
  *   - eddis_checkpoint_begin reads them and writes the centre.  _commit and _abandon write back the
- *     values from before.
+ *     values from before; in local mode the values stay the common model.
  * A program whose values are on a GPU copies them to eddis_parameter.value before a call that reads
  * them, and back after one that has written them.  The memory that eddis_gradient_block returns may
  * be registered with the GPU.
@@ -86,11 +89,9 @@
  * before eddis_open do not run.  eddis_options.close_at_exit is for bindings that do not know why
  * their language ends.  With it, an exit with status 0 waits for the others as eddis_close does, if
  * it comes before eddis_commit or after eddis_step_begin or eddis_finish has returned 0.  No other
- * thread may use the handle then.  stdout and stderr are flushed before the wait, other stdio files
- * when it ends.  In exit handlers that run later (those registered before eddis_open), eddis_close
- * returns 0 and other calls fail with -EPERM.  An exit between eddis_commit and that 0 prints a
- * message and ends the job with 1, also with one worker.  An exit with another status acts as
- * without the option.
+ * thread may use the handle then.  In exit handlers that run later, eddis_close returns 0 and other
+ * calls fail with -EPERM.  An exit between eddis_commit and that 0 prints a message and ends the
+ * job with 1, also with one worker.  An exit with another status acts as without the option.
  *
  * EDDIS_EXIT_FINISH also ends the steps first, in three cases: the number of epochs is not known;
  * this worker, or another one as far as known, has asked for a stop; or no step is left.
@@ -183,21 +184,20 @@ struct eddis_options {
                   * it does not, so a worker gets no more samples than its memory holds */
     int read_ahead;    /* how many steps ahead eddis_plan_step answers, 1 to 64, the same on all
                         * workers; 0: 2; EDDIS_READ_NONE: none.  In async and hybrid mode a group
-                        * takes the samples of so many further steps from the counter */
+                        * takes so many steps' samples from the counter (local: opens rounds) */
     int drop_last;     /* 1: drop the samples of an epoch that do not fill a global batch (samples
-                        * modulo batch, different ones in each epoch).  In async and hybrid mode a
-                        * group's step may still be short if an epoch ends inside it */
+                        * modulo batch, different ones in each epoch).  A group's step may still be
+                        * short: one in which an epoch ends (async, hybrid), any step (local) */
     int64_t min_count; /* smallest number of samples of a worker in a step, unless it gets none
                         * (batch normalisation cannot take one sample); 0: any; at most the global
                         * batch.  Samples that cannot be divided so are dropped: at an epoch's end;
-                        * in async and hybrid mode also where a group's step is cut short by an
-                        * epoch's end, or by samples that other groups had done before a restart.
+                        * with several models also where a group's step is cut short by an epoch's
+                        * end, or by samples that other groups had done before a restart.
                         * eddis-run's plans respect it after eddis_commit */
     int close_at_exit; /* action at an exit of the process with status 0.  0: end the job;
                         * EDDIS_EXIT_CLOSE: close the handle; EDDIS_EXIT_FINISH: end the steps, then
                         * close; see above */
-    /* what combines the gradients, such as "torch"; NULL or "": libeddis.  See eddis_parameters.h
-     */
+    /* what combines gradients, such as "torch"; NULL or "": libeddis; see eddis_parameters.h */
     const char *gradients;
 };
 
@@ -262,7 +262,8 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret);
 
 enum {
     EDDIS_STEP_CHECKPOINT = 1,   /* write a checkpoint after this step; set on all workers, in async
-                                  * and hybrid mode equally often but at different steps */
+                                  * and hybrid mode equally often but at different steps, in local
+                                  * mode in the last step of the same round */
     EDDIS_STEP_STOP = 2,         /* this is the last step; set on all workers */
     EDDIS_STEP_END_OF_EPOCH = 4, /* the group's last step of an epoch; some epochs have none */
     EDDIS_STEP_READS = 8, /* the next eddis_step_begin reads this worker's parameter values, unless
@@ -276,38 +277,39 @@ struct eddis_step {
     int64_t step;           /* number of the step, from 0, counted through all epochs */
     int64_t epoch;          /* from 0 */
     int64_t step_in_epoch;  /* from 0 */
-    int64_t steps_in_epoch; /* in async and hybrid mode an estimate */
+    int64_t steps_in_epoch; /* with several models an estimate */
     int64_t first;          /* position of this worker's first sample in the epoch's permutation */
     int64_t count;          /* number of this worker's samples, from `first` on; if 0, announce all
                              * the same (or EDDIS_ZERO), to receive the others' gradient */
     int64_t batch;          /* samples of the group at this step; 0: only flags is valid */
     double weight;          /* count / batch */
     double lr_factor;  /* factor for the learning rate: the job's warm-up, and in async and hybrid
-                        * mode the group's samples relative to an equal share of the batch */
+                        * mode alone the group's samples relative to an equal share of the batch */
     unsigned flags;    /* EDDIS_STEP_... */
     double emulated_s; /* seconds that an emulated device computes in this step; 0: none */
     int64_t piece;     /* largest micro-batch in samples; without eddis_options.pieces: count */
-    int64_t samples_before; /* samples of all workers before this step, through all epochs; in async
-                             * and hybrid mode those that the shared counter gave out before */
+    int64_t samples_before; /* samples of all workers before it, in all epochs; async, hybrid: those
+                             * that the counter gave out; local: by the epoch's order, not time */
 };
 
 /* Begin the next step and write to *ret what this worker has to do in it.  Only this call may
- * change parameter values for an algorithm.  Return 1, or 0 if the job's epochs are done or it was
- * asked to stop: then evaluate, save and close.
+ * change parameter values for an algorithm.  Return 1, or 0 if the epochs are done or a stop was
+ * requested: then evaluate, save and close.  With several models call it after EDDIS_STEP_STOP too.
  *   - async, hybrid: draw the parameters to the centre when due, which waits until the centre has
- *     been read.  Call it until it returns 0, also after EDDIS_STEP_STOP.  Collective in the first
- *     and in the last call.  In the last, all wait until every group has ended its steps, and the
- *     centre becomes the parameters.  Samples are taken ahead, so the last group may be
- *     eddis_options.read_ahead + 3 of its steps behind the first (+ 4 in hybrid mode).
+ *     been read.  Collective in the first and in the last call.  In the last, all wait until every
+ *     group has ended its steps, and the centre becomes the parameters.
+ *   - local: combine the models after a round's last step, and wait for the slowest group without a
+ *     limit.  Collective in the first call and at a round's end.
  */
 int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err);
 
 /* Ask all workers to stop before the last epoch is done.  Any worker and any thread may call it at
  * any time, also repeatedly.  It only asks: one of the next two steps that the group begins has
  * EDDIS_STEP_STOP.  In async and hybrid mode other groups learn of it from the counter of samples,
- * a step or two later.  Go on until then, since a step needs all workers of the group.  No step
- * gets EDDIS_STEP_CHECKPOINT for it, unlike a stop by eddis-run: save by yourself, for example
- * after eddis_finish.  Return 0; -EINVAL: e is NULL; -EPERM: in a forked child.
+ * a step or two later.  In local mode the stop is agreed on at the end of the round; each group's
+ * next step has EDDIS_STEP_STOP.  Go on until then, since a step needs all workers of the group.
+ * No step gets EDDIS_STEP_CHECKPOINT for it, unlike a stop by eddis-run: save by yourself, for
+ * example after eddis_finish.  Return 0; -EINVAL: e is NULL; -EPERM: in a forked child.
  */
 int eddis_stop(struct eddis *e);
 
@@ -316,17 +318,16 @@ int eddis_stop(struct eddis *e);
  * worker's own eddis_stop, or, if the number of epochs is unknown, at any time.  In the last two
  * cases all workers of the group must leave at the same step.  Otherwise one of them waits for this
  * worker in a later step, and eddis-run ends such a job of one model.  It stops nobody: it waits
- * until each other group has ended its own steps.  Afterwards eddis_step_begin and eddis_plan_step
- * return 0, and in async and hybrid mode the parameters are the centre.  Samples taken for later
- * steps count as not done in checkpoints written from now on; a job that resumes from one takes
- * them again.  A program that goes back (eddis_restore_end) also continues its steps, unless a stop
- * was requested.  Return 0; or in async and hybrid mode 1 if another worker writes a checkpoint.
- * Then join it, eddis_checkpoint_begin to eddis_checkpoint_commit, and call eddis_finish again.
- * -ETIMEDOUT: err names a missing worker or information; call it again before anything else but
- * eddis_step_begin.  In async and hybrid mode EDDIS_FOREVER too can end so, if the exchange with
- * the centre at the start or the end takes over 600 s.  -EINVAL: inside a step; before
- * eddis_commit; steps of known epochs are left and nobody asked to stop; or the checkpoint that 1
- * asks for was not written.
+ * until each other group has ended its own steps, in local mode as a member of the others' rounds.
+ * Afterwards eddis_step_begin and eddis_plan_step return 0, and with several models the parameters
+ * are the centre or the common model.  Samples taken for later steps count as not done in
+ * checkpoints written from now on; a job that resumes from one takes them again.  Return 0; or in
+ * async and hybrid mode 1 if another worker writes a checkpoint.  Then join it,
+ * eddis_checkpoint_begin to eddis_checkpoint_commit, and call eddis_finish again.  -ETIMEDOUT: err
+ * names a missing worker or information; call it again before anything else but eddis_step_begin.
+ * With several models EDDIS_FOREVER too can end so, if the exchange at the start, or with a centre
+ * at the end, takes over 600 s.  -EINVAL: inside a step; before eddis_commit; steps of known epochs
+ * are left and nobody asked to stop; or the checkpoint that 1 asks for was not written.
  */
 int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
 
@@ -406,14 +407,14 @@ int eddis_wait(struct eddis *e, int64_t timeout_ns, struct eddis_error *err);
  * All workers of a group make the same number of rounds in a step, of the same sets in the same
  * order.  Otherwise all get -EPROTO, which names two of them, from the next round that one of them
  * makes.  That cannot be detected if the others make no rounds any more: after the job's last step,
- * in a checkpoint, in a collective of EDDIS_ALL, in eddis_close or in an exchange of hybrid mode.
- * Then the waits continue and report for whom they wait.
+ * in a checkpoint, in a collective of EDDIS_ALL, in eddis_close or in an exchange of hybrid or
+ * local mode.  Then the waits continue and report for whom they wait.
  *
- * Samples, plans and checkpoints belong to steps, as without sets.  In async and hybrid mode a
- * round combines the set's gradients within the group, and the group updates its own model.  The
- * parameters of all sets are drawn to the centre together, between steps.  Results at eddis_result
- * and eddis_gradient stay valid until the set's next round begins, but no longer than documented at
- * eddis_result and eddis_announce.  Return as eddis_wait.
+ * Samples, plans and checkpoints belong to steps, as without sets.  With several models a set's
+ * round combines its gradients within the group, and the group updates its own model.  The
+ * parameters of all sets are drawn to the centre, or in local mode combined, together, between
+ * steps.  Results at eddis_result and eddis_gradient stay valid until the set's next round begins,
+ * but no longer than documented at eddis_result and eddis_announce.  Return as eddis_wait.
  */
 int eddis_wait_set(struct eddis *e, int set, int64_t timeout_ns, struct eddis_error *err);
 
@@ -463,16 +464,15 @@ void eddis_set_phase(struct eddis *e, enum eddis_phase phase);
 int eddis_set_metric(struct eddis *e, const char *name, double value, struct eddis_error *err);
 
 /* Report that a step of this worker with this many samples has ended, for a program that uses no
- * other call of eddis.  Step -1: none has ended yet.  The same step again with 0 samples: still
- * alive.  Needs no handle and no MPI, sends nothing and never waits; any thread may call it.  If
- * several steps lie between two calls, they count equally; the first call starts the clock.  A step
- * number below the last reported one only shows that the program is alive: its samples do not
- * count.  eddis-run shows the steps and detects a hang between them; its plans and stop requests do
- * not reach such a program, which divides its samples itself.  Do nothing if eddis-run has not
- * started the program.  If a handle is opened later, progress starts again from its first step, and
- * eddis_step_end reports it from then on.  -EINVAL: step or samples; -EBUSY: a handle is open, or
- * another process of this worker has reported; -EPERM: in a child forked by a process that has
- * reported; -ENOENT, -EPROTO: the progress page that eddis-run made is gone or invalid.
+ * other call of eddis.  Step -1: none has ended yet.  The same step again with 0 samples, or a
+ * lower step: still alive.  Needs no handle and no MPI, sends nothing and never waits; any thread
+ * may call it.  If several steps lie between two calls, they count equally; the first call starts
+ * the clock.  eddis-run shows the steps and detects a hang between them; its plans do not reach
+ * such a program.  Do nothing if eddis-run has not started the program.  If a handle is opened
+ * later, progress starts again from its first step, and eddis_step_end reports it from then on.
+ * -EINVAL: step or samples; -EBUSY: a handle is open, or another process of this worker has
+ * reported; -EPERM: in a child forked by a process that has reported; -ENOENT, -EPROTO: the
+ * progress page that eddis-run made is gone or invalid.
  */
 int eddis_progress(int64_t step, int64_t samples, struct eddis_error *err);
 

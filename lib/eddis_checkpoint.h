@@ -11,8 +11,8 @@
 /* A checkpoint is a folder "step-00000500" with the files that the workers put into it and a
  * manifest of their sizes and checksums.  Generation 1 writes it as "step-00000500.g1.part" and
  * renames it when it is complete, so a folder without ".part" is whole.  The library adds the seed,
- * the number of samples and the step.  In async and hybrid mode the step is the one at which sync
- * mode has done as many samples.
+ * the number of samples and the step.  In async, hybrid and local mode the step is the one at which
+ * sync mode has done as many samples.
  *
  * A job that lost a worker is started again as the next generation, perhaps with fewer workers and
  * another split.  Its workers resume from the job's newest whole checkpoint.  What a process of an
@@ -23,10 +23,14 @@
  * frees *ret.  Collective.  folder: where this job alone keeps checkpoints; NULL: the job's folder.
  * Return 0 or a negative errno; -ENOENT: the job has no folder and none was given; -ESTALE: a later
  * generation, or another job, writes there now.  -EINVAL: inside a step; or an eddis_finish, or an
- * eddis_step_begin at the start or the end of all steps, has timed out and must be repeated first.
- * After any failure training may go on: nothing has changed.
+ * eddis_step_begin at the start or the end of all steps, has timed out and must be repeated first;
+ * in local mode also: inside a round, or other workers write none at this round's end.  After any
+ * failure training may go on: nothing has changed, except that in local mode the round may have
+ * ended, with the models combined.
  *   - sync: steps may be made before the commit, while own files are written in the background.
  *     End this checkpoint before the next begins: a commit removes others that are incomplete.
+ *   - local: call it after a step with EDDIS_STEP_CHECKPOINT or the last step of a round, on all
+ *     workers.  It combines the models, and waits for the slowest group.
  */
 int eddis_checkpoint_begin(struct eddis *e, const char *folder, struct eddis_checkpoint **ret,
                            struct eddis_error *err);
@@ -80,8 +84,8 @@ int eddis_restore_begin(struct eddis *e, const char *path, struct eddis_checkpoi
 
 struct eddis_checkpoint_info {
     size_t size;  /* sizeof (struct eddis_checkpoint_info) */
-    int64_t step; /* the job's first step after the checkpoint; in async and hybrid mode the step at
-                   * which sync mode has done as many samples */
+    int64_t step; /* the job's first step after the checkpoint; in async, hybrid and local mode the
+                   * step at which sync mode has done as many samples */
     int n_ranks;  /* number of workers that wrote the checkpoint: ranks 0 to n_ranks - 1 */
     int generation; /* number of the generation that wrote the checkpoint */
     int own;        /* 1: this worker takes its own state from what its rank has put, see
@@ -91,15 +95,16 @@ struct eddis_checkpoint_info {
 /* Describe a checkpoint that eddis_restore_begin has opened in the first ret->size bytes of *ret.
  * Return 0 or a negative errno; -EINVAL: c is being written.
  *
- * Rank 0 puts the state of the model, such as an optimizer's moments.  In async and hybrid mode
- * each group has its own model, so eddis_world.group_rank 0 of each group puts it.  Each worker
- * puts its own state, such as that of its random numbers.  If `own` is 1, a worker takes its own
- * state from what its own rank has put, and its model's state from its group's group_rank 0.  With
- * one model that means that this rank wrote a part of the checkpoint; with several, that the group
- * has the same workers as then and goes on with its own values.  If `own` is 0, the worker is new,
- * or it now belongs to another group, which begins with the centre.  Then it takes the model's
- * state of rank 0 or begins it anew, and seeds its random state from eddis_world's seed, generation
- * and rank.
+ * Rank 0 puts the state of the model, such as an optimizer's moments.  In async, hybrid and local
+ * mode each group has its own, so eddis_world.group_rank 0 of each group puts it.  Each worker puts
+ * its own state, such as that of its random numbers.  If `own` is 1, a worker takes its own state
+ * from what its own rank has put, and its model's state from its group's group_rank 0.  With one
+ * model that means that this rank wrote a part of the checkpoint; with several, that the group has
+ * the same workers as then and goes on with its own values.  If `own` is 0, the worker is new, or
+ * it now belongs to another group, which begins with the centre.  Then it takes the model's state
+ * of rank 0 or begins it anew, and seeds its random state from eddis_world's seed, generation and
+ * rank.  In local mode all groups go on with the common model, and `own` concerns only the
+ * program's own state.
  */
 int eddis_checkpoint_info(const struct eddis_checkpoint *c, struct eddis_checkpoint_info *ret,
                           struct eddis_error *err);
@@ -124,13 +129,15 @@ int eddis_checkpoint_get(struct eddis_checkpoint *c, const char *name, void *dat
 
 /* End reading and continue from the checkpoint: the next eddis_step_begin is the step after it.
  * Call it between two steps, or after eddis_step_begin has returned 0.  Collective.  Free c.
- *   - async, hybrid, auto: call it after eddis_commit.  The parameters must have the checkpoint's
- *     values, which become the centre.  Groups with the same workers as before go on with their own
- *     values.
+ *   - async, hybrid, local, auto: call it after eddis_commit.  The parameters must have the
+ *     checkpoint's values.
+ *   - async, hybrid: these values become the centre.  Groups with the same workers as before go on
+ *     with their own values.
+ *   - local: all workers begin with rank 0's values.
  *
  * Every mode can go back to an earlier step, for example if the loss is not finite.  All workers go
- * back together, so they must agree on it.  In async and hybrid mode they agree in a checkpoint,
- * where all of them meet:
+ * back together, so they must agree on it.  In async, hybrid and local mode they agree in a
+ * checkpoint, where all of them meet:
  *
  *     if (s.flags & EDDIS_STEP_CHECKPOINT) {              // after eddis_step_end
  *         eddis_checkpoint_begin(e, NULL, &c, &err);      // all workers are here now

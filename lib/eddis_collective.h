@@ -13,8 +13,8 @@
  * eddis_close.  Only one thread at a time may wait for a request, not necessarily the one that
  * started it.  All workers of a scope must begin their calls in the same order, whichever threads
  * make them.  So concurrent threads use different scopes or take turns.  All other calls marked
- * "Collective", and in async and hybrid mode the first and the last eddis_step_begin, count in the
- * order of EDDIS_ALL.
+ * "Collective" count in the order of EDDIS_ALL.  So do, with several models, the first and the last
+ * eddis_step_begin, and in local mode those at a round's end.
  */
 
 /* Combine n elements of `buffer` over all workers, in place, with the same bits on every worker.

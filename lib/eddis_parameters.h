@@ -49,8 +49,9 @@ struct eddis_parameter {
                    * eddis_result; NULL: each announcement names the place */
     int state;    /* 1: the parameter has no gradient, such as the running statistics of batch
                    * normalisation.  It is broadcast with the other parameters.  In async and hybrid
-                   * mode it is drawn to the centre, from its group's group_rank 0.  It is never
-                   * announced or reduced; factored and result must be 0 */
+                   * mode it is drawn to the centre, from its group's group_rank 0.  At the end of a
+                   * round of local mode it is the mean over all ranks, weighted by samples.  It is
+                   * never announced or reduced; factored and result must be 0 */
 };
 
 /* Register a parameter of a layer; *p is copied.  Return the parameter's number.
@@ -60,7 +61,7 @@ struct eddis_parameter {
  * adds up the workers' weights, and gradients are packed after it.  If 16-bit models are drawn to a
  * centre, the centre is float32, and the library keeps a float32 copy of the values.  The copy
  * follows the program's updates and is rounded to the values after an exchange, so small changes
- * are not lost.
+ * are not lost.  In local mode each rank has a float32 common model of its 16-bit parameters.
  */
 int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter *p,
                         struct eddis_error *err);

@@ -30,9 +30,10 @@ int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddi
  * -EAGAIN (timeout 0) or -ETIMEDOUT: the workers are agreeing on a new plan, or the counter has not
  * answered; a late answer is kept for the next call.  In a step that finds a new plan, the
  * agreement lasts from this worker's last announcement (of the step's first round) until all
- * workers have made theirs.  Meanwhile calls for the next two steps, and for steps answered before,
- * succeed.  -ENOBUFS: the step is more than read_ahead steps ahead; -ESTALE: the step is over.
- *   - async, hybrid: call it after eddis_commit.  While the mode is "auto": -EAGAIN without
+ * workers have made theirs, in local mode from this worker's end of the round to that of the
+ * slowest group.  Meanwhile calls for the next two steps, and for steps answered before, succeed.
+ * -ENOBUFS: the step is more than read_ahead steps ahead; -ESTALE: the step is over.
+ *   - async, hybrid, local: call it after eddis_commit.  While the mode is "auto": -EAGAIN without
  *     waiting.
  */
 int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct eddis_step *ret,

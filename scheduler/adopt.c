@@ -44,6 +44,12 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
                           "the plan has moving rate %g and momentum %g, but sync.moving_rate or "
                           "sync.momentum of the job differs; remove them",
                           has->moving_rate, has->momentum);
+    if (clash && algorithm_has(p->algorithm, ALGORITHM_OUTER))
+        return eddis_fail(
+            err, -EINVAL,
+            "the plan has outer rate %g and outer momentum %g, but sync.outer_rate or "
+            "sync.outer_momentum of the job differs; remove them",
+            has->outer_rate, has->outer_momentum);
     if (clash)
         return eddis_fail(err, -EINVAL,
                           "the plan has another sync.%s than the job; remove it from the job",

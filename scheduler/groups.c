@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,6 +166,23 @@ static int next_number(int n, int k)
     return n <= 64 && k < 16 ? k + 1 : 2 * k;
 }
 
+/* Fill c->rounds, which is behind all choices in c->group. given: the job sets the groups, which
+ * are the first choice.
+ */
+static void set_rounds(struct groups_choices *c, const struct group_worker *w, bool given)
+{
+    int n = c->n_workers;
+
+    c->rounds = &c->group[(size_t)n * GROUPS_CHOICES];
+    c->n_rounds = given ? c->groups[0] : by_node(w, n, c->rounds);
+    if (given)
+        memcpy(c->rounds, c->group, (size_t)n * sizeof *c->rounds);
+    if (given || (c->n_rounds > 1 && c->n_rounds < n))
+        return;
+    for (c->n_rounds = 0; c->n_rounds < n; c->n_rounds++)
+        c->rounds[c->n_rounds] = c->n_rounds;
+}
+
 int groups_list(const struct group_worker *w, int n, const struct job_groups *wanted,
                 const int *began_as, int64_t most, struct groups_choices *ret,
                 struct eddis_error *err)
@@ -172,12 +190,15 @@ int groups_list(const struct group_worker *w, int n, const struct job_groups *wa
     int nodes, rc;
 
     *ret = (struct groups_choices){ .n_workers = n };
-    ret->group = calloc((size_t)n * GROUPS_CHOICES, sizeof *ret->group);
+    ret->group = calloc((size_t)n * (GROUPS_CHOICES + 1), sizeof *ret->group);
     if (!ret->group)
         return eddis_fail(err, -ENOMEM, "no memory for groups");
     rc = append(ret, first_choice(w, n, wanted, began_as, ret->group, err));
-    if (wanted->of || wanted->n || rc < 0)
+    if (rc < 0)
         return rc;
+    set_rounds(ret, w, wanted->of || wanted->n);
+    if (wanted->of || wanted->n)
+        return 0;
     nodes = by_node(w, n, next_place(ret));
     for (int k = 2; nodes < n && k < nodes && k <= most && rc == 0; k = next_number(n, k))
         rc = append(ret, by_runs_of_nodes(w, n, nodes, k, next_place(ret), err));

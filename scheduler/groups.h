@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* groups.h - decides which workers form a group in hybrid mode, and how a group's batch is divided
+/* groups.h - decides which workers form a group in hybrid and local mode, and how its batch is
+ * divided
  *
  * Members of a group wait for each other at every step; one group never waits for another. So
  * members should be close to each other in the network, or equally fast. If the job lists groups,
  * its groups are used. Otherwise there are several choices, and the planner takes the one that it
- * predicts to make the most progress. Pure: equal input gives equal groups.
+ * predicts to make the most progress; in local mode, whose groups all wait for each other at the
+ * end of a round, there is one choice. Pure: equal input gives equal groups.
  */
 #ifndef EDDIS_SCHEDULER_GROUPS_H
 #define EDDIS_SCHEDULER_GROUPS_H
@@ -29,6 +31,9 @@ struct groups_choices {
     int n_workers;              /* number of workers */
     int groups[GROUPS_CHOICES]; /* [n] number of groups of each choice */
     int *group;                 /* [n * n_workers] group of each worker, choice by choice */
+    int *rounds;                /* [n_workers] group of each worker with ALGORITHM_ROUNDS; part of
+                                 * the memory of `group` */
+    int n_rounds;               /* number of groups in `rounds` */
 };
 
 /* List in *ret the ways to group n workers, at least one; groups are numbered from 0 without gaps.
@@ -36,7 +41,8 @@ struct groups_choices {
  * group for each node; or, if each node has one worker or there is only one node, it sorts the
  * workers by speed and cuts them into about sqrt(n) sequences of equal length. The other ways join
  * whole nodes of similar speed, or cut the sorted workers into another number of sequences; none
- * has more than `most` groups.
+ * has more than `most` groups. ret->rounds has a group for each node; or, if each node has one
+ * worker or there is only one node, a group for each worker.
  *
  * wanted: the groups that the job lists. began_as [n]: the ranks that these workers had when the
  * job began (NULL: it begins now); lost ranks are removed from the listed groups, and empty groups

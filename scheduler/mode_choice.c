@@ -24,7 +24,8 @@ struct candidate {
 /* All candidates; the first one is the default, chosen if no other is better. */
 struct choice {
     struct objective_input in;
-    int64_t most_writers; /* most models for which the global batch has samples */
+    struct objective_groups rounds; /* groups with ALGORITHM_ROUNDS */
+    int64_t most_writers;           /* most models for which the global batch has samples */
     struct candidate candidate[PLAN_MAX_CANDIDATES];
     int n;
 };
@@ -76,9 +77,20 @@ static void predict_equal(struct choice *f, struct modes_worker *w, struct plan 
     p->equal_samples_per_s = modes_sync(&f->in.setup);
 }
 
-/* Fill f->candidate with every algorithm that a plan may choose, and its prediction. Return 0 or a
- * negative errno value. */
-static int predict_all(struct choice *f, struct eddis_error *err)
+/* Borrow the algorithm that the job asks for or has begun with; NULL: the choice is open. */
+static const struct algorithm *wanted_algorithm(const struct job *job,
+                                                const struct planner_history *history)
+{
+    if (!algorithm_is_open(job->sync.mode, job->sync.algorithm))
+        return algorithm_asked(job->sync.mode, job->sync.algorithm);
+    return history->algorithm ? algorithm_find(history->algorithm) : NULL;
+}
+
+/* Fill f->candidate with every algorithm that a plan may choose, and its prediction; with
+ * ALGORITHM_NAMED only the wanted one. wanted: of wanted_algorithm. Return 0 or a negative errno
+ * value.
+ */
+static int predict_all(struct choice *f, const struct algorithm *wanted, struct eddis_error *err)
 {
     const struct algorithm *row;
     size_t n = algorithms(&row);
@@ -86,12 +98,18 @@ static int predict_all(struct choice *f, struct eddis_error *err)
 
     for (size_t i = 0; i < n && rc >= 0 && f->n < PLAN_MAX_CANDIDATES; i++) {
         struct candidate *c = &f->candidate[f->n];
+        struct objective_input in = f->in;
 
-        if (row[i].traits & ALGORITHM_EXTERNAL)
+        if (row[i].traits & ALGORITHM_EXTERNAL ||
+            (row[i].traits & ALGORITHM_NAMED && &row[i] != wanted))
             continue;
+        if (row[i].traits & ALGORITHM_ROUNDS) {
+            in.groups = &f->rounds;
+            in.n_groups = 1;
+        }
         f->n++;
         c->algorithm = &row[i];
-        rc = objective_best(c->algorithm, &f->in, &c->is, err);
+        rc = objective_best(c->algorithm, &in, &c->is, err);
     }
     return rc;
 }
@@ -227,18 +245,12 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
 static const struct algorithm *settled(const struct job *job, const struct planner_history *history,
                                        struct plan *p)
 {
-    const struct algorithm *a;
+    bool open = algorithm_is_open(job->sync.mode, job->sync.algorithm);
+    const struct algorithm *a = wanted_algorithm(job, history);
 
-    if (!algorithm_is_open(job->sync.mode, job->sync.algorithm)) {
-        a = algorithm_asked(job->sync.mode, job->sync.algorithm);
-        snprintf(p->reason, sizeof p->reason, "%s because the job asks for it",
-                 sync_mode_name(a->mode));
-        return a;
-    }
-    a = history->algorithm ? algorithm_find(history->algorithm) : NULL;
     if (a)
-        snprintf(p->reason, sizeof p->reason, "%s because the job has begun with it",
-                 sync_mode_name(a->mode));
+        snprintf(p->reason, sizeof p->reason, "%s because the job %s", sync_mode_name(a->mode),
+                 open ? "has begun with it" : "asks for it");
     return a;
 }
 
@@ -287,8 +299,8 @@ static enum sync_wire wanted_wire(const struct job *job, const struct planner_hi
     return job->sync.options.wire ? job->sync.options.wire : asked ? asked : history->wire;
 }
 
-/* Append to the plan's reason that gradients are sent in 16 bits, if eddis chose that by itself, or
- * that the job's wire format has no effect.
+/* Append to the plan's reason that 16 bits are sent between nodes, if eddis chose that by itself,
+ * or that the job's wire format has no effect.
  */
 static void say_wire(const struct job *job, const struct candidate *taken, struct plan *p)
 {
@@ -297,7 +309,9 @@ static void say_wire(const struct job *job, const struct candidate *taken, struc
                     "; communication.wire has no effect on its gradients");
     if (taken->is.wire_gain >= 1.005)
         text_append(p->reason, sizeof p->reason,
-                    "; gradients as %s between nodes: predicted %.2f times the progress of float32",
+                    "; %s as %s between nodes: predicted %.2f times the progress of float32",
+                    taken->algorithm->traits & ALGORITHM_ROUNDS ? "gradients and models"
+                                                                : "gradients",
                     sync_wire_name(taken->is.options.wire), taken->is.wire_gain);
 }
 
@@ -475,13 +489,14 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     if ((rc = list_groups(job, history, p, f.most_writers, &groups, err)) < 0)
         return rc;
     f.in.n_groups = fill_groups(&groups, f.most_writers, list);
+    f.rounds = (struct objective_groups){ groups.rounds, groups.n_rounds };
     wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
     if (!is_measured(&f.in.setup))
         f.in.n_groups = 1;
     p->model_bytes = history->model_bytes;
     program_copy(&p->program, &history->program);
-    if ((rc = predict_all(&f, err)) < 0)
+    if ((rc = predict_all(&f, wanted_algorithm(job, history), err)) < 0)
         return rc;
     predict_equal(&f, w, p);
     lacks = what_lacks(&f, history, p);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* modes.c - predicts the throughput of synchronous and of elastic training in virtual time */
+/* modes.c - predicts the throughput of each mode in virtual time */
 #include "modes.h"
 
 #include "lib/base/cleanup.h"
@@ -70,34 +70,36 @@ static double centre_bytes(const struct modes_setup *s)
     return (double)program_sizes(&s->program, s->model_bytes).centre_bytes;
 }
 
-/* Return the seconds in which a node sends every gradient byte once in the wire format, conversion
- * included.
+/* Return the times of an all-reduce of `all` bytes over `members` workers on `nodes` nodes; the
+ * ring takes time if has_wire. narrow: bytes of `all` that are float32, which a wire format of 16
+ * bits halves and converts.
  */
-static double ring_pass_s(const struct modes_setup *s)
+static struct combining combining_bytes(const struct modes_setup *s, int members, int nodes,
+                                        double all, double narrow)
 {
-    struct program p = program_sizes(&s->program, s->model_bytes);
-    double all = (double)p.gradient_bytes, narrow = fmin((double)p.float32_bytes, all);
+    struct combining c = { .node_s = members > nodes ? 2 * all / MEMORY_BYTES_PER_S : 0 };
+    double pass;
 
-    if (!sync_wire_is_half(s->wire))
-        return all / s->bytes_per_s;
-    return (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S;
+    if (nodes < 2 || !has_wire(s))
+        return c;
+    pass = sync_wire_is_half(s->wire)
+               ? (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S
+               : all / s->bytes_per_s;
+    c.ring_s = 2.0 * (nodes - 1) / nodes * pass + 2.0 * (nodes - 1) * s->latency_s;
+    return c;
 }
 
-/* Return the times of an all-reduce of all gradients over `members` workers on `nodes` nodes; the
- * ring takes time if has_wire.  0 if the program combines its gradients itself: how long that takes
- * is measured, not predicted.
+/* Return the times of an all-reduce of all gradients, as combining_bytes.  0 if the program
+ * combines its gradients itself: how long that takes is measured, not predicted.
  */
 static struct combining combining_of(const struct modes_setup *s, int members, int nodes)
 {
-    struct combining c = { 0 };
+    struct program p = program_sizes(&s->program, s->model_bytes);
+    double all = (double)p.gradient_bytes;
 
     if (program_is_external(&s->program))
-        return c;
-    if (members > nodes)
-        c.node_s = 2 * gradient_bytes(s) / MEMORY_BYTES_PER_S;
-    if (nodes > 1 && has_wire(s))
-        c.ring_s = 2.0 * (nodes - 1) / nodes * ring_pass_s(s) + 2.0 * (nodes - 1) * s->latency_s;
-    return c;
+        return (struct combining){ 0 };
+    return combining_bytes(s, members, nodes, all, fmin((double)p.float32_bytes, all));
 }
 
 /* Which gradients are sent together, and which is the largest */
@@ -382,5 +384,99 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
         if (period > 0)
             ret[g].exchange_s = p[g].period_s * overload(s, load) - (double)period * p[g].step_s;
     }
+    return n;
+}
+
+/* ---- rounds ---- */
+
+/* Return the number of steps that a group with `samples` in a step of the plan makes in a round, as
+ * lib/data/rounds divides it. total: samples of all n groups in a step of the plan.
+ */
+static double steps_of_round(const struct modes_setup *s, double samples, double total, int n,
+                             int64_t period)
+{
+    double most = fmax(fmin(samples, ceil(total / n)), 1), count = (double)period * samples;
+    double least = fmax((double)s->program.min_count, 1);
+
+    return period == 1 ? 1 : fmax(fmin(ceil(count / most), floor(count / least)), 1);
+}
+
+/* Gather the parties with compute_s and step_s of a step of a round, and period_s, the seconds of
+ * all its steps. Return as gather.
+ */
+static struct party *gather_rounds(const struct modes_setup *s, const int *group, int64_t period,
+                                   int *ret_n)
+{
+    const struct buckets b = buckets_of(s);
+    struct party *p = gather(s, group, ret_n);
+    double total = 0;
+
+    for (int g = 0; p && g < *ret_n; g++) {
+        total += p[g].samples;
+        p[g].compute_s = 0;
+    }
+    for (int i = 0; p && i < s->n; i++) {
+        const struct modes_worker *w = &s->worker[i];
+        struct party *of = &p[group ? group[i] : i];
+        double steps = steps_of_round(s, of->samples, total, *ret_n, period);
+        double batch = (double)w->batch * (double)period / steps;
+
+        if (w->batch > 0)
+            of->compute_s = fmax(of->compute_s, w->t.fixed_s + w->t.sample_s * batch);
+    }
+    for (int g = 0; p && g < *ret_n; g++) {
+        if (!(p[g].samples > 0))
+            continue;
+        set_step(s, &b, &p[g]);
+        p[g].period_s = p[g].step_s * steps_of_round(s, p[g].samples, total, *ret_n, period);
+    }
+    return p;
+}
+
+/* Return the seconds from the end of the last step of a round to the first step of the next.
+ * Differences of 16-bit parameters are float32, so 2 more bytes of the centre than of the gradients
+ * are 4 bytes of float32; those of float64 are not narrowed.
+ */
+static double combine_s(const struct modes_setup *s)
+{
+    struct program p = program_sizes(&s->program, s->model_bytes);
+    double m = (double)p.centre_bytes, more = fmax(m - (double)p.gradient_bytes, 0);
+    struct combining c =
+        combining_bytes(s, s->n, s->n_nodes, m, fmin((double)p.float32_bytes + 2 * more, m));
+
+    return c.node_s + c.ring_s + 3 * m / MEMORY_BYTES_PER_S;
+}
+
+int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,
+                 double *ret_samples_per_s, struct eddis_error *err)
+{
+    int n;
+    cleanup_free struct party *p = gather_rounds(s, group, period, &n);
+    double samples = 0, longest = 0, round_s;
+
+    if (!p)
+        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
+    for (int g = 0; g < n; g++) {
+        samples += p[g].samples;
+        longest = fmax(longest, p[g].period_s);
+    }
+    round_s = longest + combine_s(s);
+    *ret_samples_per_s = round_s > 0 ? (double)period * samples / round_s : 0;
+    return 0;
+}
+
+int modes_round_times(const struct modes_setup *s, const int *group, int64_t period,
+                      struct modes_time *ret, struct eddis_error *err)
+{
+    int n;
+    cleanup_free struct party *p = gather_rounds(s, group, period, &n);
+
+    if (!p)
+        return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
+    for (int g = 0; g < n; g++)
+        ret[g] = (struct modes_time){ .compute_s = p[g].compute_s,
+                                      .exposed_s = p[g].step_s - p[g].compute_s,
+                                      .exchange_s = combine_s(s),
+                                      .nodes = p[g].nodes };
     return n;
 }

@@ -24,6 +24,14 @@
  *              all-reduces of steps: a transfer takes 1 / (1 - load of the other groups) times as
  *              long, found by iteration.
  *     async    As hybrid, with every worker as a group.
+ *     local    With B samples in a step of all workers, B_g of them in group g of G groups, a round
+ *              of `period` steps has period * B samples, and period * B_g of them are the group's.
+ *              It takes them in steps_g equal steps of at most min(B_g, B / G rounded up) samples;
+ *              with period 1 in one step.  Steps inside each group are as in sync.  At the end of a
+ *              round all workers combine the differences of their models, and nothing hides this:
+ *                  T = max over g (steps_g * step_g) + all-reduce + local update
+ *              The ring sends 2 (N - 1) / N M / L, with M / 2 instead of M if 16 bits are sent,
+ *              plus the conversion.
  *
  * If the size of the model or L is unknown (0), exchanges cost no time. No clock is read; equal
  * input gives equal output.
@@ -42,6 +50,10 @@ enum {
     MODES_PERIOD = 16,          /* period while the model's size is unknown */
     MODES_MAX_PERIOD = 1 << 14, /* longest period that eddis chooses */
     MODES_LEAST_EXCHANGES = 4,  /* least number of exchanges of a job at a period eddis chooses */
+    /* longest round of a period that eddis chooses, in seconds: a stop or a checkpoint waits for
+     * the end of a round
+     */
+    MODES_ROUND_S = 60,
 };
 
 struct modes_worker {
@@ -76,6 +88,12 @@ double modes_sync(const struct modes_setup *s);
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
 
+/* Predict the samples per second of groups that combine their models at the end of rounds of
+ * `period` steps; see modes_elastic.
+ */
+int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,
+                 double *ret_samples_per_s, struct eddis_error *err);
+
 /* Predict the samples per second of these groups if exchanges of models took no time, which no
  * period exceeds. Return 0 or -ENOMEM.
  */
@@ -97,5 +115,11 @@ struct modes_time {
  */
 int modes_times(const struct modes_setup *s, const int *group, int64_t period,
                 struct modes_time *ret, struct eddis_error *err);
+
+/* As modes_times, for groups that combine their models at the end of rounds. exchange_s is without
+ * the wait for slower groups. period: at least 1.
+ */
+int modes_round_times(const struct modes_setup *s, const int *group, int64_t period,
+                      struct modes_time *ret, struct eddis_error *err);
 
 #endif

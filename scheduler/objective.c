@@ -8,6 +8,8 @@
 
 /* Sum of the moving rates of all writers; a larger sum is unstable if they write in lock step. */
 static const double ALL_WRITERS_RATE = 0.9;
+/* Options of DiLoCo's outer optimizer, from its paper. */
+static const double OUTER_RATE = 0.7, OUTER_MOMENTUM = 0.9;
 
 double forecast_progress(struct forecast p)
 {
@@ -22,14 +24,54 @@ int objective_at(const struct objective_way *way, int64_t period, struct forecas
                           err);
 }
 
-/* Return the longest period, in steps, that may be chosen; at least 1. */
-static int64_t longest_period(const struct modes_setup *s)
+/* Return 1: a round of this period takes at most MODES_ROUND_S; 0: it takes longer; or -ENOMEM. */
+static int is_short(const struct objective_way *way, int64_t period, struct eddis_error *err)
 {
+    double samples = 0, samples_per_s;
+    int rc =
+        predictors_run(way->algorithm->name, way->setup, way->group, period, &samples_per_s, err);
+
+    for (int i = 0; i < way->setup->n; i++)
+        samples += (double)way->setup->worker[i].batch;
+    return rc < 0 ? rc : (double)period * samples <= MODES_ROUND_S * samples_per_s;
+}
+
+/* Find in *ret the longest period up to `most` whose round is_short; 1 if none is. Longer periods
+ * have longer rounds. Return 0 or -ENOMEM.
+ */
+static int longest_round(const struct objective_way *way, int64_t most, int64_t *ret,
+                         struct eddis_error *err)
+{
+    int64_t low = 1;
+
+    while (low < most) {
+        int64_t middle = low + (most - low + 1) / 2;
+        int rc = is_short(way, middle, err);
+
+        if (rc < 0)
+            return rc;
+        if (rc)
+            low = middle;
+        else
+            most = middle - 1;
+    }
+    *ret = low;
+    return 0;
+}
+
+/* Find in *ret the longest period, in steps, that may be chosen; at least 1. Return 0 or -ENOMEM.
+ */
+static int longest_period(const struct objective_way *way, int64_t *ret, struct eddis_error *err)
+{
+    const struct modes_setup *s = way->setup;
     int64_t most = s->steps / MODES_LEAST_EXCHANGES;
 
     if (s->steps <= 0 || most > MODES_MAX_PERIOD)
-        return MODES_MAX_PERIOD;
-    return most > 0 ? most : 1;
+        most = MODES_MAX_PERIOD;
+    *ret = most > 0 ? most : 1;
+    if (!(way->algorithm->traits & ALGORITHM_ROUNDS) || s->model_bytes <= 0) /* or only ratios */
+        return 0;
+    return longest_round(way, *ret, ret, err);
 }
 
 /* A search for the period with most progress */
@@ -84,10 +126,10 @@ static int weigh_around(struct search *s, int64_t distance)
  */
 int objective_best_period(const struct objective_way *way, int64_t *ret, struct eddis_error *err)
 {
-    struct search s = { .way = way, .most = longest_period(way->setup), .err = err };
-    int rc = 0;
+    struct search s = { .way = way, .err = err };
+    int rc = longest_period(way, &s.most, err);
 
-    if (way->setup->model_bytes <= 0) {
+    if (rc == 0 && way->setup->model_bytes <= 0) {
         *ret = s.most < MODES_PERIOD ? s.most : MODES_PERIOD;
         return 0;
     }
@@ -121,6 +163,24 @@ static int is_hopeless(const struct objective_way *way, const struct objective_c
     return rc < 0 ? rc : forecast_progress(most) <= forecast_progress(c->forecast);
 }
 
+/* Set the options of the algorithm that the job leaves open, and clear those that it does not have.
+ */
+static void set_options(const struct objective_way *way, struct sync_options *o)
+{
+    const unsigned traits = way->algorithm->traits;
+
+    if (!(traits & ALGORITHM_ELASTIC))
+        o->moving_rate = o->momentum = 0;
+    else if (!(o->moving_rate > 0))
+        o->moving_rate = ALL_WRITERS_RATE / way->writers;
+    if (!(traits & ALGORITHM_OUTER))
+        o->outer_rate = o->outer_momentum = 0;
+    else {
+        o->outer_rate = o->outer_rate > 0 ? o->outer_rate : OUTER_RATE;
+        o->outer_momentum = o->outer_momentum > 0 ? o->outer_momentum : OUTER_MOMENTUM;
+    }
+}
+
 /* Predict this way with the period that the job sets, or else the best, and store it in *c if it
  * makes more progress. c->writers and c->forecast are 0 before the first way. Return 0 or a
  * negative errno.
@@ -137,8 +197,8 @@ static int try_way(const struct objective_way *way, const struct sync_options *w
         now.options = *wanted;
     if (way->writers && !now.options.period)
         rc = objective_best_period(way, &now.options.period, err);
-    if (way->writers && !(now.options.moving_rate > 0))
-        now.options.moving_rate = ALL_WRITERS_RATE / way->writers;
+    if (way->writers)
+        set_options(way, &now.options);
     if (rc == 0)
         rc = objective_at(way, now.options.period, &now.forecast, err);
     if (rc == 0 &&

@@ -15,9 +15,8 @@ static int predict_sync(const struct modes_setup *s, const int *group, int64_t p
 }
 
 static const struct predictor table[] = {
-    { "allreduce", predict_sync },
-    { "easgd", modes_elastic },
-    { "hsgd", modes_elastic },
+    { "allreduce", predict_sync }, { "easgd", modes_elastic }, { "hsgd", modes_elastic },
+    { "local", modes_rounds },     { "diloco", modes_rounds },
 };
 
 size_t predictors(const struct predictor **ret)

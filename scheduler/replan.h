@@ -30,7 +30,8 @@
  *
  * If workers or groups train models of their own, batches are chosen to give equal intervals
  * between exchanges. No worker waits for another then, so this promises no throughput, and a
- * larger gain is required.
+ * larger gain is required. In rounds (ALGORITHM_ROUNDS) groups do wait, and the gain is as for one
+ * model. Batches and period of a round are those of the plan in force when it begins.
  *
  * The measurement of the network is used until exposed communication contradicts it; waiting for
  * others' compute does not count. Then the measured latency and bandwidth are scaled until the

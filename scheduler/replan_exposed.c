@@ -5,7 +5,8 @@
  * prediction for them. Of the workers that train one model, the one that waits least is the
  * reporting worker, since the others also wait for its compute. If they share a node, only their
  * exchanges cross the network, and waits of steps are ignored. Communication that compute hides
- * shows nothing either.
+ * shows nothing either. In rounds all groups wait for the slowest, so there is one reporting
+ * worker: the one whose exchanges were shortest.
  */
 #include "replan_impl.h"
 
@@ -87,6 +88,27 @@ struct compared {
     double compute_s, measured_s, predicted_s;
 };
 
+/* Keep only the reporting worker whose exchanges took least time each. */
+static void keep_last_group(struct replan *r)
+{
+    double least = INFINITY;
+    int best = -1;
+
+    for (int g = 0; g < r->n; g++) {
+        const int i = r->sum[g].reporter;
+        const struct replan_exposed e =
+            i >= 0 ? between(&r->member[i]) : (struct replan_exposed){ 0 };
+
+        r->sum[g].reporter = -1;
+        if (e.exchanges > 0 && e.exchange_s / (double)e.exchanges < least) {
+            least = e.exchange_s / (double)e.exchanges;
+            best = i;
+        }
+    }
+    if (best >= 0)
+        r->sum[replan_groups(r)[best]].reporter = best;
+}
+
 /* Find the reporting worker of each group: the member that waits least; -1: none has samples. */
 static void find_reporters(struct replan *r)
 {
@@ -101,6 +123,8 @@ static void find_reporters(struct replan *r)
             (*t < 0 || between(&r->member[i]).exposed_s < between(&r->member[*t]).exposed_s))
             *t = i;
     }
+    if (trains_rounds(r))
+        keep_last_group(r);
 }
 
 /* Add a reporting worker's measured and predicted times of a step to the sums. */
@@ -128,7 +152,8 @@ static bool compare(struct replan *r, double scale, struct compared *ret)
     wire.latency_s *= scale;
     wire.bytes_per_s /= scale;
     s = replan_modes(r, replan_present, &wire);
-    n = modes_times(&s, replan_groups(r), r->period, r->time, NULL);
+    n = (trains_rounds(r) ? modes_round_times : modes_times)(&s, replan_groups(r), r->period,
+                                                             r->time, NULL);
     *ret = (struct compared){ 0 };
     for (int g = 0; g < n; g++) {
         if (r->sum[g].reporter < 0)
@@ -163,13 +188,19 @@ static double fit(struct replan *r, double measured_s)
     return exp((low + high) / 2);
 }
 
-/* Check whether measured and predicted time differ by more than the prediction may be wrong. */
+/* Check whether measured and predicted time differ by more than the prediction may be wrong. In
+ * rounds not always the same group is last, so even the reporting worker waits for others now and
+ * then; the longer a round, the less of a step.
+ */
 static bool differ(const struct replan *r, const struct compared *c)
 {
-    double step_s = c->compute_s + fmax(c->measured_s, c->predicted_s);
-    double off = c->measured_s > c->predicted_s ? OFF_MORE : OFF_LESS;
+    double step_s = c->compute_s + fmax(c->measured_s, c->predicted_s), off = OFF_ONE;
 
-    return fabs(c->measured_s - c->predicted_s) > (trains_several(r) ? off : OFF_ONE) * step_s;
+    if (trains_several(r))
+        off = c->measured_s > c->predicted_s ? OFF_MORE : OFF_LESS;
+    if (trains_rounds(r) && c->measured_s > c->predicted_s)
+        off = fmax(OFF_MORE, OFF_ONE / sqrt((double)r->period));
+    return fabs(c->measured_s - c->predicted_s) > off * step_s;
 }
 
 /* Return the logarithm of the factor on the network's times that explains the steps since the

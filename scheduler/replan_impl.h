@@ -82,6 +82,12 @@ static inline bool trains_several(const struct replan *r)
     return r->algorithm->traits & ALGORITHM_SEVERAL;
 }
 
+/* Check whether the groups wait for each other at the end of each round. */
+static inline bool trains_rounds(const struct replan *r)
+{
+    return r->algorithm->traits & ALGORITHM_ROUNDS;
+}
+
 /* Return worker i's batch, in the plan in force or in the best split. */
 typedef int64_t (*batch_fn)(const struct replan *r, int i);
 int64_t replan_present(const struct replan *r, int i);

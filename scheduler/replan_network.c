@@ -3,9 +3,13 @@
 #include "objective.h"
 #include "replan_impl.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const double PERIOD_GAIN = 0.02; /* least relative gain of progress worth another period */
+
+/* Factor by which a round may exceed MODES_ROUND_S before its period is shortened. */
+static const double ROUND_MORE = 1.1;
 
 enum { PERIOD_STEPS = 20 }; /* steps of a plan before its period is weighed */
 
@@ -56,8 +60,9 @@ static bool is_open(const struct replan *r)
 {
     const struct modes_setup *n = &r->set.network;
 
-    return (r->algorithm->traits & ALGORITHM_ELASTIC) && r->period > 0 && !r->set.keep_period &&
-           n->n_nodes > 0 && n->model_bytes > 0 && (n->n_nodes == 1 || n->bytes_per_s > 0);
+    return (r->algorithm->traits & ALGORITHM_ELASTIC || trains_rounds(r)) && r->period > 0 &&
+           !r->set.keep_period && n->n_nodes > 0 && n->model_bytes > 0 &&
+           (n->n_nodes == 1 || n->bytes_per_s > 0);
 }
 
 struct modes_setup replan_modes(struct replan *r, batch_fn batch, const struct modes_setup *n)
@@ -80,9 +85,16 @@ const int *replan_groups(const struct replan *r)
                : r->group;
 }
 
-/* Find a period with which these batches make more progress, enough to be worth another plan, in
- * *ret_period, and its relative gain in *ret_gain. Return false: there is none, or it cannot be
- * predicted.
+/* Check whether rounds of the present period are too long. */
+static bool is_too_long(const struct replan *r, double samples_per_s)
+{
+    return trains_rounds(r) &&
+           (double)(r->period * r->total) > ROUND_MORE * MODES_ROUND_S * samples_per_s;
+}
+
+/* Find a period with which these batches make more progress, enough to be worth another plan, or
+ * whose rounds are not too long, in *ret_period, and its relative gain in *ret_gain, at least 0.
+ * Return false: there is none, or it cannot be predicted.
  */
 static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, double *ret_gain)
 {
@@ -104,8 +116,9 @@ static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, d
         objective_at(&way, r->period, &now, NULL) < 0 ||
         objective_at(&way, *ret_period, &then, NULL) < 0 || !(forecast_progress(now) > 0))
         return false;
-    *ret_gain = forecast_progress(then) / forecast_progress(now) - 1;
-    return *ret_gain > PERIOD_GAIN;
+    *ret_gain = fmax(forecast_progress(then) / forecast_progress(now) - 1, 0);
+    return *ret_gain > PERIOD_GAIN ||
+           (is_too_long(r, now.samples_per_s) && *ret_period < r->period);
 }
 
 int64_t replan_better_period(struct replan *r, batch_fn batch)

@@ -64,16 +64,35 @@ void replan_times(const struct replan *r, struct replan_time *ret)
 
 /* ---- the best split within bounds ---- */
 
+/* Fill r->sum with the samples of the present plan in a step of each group. Return the number of
+ * groups.
+ */
+static int sum_groups(const struct replan *r)
+{
+    int n = 0;
+
+    for (int g = 0; g < r->n; g++)
+        r->sum[g].samples = 0;
+    for (int i = 0; i < r->n; i++) {
+        n = r->group[i] >= n ? r->group[i] + 1 : n;
+        r->sum[r->group[i]].samples += (double)r->member[i].batch;
+    }
+    return n;
+}
+
 /* Return the most samples that a worker may get for now: TRUST times the largest batch measured on
  * it. If nothing was measured, an equal part and a grain, so that the worker shows its speed. Never
- * less than its batch.
+ * less than its batch. In rounds a group with more samples than an equal part of the global batch
+ * takes them in steps of that part, so its members' measured batches are smaller than the plan's.
+ * most_samples: that part; INFINITY: there are no rounds. r->sum must be filled by sum_groups.
  */
-static int64_t trusted(const struct replan *r, int rank)
+static int64_t trusted(const struct replan *r, int rank, double most_samples)
 {
     const struct replan_member *s = &r->member[rank];
+    double cut = fmax(r->sum[r->group[rank]].samples / most_samples, 1);
     int64_t most = s->learner.largest;
 
-    most = most > 0 ? TRUST * most : r->total / r->n + r->set.grain;
+    most = most > 0 ? (int64_t)ceil(TRUST * (double)most * cut) : r->total / r->n + r->set.grain;
     return most > s->batch ? most : s->batch;
 }
 
@@ -82,17 +101,19 @@ static int64_t trusted(const struct replan *r, int rank)
  */
 static void set_limits(struct replan *r)
 {
+    const int groups = sum_groups(r);
+    const double part = trains_rounds(r) ? ceil((double)r->total / groups) : INFINITY;
     double sum = 0, factor;
 
     for (int i = 0; i < r->n; i++)
-        sum += (double)at_most(trusted(r, i), r->member[i].max);
+        sum += (double)at_most(trusted(r, i, part), r->member[i].max);
     factor = fmax((double)r->total / fmax(sum, 1), 1);
     for (int i = 0; i < r->n; i++) {
         struct split_worker *w = &r->split[i];
-        double most = ceil((double)trusted(r, i) * factor * factor) + (double)r->set.grain;
+        double most = ceil((double)trusted(r, i, part) * factor * factor) + (double)r->set.grain;
 
         w->max = factor > 1 && most < 1e15 ? at_most((int64_t)most, r->member[i].max)
-                                           : at_most(trusted(r, i), r->member[i].max);
+                                           : at_most(trusted(r, i, part), r->member[i].max);
         w->max = w->max > w->min ? w->max : w->min;
     }
 }
@@ -307,7 +328,7 @@ bool replan_is_worth(const struct replan *r, struct replan_proposal *ret)
 
     ret->wanted = wanted_gain(r);
     ret->gain = even;
-    if (!trains_several(r))
+    if (!trains_several(r) || trains_rounds(r))
         return even > ret->wanted;
     ret->gain = free_rate(r, replan_proposed) / free_rate(r, replan_present) - 1;
     return ret->gain > ret->wanted || even > ret->wanted + UNWAITED_GAIN;

@@ -52,7 +52,7 @@ struct worker_status {
     char state[24];
     int64_t steps_done;   /* number of the worker's last step + 1 */
     int64_t batch;        /* samples a step under the plan in force */
-    int group;            /* group in hybrid mode; 0 in sync mode, the rank in async mode */
+    int group;            /* group in hybrid and local mode; 0 in sync, the rank in async mode */
     int staleness;        /* steps since the last exchange of models */
     double samples_per_s; /* recent rate of this worker */
     /* median of a step from `metrics`; without them the mean of recent steps, or, when the job has

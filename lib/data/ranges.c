@@ -24,6 +24,7 @@ struct ranges {
     int64_t first_step;  /* number of the step in queue[0] */
     struct piece last;   /* the step that was queued last; count 0: none yet */
     bool exhausted;      /* the counter has passed the end of the ranges */
+    bool sealed, ends;   /* whether `last` ends its epoch is known, and whether it does */
 };
 
 /* Return the position after the last one of all epochs; INT64_MAX: unlimited. */
@@ -72,6 +73,7 @@ static int queue_push(struct ranges *r, const struct piece *p, struct eddis_erro
     if (!array_grow(&r->queue, &r->room, r->n, sizeof *r->queue))
         return eddis_fail(err, -ENOMEM, "no memory for a range of samples");
     r->queue[r->n++] = r->last = *p;
+    r->sealed = r->ends = false;
     return 0;
 }
 
@@ -129,6 +131,48 @@ int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_er
     return rc;
 }
 
+/* Return the index of the range in r->left that holds the counter value, and in *ret_skip how many
+ * of its samples are before it; o.n_left if the counter has passed the end.
+ */
+static size_t left_at(const struct ranges *r, int64_t counter, int64_t *ret_skip)
+{
+    size_t i = 0;
+
+    for (; i < r->o.n_left && counter >= r->left[i].count; i++)
+        counter -= r->left[i].count;
+    *ret_skip = counter;
+    return i;
+}
+
+int64_t ranges_epoch_left(const struct ranges *r, int64_t counter)
+{
+    int64_t skip, epoch = -1, left = 0;
+
+    for (size_t i = left_at(r, counter, &skip); i < r->o.n_left; i++, skip = 0) {
+        int64_t first = r->left[i].first + skip, end = r->left[i].first + r->left[i].count,
+                epoch_end;
+
+        if (epoch < 0)
+            epoch = first / r->o.samples;
+        epoch_end = (epoch + 1) * r->o.samples;
+        if (first >= epoch_end)
+            break;
+        left += (end < epoch_end ? end : epoch_end) - first;
+    }
+    return left;
+}
+
+void ranges_seal(struct ranges *r, bool ends_epoch)
+{
+    r->sealed = true;
+    r->ends = ends_epoch;
+}
+
+int64_t ranges_passed(const struct ranges *r, int64_t counter)
+{
+    return r->o.done_before + counter;
+}
+
 void ranges_exhaust(struct ranges *r)
 {
     r->exhausted = true;
@@ -155,11 +199,14 @@ int ranges_look(const struct ranges *r, int64_t step, struct ranges_step *ret,
         return eddis_fail(err, -ESTALE, "step %lld ended long ago", (long long)step);
     if (r->exhausted && i >= (int64_t)r->n)
         return 0;
-    if (i + 1 >= (int64_t)r->n && !r->exhausted)
+    if (i + 1 >= (int64_t)r->n && !r->exhausted && !(i + 1 == (int64_t)r->n && r->sealed))
         return -EAGAIN; /* err stays unchanged: the caller waits */
     p = &r->queue[i];
     epoch = p->first / r->o.samples;
-    last = i + 1 == (int64_t)r->n || p[1].first / r->o.samples > epoch;
+    if (i + 1 < (int64_t)r->n)
+        last = p[1].first / r->o.samples > epoch;
+    else
+        last = r->exhausted || r->ends;
     *ret = (struct ranges_step){ .epoch = epoch,
                                  .first = p->first % r->o.samples,
                                  .count = p->count,

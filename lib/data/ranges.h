@@ -63,6 +63,19 @@ void ranges_close(struct ranges *r);
  */
 int ranges_add(struct ranges *r, int64_t counter, int64_t count, struct eddis_error *err);
 
+/* Return how many samples of an epoch are left to take: of the one in which the sample is at which
+ * the counter is.  0: the counter is past the end.
+ */
+int64_t ranges_epoch_left(const struct ranges *r, int64_t counter);
+
+/* Return how many samples the job has done when all up to this value of the counter are. */
+int64_t ranges_passed(const struct ranges *r, int64_t counter);
+
+/* Record whether the step that was queued last is the last of its epoch, so that ranges_look need
+ * not wait for the step after it.
+ */
+void ranges_seal(struct ranges *r, bool ends_epoch);
+
 /* Record that no samples are left. */
 void ranges_exhaust(struct ranges *r);
 

@@ -141,7 +141,7 @@ static const struct {
     const char *otherwise;
 } option[] = {
 #include "lib/model/sync_options_rows.h"
-    { "sync.groups", ALGORITHM_GROUPED, "only hybrid training has groups" },
+    { "sync.groups", ALGORITHM_GROUPED, "only hybrid and local training have groups" },
 };
 
 /* Check whether the key's value is its default value, even if the file or a flag sets it. */
@@ -149,6 +149,8 @@ static bool is_unset(const struct job *job, const char *key)
 {
     char value[32];
 
+    if (job_origin(job, key).kind == JOB_DEFAULT)
+        return true;
     job_value_text(job, key, value, sizeof value);
     return strcmp(value, job_key_find(&job_table, key)->initial) == 0;
 }

@@ -141,7 +141,7 @@ static const struct job_key table[] = {
                                  .words = { "off" }, .min = 1, .max = BILLION } },
     { "sync.mode", "word", "auto", "how the workers synchronise their models", NULL,
       &(const struct job_field){ FIELD(word, sync.mode), .value = "auto",
-                                 .nth_word = sync_mode_name_at, .nth_soon = sync_mode_later } },
+                                 .nth_word = sync_mode_name_at } },
     { "sync.algorithm", "word", "auto", "the algorithm of the mode", NULL,
       &(const struct job_field){ FIELD(word, sync.algorithm), .value = "auto",
                                  .nth_word = algorithm_word, .nth_soon = algorithm_later } },

@@ -46,6 +46,17 @@ static const struct algorithm table[] = {
       "all-reduce within each group at every step; the groups' models are averaged with a center "
       "variable at intervals",
       "HSGD of ShmCaffe (ICDCS 2018)", &hsgd },
+    /* Nothing is measured of the two algorithms with rounds: hsgd's efficiency is a guess. */
+    { "local", SYNC_MODE_LOCAL,
+      ALGORITHM_SEVERAL | ALGORITHM_GROUPED | ALGORITHM_ROUNDS | ALGORITHM_NAMED,
+      "each group takes steps by its speed; at the end of a round, the mean of the groups' models, "
+      "weighted by samples, replaces them",
+      "Local SGD (Stich, ICLR 2019)", &hsgd },
+    { "diloco", SYNC_MODE_LOCAL,
+      ALGORITHM_SEVERAL | ALGORITHM_GROUPED | ALGORITHM_ROUNDS | ALGORITHM_OUTER | ALGORITHM_NAMED,
+      "as local, but an outer optimizer takes a step with Nesterov momentum along the mean "
+      "difference of the models",
+      "DiLoCo (Douillard et al., 2023)", &hsgd },
     /* last, so that the others have the numbers of algorithm_word */
     { "external", SYNC_MODE_SYNC, ALGORITHM_EXACT | ALGORITHM_EXTERNAL,
       "the program combines the gradients itself, weighted; workers agree on plans and samples at "
@@ -55,14 +66,12 @@ static const struct algorithm table[] = {
 
 enum { N_ALGORITHMS = sizeof table / sizeof *table, N_CHOICES = N_ALGORITHMS - 1 };
 
-static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid" };
+static const char *const mode_names[SYNC_MODES] = { "sync", "async", "hybrid", "local" };
 
 const char *const sync_wire_names[SYNC_WIRES] = { "auto", "float32", "bfloat16", "float16" };
 
 /* Reserved names, which are rejected with the message that a later version will have them. */
-static const char *const later_modes[] = { "local" };
-static const char *const later_names[] = { "bsp",    "asp",      "ssp",   "gosgd",
-                                           "adpsgd", "local-ps", "local", "diloco" };
+static const char *const later_names[] = { "bsp", "asp", "ssp", "gosgd", "adpsgd", "local-ps" };
 
 #define N(list) (sizeof list / sizeof *list)
 
@@ -83,7 +92,8 @@ enum sync_mode sync_mode_find(const char *name, size_t n)
 bool sync_options_are_valid(const struct sync_options *o)
 {
     return o->period >= 0 && o->moving_rate >= 0 && o->moving_rate <= 1 && o->momentum >= 0 &&
-           o->momentum < 1 && (unsigned)o->wire < SYNC_WIRES;
+           o->momentum < 1 && o->outer_rate >= 0 && o->outer_rate <= 2 && o->outer_momentum >= 0 &&
+           o->outer_momentum < 1 && (unsigned)o->wire < SYNC_WIRES;
 }
 
 const char *sync_wire_name(size_t i)
@@ -151,18 +161,28 @@ bool algorithm_suits(const struct algorithm *a, const char *mode, const char *na
            (is_auto(name) || strcmp(name, a->name) == 0);
 }
 
+bool algorithm_is_choice(const struct algorithm *a, const char *mode, const char *name)
+{
+    return algorithm_suits(a, mode, name) &&
+           !(a->traits & ALGORITHM_NAMED && algorithm_is_open(mode, name));
+}
+
 const struct algorithm *algorithm_asked(const char *mode, const char *name)
 {
     for (size_t i = 0; i < N_ALGORITHMS; i++)
-        if (algorithm_suits(&table[i], mode, name))
+        if (algorithm_is_choice(&table[i], mode, name))
             return &table[i];
     return NULL;
 }
 
 bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait trait)
 {
+    const struct algorithm *asked = algorithm_asked(mode, name);
+
+    if (!algorithm_is_open(mode, name))
+        return asked && asked->traits & trait;
     for (size_t i = 0; i < N_ALGORITHMS; i++)
-        if (algorithm_suits(&table[i], mode, name) && table[i].traits & trait)
+        if (algorithm_is_choice(&table[i], mode, name) && table[i].traits & trait)
             return true;
     return false;
 }
@@ -170,11 +190,6 @@ bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait
 const char *sync_mode_name_at(size_t i)
 {
     return i == 0 ? "auto" : i <= SYNC_MODES ? mode_names[i - 1] : NULL;
-}
-
-const char *sync_mode_later(size_t i)
-{
-    return i < N(later_modes) ? later_modes[i] : NULL;
 }
 
 const char *algorithm_word(size_t i)

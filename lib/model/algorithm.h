@@ -12,9 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum sync_mode { SYNC_MODE_SYNC, SYNC_MODE_ASYNC, SYNC_MODE_HYBRID, SYNC_MODES };
+enum sync_mode { SYNC_MODE_SYNC, SYNC_MODE_ASYNC, SYNC_MODE_HYBRID, SYNC_MODE_LOCAL, SYNC_MODES };
 
-/* Return the name of a mode: "sync", "async" or "hybrid", a constant. */
+/* Return the name of a mode: "sync", "async", "hybrid" or "local", a constant. */
 const char *sync_mode_name(enum sync_mode mode);
 
 /* Return the mode whose name is the n bytes at `name`; SYNC_MODES if there is none. */
@@ -29,6 +29,12 @@ enum algorithm_trait {
     ALGORITHM_GROUPED = 8,   /* a group of workers shares one model */
     ALGORITHM_EXTERNAL = 16, /* the program combines the gradients itself and has said so in
                               * eddis_options.gradients; neither a job nor a plan chooses it */
+    ALGORITHM_ROUNDS = 32,   /* all groups combine their models at the same time, at the end of a
+                              * round of `period` steps */
+    ALGORITHM_OUTER = 64,    /* the combined difference of the models is a gradient for an outer
+                              * optimizer, of outer_rate and outer_momentum */
+    ALGORITHM_NAMED = 128, /* eddis chooses it only for a job that names its mode or algorithm: its
+                            * efficiency is not measured yet */
 };
 
 /* Number format of gradient sums sent between nodes */
@@ -60,8 +66,11 @@ struct sync_options {
     double moving_rate; /* fraction, up to 1, by which model and centre approach each other in an
                          * average */
     double momentum;    /* Nesterov momentum of the workers' own steps; 0: as the program sets it */
-    enum sync_wire wire; /* format of gradients between nodes */
-    int32_t unused;      /* 0 */
+    double outer_rate;  /* learning rate of the outer optimizer, ALGORITHM_OUTER */
+    double outer_momentum; /* Nesterov momentum of the outer optimizer */
+    enum sync_wire wire;   /* format of gradients, and of ALGORITHM_ROUNDS' differences of models,
+                            * between nodes */
+    int32_t unused;        /* 0 */
 };
 
 /* Check whether every option is in the range that a plan may contain. */
@@ -100,17 +109,21 @@ const struct algorithm *algorithm_external(void);
  */
 bool algorithm_suits(const struct algorithm *a, const char *mode, const char *name);
 
-/* Borrow the first algorithm that matches the requested mode and name; NULL: none does. */
+/* Check whether eddis may choose algorithm a for a job with this request: a matches it, and with
+ * ALGORITHM_NAMED the request names the mode or the algorithm.
+ */
+bool algorithm_is_choice(const struct algorithm *a, const char *mode, const char *name);
+
+/* Borrow the first algorithm that eddis may choose for this request; NULL: there is none.  It is
+ * the one that a job gets unless the request is open (algorithm_is_open).
+ */
 const struct algorithm *algorithm_asked(const char *mode, const char *name);
 
-/* Check whether an algorithm that matches the requested mode and name has the trait. */
+/* Check whether an algorithm that a job with this request may get has the trait. */
 bool algorithm_may_have(const char *mode, const char *name, enum algorithm_trait trait);
 
 /* Return the i-th word that train.yaml may contain as sync.mode; NULL after the last. */
 const char *sync_mode_name_at(size_t i);
-
-/* Return the i-th word for sync.mode that is reserved for a later version; NULL after the last. */
-const char *sync_mode_later(size_t i);
 
 /* Return the i-th word that train.yaml may contain as sync.algorithm; NULL after the last. */
 const char *algorithm_word(size_t i);
@@ -123,9 +136,9 @@ const char *algorithm_later(size_t i);
 /* ---- efficiency ---- */
 
 /* Return the progress per sample relative to sync, at most 1.  `writers` is the number of workers
- * in async mode, of groups in hybrid mode; they average models every `period` steps.  The result
- * never rises with writers or period.  It is 1 for one writer, for period 0 and for an algorithm
- * without measurements.
+ * in async mode, of groups in hybrid and local mode; they average models every `period` steps.  The
+ * result never rises with writers or period.  It is 1 for one writer, for period 0 and for an
+ * algorithm without measurements.
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period);
 

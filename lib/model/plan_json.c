@@ -343,18 +343,32 @@ static int check_groups(struct plan *p, struct eddis_error *err)
     return 0;
 }
 
-/* Check that period and moving rate are both set if the algorithm averages models, and neither is
- * set if not.  Return 0 or -EINVAL; 0 for an unknown algorithm, which planner_adopt reports.
+/* Check that the options which every plan of the algorithm sets are set, and those that the
+ * algorithm does not have are not.  Return 0 or -EINVAL; 0 for an unknown algorithm, which
+ * planner_adopt reports.
  */
 static int check_mode(const struct plan *p, struct eddis_error *err)
 {
-    bool elastic = algorithm_has(p->algorithm, ALGORITHM_ELASTIC);
+    const struct sync_options *o = &p->options;
+    const struct {
+        const char *name;
+        unsigned traits; /* bits of enum algorithm_trait: an algorithm with one has the option */
+        bool set;
+    } option[] = {
+        { "period", ALGORITHM_ELASTIC | ALGORITHM_ROUNDS, o->period > 0 },
+        { "moving_rate", ALGORITHM_ELASTIC, o->moving_rate > 0 },
+        { "outer_rate", ALGORITHM_OUTER, o->outer_rate > 0 },
+        { "outer_momentum", ALGORITHM_OUTER, o->outer_momentum > 0 },
+    };
+    const struct algorithm *a = algorithm_find(p->algorithm);
 
-    if (!algorithm_find(p->algorithm))
-        return 0;
-    if (elastic != (p->options.period > 0) || elastic != (p->options.moving_rate > 0))
-        return eddis_fail(err, -EINVAL, "\"period\" and \"moving_rate\" do not fit the mode '%s'",
-                          p->mode);
+    if (a && o->momentum > 0 && !(a->traits & ALGORITHM_ELASTIC))
+        return eddis_fail(err, -EINVAL, "\"momentum\" does not fit the algorithm '%s' of mode '%s'",
+                          p->algorithm, p->mode);
+    for (size_t i = 0; a && i < N(option); i++)
+        if (option[i].set != !!(a->traits & option[i].traits))
+            return eddis_fail(err, -EINVAL, "\"%s\" does not fit the algorithm '%s' of mode '%s'",
+                              option[i].name, p->algorithm, p->mode);
     return 0;
 }
 

@@ -17,16 +17,22 @@
  */
 LATER_OPTION(staleness, "whole number", "3",
              "how many steps a worker may be ahead of the slowest worker", "parameter servers")
-WHOLE_OPTION(period, 1, 1000000, ALGORITHM_ELASTIC,
+WHOLE_OPTION(period, 1, 1000000, ALGORITHM_ELASTIC | ALGORITHM_ROUNDS,
              "number of steps after which models are averaged",
-             "only asynchronous and hybrid training average models periodically")
-GROUPS_OPTION("the groups of workers in hybrid mode")
+             "synchronous training has one model, so nothing is averaged")
+GROUPS_OPTION("the groups of workers in hybrid and local mode")
 NUMBER_OPTION(
     moving_rate, 1e-6, 1, ALGORITHM_ELASTIC,
     "how far a model and the center variable move towards each other when they are averaged",
     "only asynchronous and hybrid training have a center variable")
-PLAIN_OPTION(momentum, 0.9999, ALGORITHM_SEVERAL, "Nesterov momentum of the workers' own steps",
-             "in synchronous training the optimiser has its own momentum")
+PLAIN_OPTION(momentum, 0.9999, ALGORITHM_ELASTIC, "Nesterov momentum of the workers' own steps",
+             "in synchronous and local training the optimiser has its own momentum")
+NUMBER_OPTION(outer_rate, 1e-6, 2, ALGORITHM_OUTER,
+              "learning rate with which DiLoCo's outer optimizer takes a step after a round",
+              "only the algorithm diloco has an outer optimizer")
+NUMBER_OPTION(outer_momentum, 1e-6, 0.9999, ALGORITHM_OUTER,
+              "Nesterov momentum of DiLoCo's outer optimizer",
+              "only the algorithm diloco has an outer optimizer")
 WIRE_OPTION(wire)
 LATER_OPTION(large_batch, "whole number or auto", "auto",
              "number of samples between two steps of the parameter servers", "parameter servers")

@@ -96,20 +96,6 @@ void elastic_values_scatter(const struct sync_value *v, int n, const void *block
     }
 }
 
-enum comm_type sync_centre_type(enum comm_type type)
-{
-    return comm_type_half(type) ? COMM_FLOAT32 : type;
-}
-
-size_t sync_centre_size(const struct sync_value *v, int n, enum comm_type type)
-{
-    size_t sum = 0;
-
-    for (int i = 0; i < n; i++)
-        sum += sync_centre_type(v[i].type) == type ? v[i].n : 0;
-    return sum;
-}
-
 bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since)
 {
     int64_t offset = m->writer * t->period / m->n_writers;

@@ -290,6 +290,7 @@ int engine_new(const struct engine_options *o, struct engine **ret, struct eddis
     e->place = o->place;
     e->place.channel = COMM_GRADIENTS;
     e->hooks = o->hooks;
+    e->rounds_of_all = algorithm_has(o->algorithm, ALGORITHM_ROUNDS);
     e->n_slots = o->n_parameters;
     e->slot = calloc(n + 1, sizeof *e->slot);
     e->bucket = calloc(n + 1, sizeof *e->bucket);

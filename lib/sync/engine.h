@@ -63,11 +63,11 @@ struct engine_parameter {
 /* Callbacks, made by engine_announce, engine_finish, engine_receive and engine_poll. */
 struct engine_hooks {
     void *arg;
-    /* Write the last trailer of a step's first round to *tail, except for the members about the
-     * round itself.
+    /* Write the last trailer of a step's first round to *tail, without the members about the round
+     * itself.  With ALGORITHM_ROUNDS: add to the trailer of an exchange SYNC_STEP.
      */
     void (*report)(void *arg, struct sync_trailer *tail);
-    /* Handle the end of a step's first round; `tail` is the same on every rank. */
+    /* Handle the end of that round or exchange; `tail` is the same on every rank. */
     void (*agreed)(void *arg, int64_t step, const struct sync_trailer *tail);
     /* Take note of the measured layout of the buckets, which is the same on every rank.  If
      * layout->n is 0, the buckets stay as they were.

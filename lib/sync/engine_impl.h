@@ -90,6 +90,8 @@ struct engine {
     unsigned sequence, exchange_sequence; /* counters for the tags of rounds and of exchanges */
     int64_t exchanges;                    /* number of exchanges that are over */
     bool exchanging;
+    bool rounds_of_all; /* ALGORITHM_ROUNDS: all groups agree in an exchange, not in each step */
+    bool combines;      /* the exchange under way is such a one */
 };
 
 /* Replace the layout by the one that the ranks have agreed on.  No bucket may be under way.  Return

@@ -204,7 +204,7 @@ static void round_end(struct engine *e, struct set *s)
 {
     s->open = false;
     e->n_open--;
-    if (s->leads && e->hooks.agreed)
+    if (s->leads && e->hooks.agreed && !e->rounds_of_all)
         e->hooks.agreed(e->hooks.arg, e->step.step, e->bucket[s->first + s->n - 1].tail);
 }
 
@@ -356,7 +356,7 @@ static int round_leave(struct engine *e, struct set *s, int64_t now_ns, struct o
             return 0;
         }
         *tail = round_trailer(e, s);
-        if (s->leads && s->left == s->n - 1 && e->hooks.report)
+        if (s->leads && s->left == s->n - 1 && e->hooks.report && !e->rounds_of_all)
             e->hooks.report(e->hooks.arg, tail);
         rc = sync_begin(e->sync, number, round_tag(e), now_ns, out, err);
         if (rc < 0)
@@ -454,7 +454,9 @@ static bool engine_look(struct engine *e)
 {
     if (!e->exchanging || sync_exchanging(e->sync))
         return false;
-    e->exchanging = false;
+    if (e->combines && e->hooks.agreed)
+        e->hooks.agreed(e->hooks.arg, e->step.step, sync_agreed(e->sync));
+    e->exchanging = e->combines = false;
     e->exchanges++;
     return true;
 }
@@ -465,7 +467,11 @@ int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_
     struct sync_turn t = *turn;
     int rc;
 
-    t.tag = engine_tag(&e->exchange_sequence, 1);
+    for (int i = 0; i < SYNC_TYPES; i++)
+        t.tag[i] = engine_tag(&e->exchange_sequence, 1);
+    if (e->rounds_of_all && t.what == SYNC_STEP && e->hooks.report)
+        e->hooks.report(e->hooks.arg, &t.tail);
+    e->combines = e->rounds_of_all && t.what == SYNC_STEP;
     assert(!e->n_open && !e->exchanging);
     rc = sync_exchange(e->sync, &t, now_ns, out, err);
     if (rc < 0)

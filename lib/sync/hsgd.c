@@ -197,7 +197,7 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
     if (t->what == SYNC_STEP && !elastic_due(&h->m, t, s->since))
         return 1;
     s->since = 0;
-    h->tag = t->tag;
+    h->tag = t->tag[0];
     h->tell = t->what == SYNC_STEP || t->what == SYNC_LAST || t->what == SYNC_ADOPT;
     if (is_root(h))
         rc = elastic_begin(h->elastic, t->what, now_ns, out, err);

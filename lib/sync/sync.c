@@ -5,43 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct sync_ops *const all_ops[] = { &sync_allreduce, &sync_easgd, &sync_hsgd,
-                                                  &sync_external };
-
-const enum comm_type sync_type[SYNC_TYPES] = { COMM_FLOAT32, COMM_FLOAT64 };
+static const struct sync_ops *const all_ops[] = { &sync_allreduce, &sync_easgd,  &sync_hsgd,
+                                                  &sync_local,     &sync_diloco, &sync_external };
 
 enum { N_ALGORITHMS = sizeof all_ops / sizeof *all_ops };
-
-void sync_trailer_combine(void *acc, const void *in)
-{
-    struct sync_trailer *a = acc;
-    const struct sync_trailer *b = in;
-
-    a->weight += b->weight;
-    a->version = b->version < a->version ? b->version : a->version;
-    a->asked = b->asked > a->asked ? b->asked : a->asked;
-    a->blocked = b->blocked < a->blocked ? b->blocked : a->blocked;
-    a->flags |= b->flags;
-    a->leads = b->leads > a->leads ? b->leads : a->leads;
-    a->follows = b->follows > a->follows ? b->follows : a->follows;
-    /* range_first and range_count are 0 on all ranks except the root. */
-    a->range_first += b->range_first;
-    a->range_count += b->range_count;
-    model_sums_combine(&a->models, &b->models);
-}
-
-bool sync_trailer_alike(const struct sync_trailer *t)
-{
-    return (t->flags & (SYNC_LEADS | SYNC_FOLLOWS)) != (SYNC_LEADS | SYNC_FOLLOWS);
-}
-
-int sync_trailer_fail(const struct sync_trailer *t, struct eddis_error *err)
-{
-    return eddis_fail(err, -EPROTO,
-                      "rank %d makes another round of a step that has ended on rank %d: all "
-                      "workers must make the same number of rounds in a step",
-                      t->follows, t->leads);
-}
 
 int sync_open(const char *name, const struct sync_setup *setup, struct sync **ret,
               struct eddis_error *err)
@@ -139,6 +106,11 @@ int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbo
 int sync_exchange_waits_for(const struct sync *s)
 {
     return s->exchanging ? s->ops->exchange_waits_for(s) : -1;
+}
+
+const struct sync_trailer *sync_agreed(const struct sync *s)
+{
+    return s->ops->agreed(s);
 }
 
 int64_t sync_staleness(const struct sync *s)

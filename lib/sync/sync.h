@@ -4,7 +4,8 @@
  * The engine packs a step's gradients into a few buffers, each followed by a trailer.  The
  * algorithm combines these buffers over the ranks of its place: all ranks, or a group that trains
  * one model.  Algorithms with several models average them between steps, by exchanges with a centre
- * in the Soft Memory Box.  With the other algorithms an exchange is over as soon as it begins.  A
+ * in the Soft Memory Box, or by an all-reduce of all ranks.  With the other algorithms an exchange
+ * is over as soon as it begins.  A
  * program trains in the same way with every algorithm.  Names are those of lib/model/algorithm.c.
  */
 #ifndef EDDIS_SYNC_SYNC_H
@@ -13,49 +14,11 @@
 #include "lib/comm/collective.h"
 #include "lib/model/algorithm.h"
 #include "lib/smb/smb.h"
-#include "model_sums.h"
+#include "sync_trailer.h"
 
 #include <stdint.h>
 
 struct sync;
-
-/* The trailer that follows every buffer.  Each member has its own combining rule. */
-struct sync_trailer {
-    double weight;   /* sum: number of samples that the gradients stand for */
-    int64_t version; /* smallest: newest plan version on a worker's board */
-    int64_t asked;   /* largest: newest step whose samples a worker was asked for */
-    int64_t blocked; /* smallest: ns for which a worker was blocked in the previous step */
-    uint32_t flags;  /* or: SYNC_... */
-    /* Largest: rank for which this is the first round of its step (leads), or a later one
-     * (follows); 0 on all other ranks.
-     */
-    uint16_t leads, follows;
-    /* Sum: a range of samples for a later step, which only the group's root takes from the counter.
-     * range_count 0: no range; -1: no samples are left.
-     */
-    int64_t range_first, range_count;
-    struct model_sums models; /* combined by model_sums_combine; sums after an earlier step */
-};
-
-enum {
-    SYNC_NO_PLAN = 1, /* a worker cannot read the newest plan */
-    SYNC_STOP = 2,    /* a worker wants the job to stop */
-    SYNC_LEADS = 4,   /* for some worker this is the first round of its step */
-    SYNC_FOLLOWS = 8, /* for some worker this is a later round of its step */
-};
-
-/* Combine two trailers member by member and store the result in acc.  The order of the arguments
- * does not matter.
- */
-void sync_trailer_combine(void *acc, const void *in);
-
-/* Check whether all workers of a combined trailer made the same number of rounds in their previous
- * step.
- */
-bool sync_trailer_alike(const struct sync_trailer *t);
-
-/* Fill err with the two ranks whose numbers of rounds differ, and return -EPROTO. */
-int sync_trailer_fail(const struct sync_trailer *t, struct eddis_error *err);
 
 /* A buffer of gradients, to be combined in place. */
 struct sync_buffer {
@@ -106,6 +69,12 @@ struct sync_models {
     smb_key centre[SYNC_TYPES]; /* buffers of sync_centre_size elements, made by rank 0 */
     int writer, n_writers;
     int64_t timeout_ns; /* timeout of each request to the box */
+    /* For algorithms of ALGORITHM_ROUNDS, which use no box: the place among all ranks, and the
+     * outer optimizer's momentum [sync_centre_size] of each type, which the worker may read between
+     * two exchanges; NULL: there is none
+     */
+    struct comm_place all;
+    void *momentum[SYNC_TYPES];
 };
 
 /* Return the number of elements of all values whose type in the centre is `type`. */
@@ -173,8 +142,10 @@ const void *sync_result(const struct sync *s, int buffer);
  * order.  "Settled" means that all of this writer's increments have arrived in the centre.
  */
 enum sync_exchange {
-    SYNC_START,  /* once, before the first step: writer 0's parameters become the centre */
-    SYNC_STEP,   /* before a step: exchange if one is due */
+    SYNC_START, /* once, before the first step: writer 0's parameters become the centre; with
+                 * ALGORITHM_ROUNDS rank 0's become those of all */
+    SYNC_STEP,  /* before a step: exchange if one is due; with ALGORITHM_ROUNDS at a round's end, on
+                 * all ranks of all places */
     SYNC_SETTLE, /* wait until settled */
     SYNC_LAST,   /* exchange, then wait until settled */
     SYNC_ADOPT,  /* settle; copy the centre to the parameters */
@@ -187,7 +158,12 @@ struct sync_turn {
     int64_t step;   /* SYNC_STEP: the step that follows */
     int64_t period; /* SYNC_STEP: steps between two exchanges under the plan of that step, at least
                      * 1 */
-    int tag;        /* message tag that no other traffic uses meanwhile */
+    /* SYNC_STEP with ALGORITHM_ROUNDS: this rank's samples in the round; those of a whole round,
+     * about, the same on all ranks; and what this rank reports to all
+     */
+    double weight, whole;
+    struct sync_trailer tail;
+    int tag[SYNC_TYPES]; /* message tags that no other traffic uses meanwhile */
 };
 
 /* Begin an exchange; no buffer may be under way.  Return 1 if the exchange is over, so that the
@@ -209,6 +185,9 @@ int sync_box(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbo
 
 /* Return the rank that the exchange under way waits for; -1: none. */
 int sync_exchange_waits_for(const struct sync *s);
+
+/* Borrow the combined trailers of the newest round's end.  Only with ALGORITHM_ROUNDS. */
+const struct sync_trailer *sync_agreed(const struct sync *s);
 
 /* Return the number of steps since this model's newest exchange with the centre, which is the age
  * of what it knows of the other models.  0 for algorithms with one model.

@@ -36,6 +36,7 @@ struct sync_ops {
     int (*box)(struct sync *s, struct smb_request *r, int64_t now_ns, struct outbox *out,
                struct eddis_error *err);
     int (*exchange_waits_for)(const struct sync *s);
+    const struct sync_trailer *(*agreed)(const struct sync *s); /* NULL: has no rounds */
     /* Free s.  Accept a half-built instance: open uses close to clean up after a failure. */
     void (*close)(struct sync *s);
 };
@@ -50,6 +51,7 @@ struct sync {
 /* Record that the exchange under way is over. */
 void sync_exchange_over(struct sync *s);
 
-extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd, sync_external;
+extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd, sync_local, sync_diloco,
+    sync_external;
 
 #endif

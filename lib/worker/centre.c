@@ -7,8 +7,12 @@
  *     the end     every worker: last exchange; when all have made theirs, centre -> parameters
  *     going back  all let go of the centre; the first step after it begins as the first one did
  *
- * Workers reach a checkpoint and the end at different times.  Both begin with the same small
- * all-reduce, so a worker that has finished learns of a checkpoint that others still write.
+ * In local mode there is no centre in the box: at the end of a round all ranks combine their models
+ * (lib/sync/local.c), and a checkpoint and the end of the job are ends of rounds.
+ *
+ * In the other modes workers reach a checkpoint and the end at different times.  Both begin with
+ * the same small all-reduce, so a worker that has finished learns of a checkpoint that others still
+ * write.
  */
 #include "centre.h"
 
@@ -25,6 +29,8 @@ void centre_close(struct centre *m)
     free(m->value);
     free(m->halves.kept);
     free(m->halves.centre);
+    for (int t = 0; t < SYNC_TYPES; t++)
+        free(m->momentum[t]);
 }
 
 /* ---- parameters of 16 bits, as float32 ---- */
@@ -98,17 +104,18 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
     return v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", all->n);
 }
 
-/* Set m->halves.n to the number of 16-bit elements and allocate m->halves.kept for them.  On ranks
- * that are not their group's root n stays 0: only the root exchanges with the centre.  Return 0 or
- * -ENOMEM.
+/* Set m->halves.n to the number of 16-bit elements and allocate m->halves.kept for them, except in
+ * local mode.  On ranks that are not their group's root n stays 0: only the root exchanges with the
+ * centre, and in local mode only the first rank writes float32 numbers to checkpoints, but all read
+ * them.  Return 0 or -ENOMEM.
  */
 static int centre_list_halves(struct centre *m, struct eddis_error *err)
 {
     struct sync_halves *h = &m->halves;
 
-    for (int i = 0; i < m->parameters->n && group_is_root(m->group); i++)
+    for (int i = 0; i < m->parameters->n && (group_is_root(m->group) || m->group->rounds); i++)
         h->n += comm_type_half(m->value[i].type) ? m->value[i].n : 0;
-    if (!h->n)
+    if (!h->n || m->group->rounds)
         return 0;
     h->kept = malloc(h->n * sizeof *h->kept);
     return h->kept ? 0 : eddis_fail(err, -ENOMEM, "no memory for %zu parameters as float32", h->n);
@@ -127,11 +134,34 @@ static int centre_list(struct centre *m, struct eddis_error *err)
     return rc < 0 ? rc : centre_list_halves(m, err);
 }
 
+/* Allocate the momentum of the outer optimizer, 0, if it has one.  Return 0 or -ENOMEM. */
+static int centre_list_momentum(struct centre *m, struct eddis_error *err)
+{
+    for (int t = 0; t < SYNC_TYPES; t++) {
+        size_t n = sync_centre_size(m->value, m->parameters->n, sync_type[t]);
+
+        free(m->momentum[t]);
+        m->momentum[t] = NULL;
+        if (!n || !(m->area->options.outer_momentum > 0))
+            continue;
+        m->momentum[t] = calloc(n, comm_type_bytes(sync_type[t]));
+        if (!m->momentum[t])
+            return eddis_fail(err, -ENOMEM, "no memory for the momentum of %zu parameters", n);
+    }
+    m->flags = SYNC_GOES_ON;
+    return 0;
+}
+
 int centre_commit(struct centre *m, struct eddis_error *err)
 {
     struct keys keys = { 0 };
-    int rc = collectives_agree(m->all, centre_list(m, err), err);
+    int rc = centre_list(m, err);
 
+    if (rc == 0 && m->group->rounds)
+        rc = centre_list_momentum(m, err);
+    rc = collectives_agree(m->all, rc, err);
+    if (rc == 0 && m->group->rounds)
+        return samples_start(m->samples, keys.counter, err);
     if (rc == 0)
         rc = shared_buffers_open(m->box, 0, err);
     if (rc == 0) {
@@ -155,7 +185,12 @@ int centre_commit(struct centre *m, struct eddis_error *err)
 
 struct sync_models centre_setup(struct centre *m)
 {
-    return (struct sync_models){ .box = m->box->box,
+    struct comm_place all = m->all->place;
+
+    all.nodes = NULL; /* a node's shared memory is that of its gradients */
+    return (struct sync_models){ .all = all,
+                                 .momentum = { m->momentum[0], m->momentum[1] },
+                                 .box = m->box->box,
                                  .value = m->value,
                                  .n_values = m->parameters->n,
                                  .halves = m->halves.n ? &m->halves : NULL,
@@ -198,25 +233,28 @@ static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
     return left < m->timeout_ns ? left : m->timeout_ns;
 }
 
-/* Wait until the exchange that was begun is done, until the deadline but at most m->timeout_ns.
- * Return 0 or a failure, and store in m->exchanging whether it is not done.  -ETIMEDOUT: err names
- * the rank that is missing, if known.
+/* Wait until the exchange that was begun is done, until the deadline but at most m->timeout_ns,
+ * except for a round's end, before which other groups still compute.  Return 0 or a failure, and
+ * store in m->exchanging whether it is not done.  -ETIMEDOUT: err names the rank that is missing,
+ * if known.
  */
 static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
-    int64_t deadline = clock_after_ns(clock_now_ns(), left_ns(m, deadline_ns));
+    bool computes = m->group->rounds && m->command.turn.what == SYNC_STEP;
+    int64_t deadline =
+        computes ? deadline_ns : clock_after_ns(clock_now_ns(), left_ns(m, deadline_ns));
     struct comm_wait w = { .kind = WAIT_EXCHANGE, .exchanges = m->exchanges };
     int rc = waiter_wait_timed(&m->all->waiter, &w, deadline, err);
 
     m->exchanging = rc < 0;
     if (rc == -ETIMEDOUT && w.peer < 0)
-        return eddis_fail(err, rc,
-                          "the exchange with the center variable before step %lld has not finished",
+        return eddis_fail(err, rc, "the exchange with %s before step %lld has not finished",
+                          m->group->rounds ? "the other groups" : "the center variable",
                           (long long)m->command.turn.step);
     if (rc == -ETIMEDOUT)
-        return eddis_fail(
-            err, rc, "the exchange with the center variable before step %lld waits for rank %d",
-            (long long)m->command.turn.step, w.peer);
+        return eddis_fail(err, rc, "the exchange with %s before step %lld waits for rank %d",
+                          m->group->rounds ? "the other groups" : "the center variable",
+                          (long long)m->command.turn.step, w.peer);
     return rc;
 }
 
@@ -255,6 +293,72 @@ int centre_step(struct centre *m, int64_t period, struct eddis_error *err)
     return exchange(m, &turn, CLOCK_NEVER, err);
 }
 
+/* ---- rounds of local mode ---- */
+
+/* Combine the models of all groups, and go to the next round.  saves: SYNC_SAVES or SYNC_SAVES_NOT.
+ * Return 0 or a negative errno; -ETIMEDOUT: the next call continues.
+ */
+static int round_combine(struct centre *m, unsigned saves, int64_t deadline_ns,
+                         struct eddis_error *err)
+{
+    int follows = samples_round_follows(m->samples, err), rc;
+    const struct sync_turn turn = {
+        .what = SYNC_STEP,
+        .step = m->samples->step,
+        .weight = m->weight,
+        .whole = samples_round_whole(m->samples),
+        .tail.flags = saves | (follows ? SYNC_GOES_ON : 0),
+    };
+
+    if (follows < 0)
+        return follows;
+    rc = exchange(m, &turn, deadline_ns, err);
+    if (rc < 0)
+        return rc;
+    samples_round_finish(m->samples);
+    m->weight = 0;
+    m->steps = 0;
+    m->wrote = true;
+    return 0;
+}
+
+/* Check whether the round's last step is over, or the last one before a stop. */
+static bool round_is_over(struct centre *m)
+{
+    return samples_round_is_over(m->samples) || (m->steps > 0 && samples_are_stopped(m->samples));
+}
+
+int centre_round(struct centre *m, struct eddis_error *err)
+{
+    int rc = 0;
+
+    /* A group may have no step in some rounds. */
+    while (rc == 0 && !m->finished && round_is_over(m))
+        rc = round_combine(m, SYNC_SAVES_NOT, CLOCK_NEVER, err);
+    return rc;
+}
+
+/* Combine the models until no group has steps left.  A worker that ends early takes part in the
+ * ends of the others' rounds.  Return 0; 1: all others begin a checkpoint, in which this worker
+ * must take part; or a negative errno.  -ETIMEDOUT: the next call continues.
+ */
+static int rounds_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = 0;
+
+    m->end = END_LAST;
+    while (rc == 0 && !m->owed && (m->exchanging || m->flags & SYNC_GOES_ON)) {
+        rc = round_combine(m, 0, deadline_ns, err);
+        m->owed = rc == 0 && m->flags & SYNC_SAVES && !(m->flags & SYNC_SAVES_NOT);
+    }
+    if (rc == 0 && m->owed) {
+        m->end = END_NOT;
+        return 1;
+    }
+    m->finished = rc == 0;
+    return rc;
+}
+
 int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     const struct sync_turn turn = { .what = SYNC_START, .step = m->samples->step };
@@ -264,6 +368,7 @@ int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
         rc = collectives_barrier_until(m->all, &m->met, left_ns(m, deadline_ns), err);
     if (rc < 0)
         return rc;
+    m->wrote = m->group->rounds;
     if (m->local)
         elastic_values_scatter(m->value, m->parameters->n, m->local);
     free(m->local);
@@ -319,11 +424,39 @@ static int centre_say(struct centre *m, int64_t where, int64_t deadline_ns, int6
     return rc;
 }
 
+/* Local mode: end the round, if that is not done, and check that all workers begin a checkpoint.
+ * Return as centre_meet; -EINVAL: this worker is inside of a round, or others begin none.
+ */
+static int rounds_meet(struct centre *m, struct eddis_error *err)
+{
+    int rc;
+
+    if (m->steps == 0) {
+        m->owed = false;
+        return 0;
+    }
+    if (!round_is_over(m))
+        return eddis_fail(
+            err, -EINVAL,
+            "in local mode a checkpoint can be written only when a round of %lld steps ends: after "
+            "a step with EDDIS_STEP_CHECKPOINT or EDDIS_STEP_END_OF_EPOCH",
+            (long long)m->samples->rounds.period);
+    rc = round_combine(m, SYNC_SAVES, CLOCK_NEVER, err);
+    if (rc == 0 && m->flags & SYNC_SAVES_NOT)
+        return eddis_fail(err, -EINVAL,
+                          "other workers write no checkpoint at the end of this round: write them "
+                          "after steps with EDDIS_STEP_CHECKPOINT, which all workers get");
+    m->wrote &= rc < 0; /* the caller of a checkpoint knows that the parameters change */
+    return rc;
+}
+
 int centre_meet(struct centre *m, struct eddis_error *err)
 {
     int64_t where[2] = { 0, AT_END };
     int rc = 0;
 
+    if (m->group->rounds)
+        return rounds_meet(m, err);
     /* A worker at the end learns from this of the checkpoint, and then comes to it. */
     while (rc == 0 && where[1] == AT_END)
         rc = centre_say(m, AT_CHECKPOINT, CLOCK_NEVER, where, err);
@@ -369,6 +502,8 @@ int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err
             err, -EINVAL,
             "another worker waits in a checkpoint that the previous step requested "
             "(EDDIS_STEP_CHECKPOINT), but this worker did not call eddis_checkpoint_begin");
+    if (m->group->rounds)
+        return rounds_finish(m, deadline_ns, err);
     if (m->end == END_NOT) {
         rc = samples_send_stop(m->samples, deadline_ns, err);
         if (rc == 0)
@@ -403,12 +538,15 @@ int centre_go_back(struct centre *m, struct eddis_error *err)
 {
     int rc = m->met ? collectives_barrier_until(m->all, &m->met, m->timeout_ns, err) : 0;
 
-    if (rc == 0 && m->started && !m->finished)
+    if (rc == 0 && m->started && !m->finished && !m->group->rounds)
         rc = centre_exchange(m, SYNC_LEAVE, err);
     rc = collectives_agree(m->all, rc, err);
     if (rc < 0)
         return rc;
     m->started = m->finished = m->owed = false;
+    m->flags = SYNC_GOES_ON;
+    m->weight = 0;
+    m->steps = 0;
     m->end = END_NOT;
     return 0;
 }

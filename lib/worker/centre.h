@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* centre.h - async and hybrid mode: groups of workers with their own models, and the centre
- * variable that they exchange with (EASGD)
+/* centre.h - async, hybrid and local mode: groups of workers with their own models, and the centre
+ * variable that they exchange with (EASGD), or the common model that they combine in rounds (local)
  *
  * struct centre has no lock: only the thread that makes steps uses it.  The functions are called
  * without any lock held.  Exchanges and collectives take the locks of the communication thread and
@@ -48,6 +48,14 @@ struct centre {
     int64_t planned_before;    /* checkpoints requested by plans when this generation began */
     int64_t flagged;           /* steps of this generation that had EDDIS_STEP_CHECKPOINT */
     bool owed; /* the previous step was only for a checkpoint, which has not begun */
+
+    /* Local mode */
+    void *momentum[SYNC_TYPES]; /* of the outer optimizer, for each type; NULL: it has none */
+    double weight;              /* sum of this rank's weights in the present round */
+    int64_t steps;              /* steps that were done in the present round */
+    unsigned flags;             /* SYNC_... of all workers at the newest round's end, SYNC_GOES_ON
+                                 * before the first; written by the thread that drives the engine */
+    bool wrote;                 /* a round's end has written parameter values since the last step */
 };
 
 /* Free the memory that m owns. */
@@ -85,6 +93,12 @@ bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period);
  * it is not due, or a negative errno; -ETIMEDOUT: repeat the call to continue.
  */
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
+
+/* Local mode: end the round if its last step, or a stop, is over: combine the models of all groups.
+ * Waits for the other groups' steps without a limit, as a step in sync mode does: the board shows
+ * for whom.  Collective.  Return 0, also if there is nothing to do, or a negative errno.
+ */
+int centre_round(struct centre *m, struct eddis_error *err);
 
 /* Exchange with the centre now, for a reason other than SYNC_STEP.  Return 0 or a negative errno;
  * -ETIMEDOUT: repeat the call to continue.

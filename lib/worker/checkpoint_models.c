@@ -7,13 +7,15 @@
  *     rank-....eddis.group      the ranks of that group
  *     rank-....eddis.float32    float32 copy that the group keeps of its 16-bit parameters
  *     rank-0000.eddis.centre    the same of the centre
+ *     rank-0000.eddis.outer     momentum of the outer optimizer, its float32 and float64 numbers
  *
  * The program itself puts the centre: the parameters are the centre while the checkpoint is
  * written.  If the groups are the same after a restore, each continues with its own model;
- * otherwise all continue with the centre.  Sync mode takes the samples that are left in their
- * order.  With several models workers count their own steps, so the checkpoint's step is the one at
- * which sync mode has done as many samples.  Numbers are in this machine's byte order, as
- * parameters are.
+ * otherwise all continue with the centre.  In local mode a checkpoint is made when a round has
+ * ended, so groups have no models of their own, and the common model is the centre.  Sync mode
+ * takes the samples that are left in their order.  With several models workers count their own
+ * steps, so the checkpoint's step is the one at which sync mode has done as many samples.  Numbers
+ * are in this machine's byte order, as parameters are.
  */
 #include "checkpoint_models.h"
 
@@ -29,6 +31,7 @@
 #define KEPT_FLOAT32 "eddis.float32"
 #define KEPT_GROUP   "eddis.group"
 #define KEPT_LOCAL   "eddis.local"
+#define KEPT_OUTER   "eddis.outer"
 #define KEPT_SAMPLES "eddis.samples"
 #define KEPT_USED    "eddis.used"
 
@@ -107,6 +110,17 @@ static int checkpoint_models_step(struct centre *m, struct checkpoint_models *k,
     return collectives_broadcast(m->all, &k->step, sizeof k->step, 0, err);
 }
 
+/* In local mode, when a round has ended, request the float32 values of the common model on rank 0.
+ * Collective.  Return 0 or a negative errno.
+ */
+static int checkpoint_models_common(struct centre *m, struct eddis_error *err)
+{
+    int rc = m->all->place.rank == 0 ? centre_halves_want(m, err) : 0;
+
+    rc = collectives_agree(m->all, rc, err);
+    return rc < 0 ? rc : centre_exchange(m, SYNC_ADOPT, err);
+}
+
 /* With several models, wait until all workers are at the checkpoint, then collect the centre
  * (unless the parameters are the centre already) and the samples left.  Collective.  Return 0 or a
  * negative errno.
@@ -116,7 +130,9 @@ static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
 {
     int rc = m->finished ? 0 : centre_meet(m, err);
 
-    if (rc == 0 && m->started && !m->finished)
+    if (rc == 0 && m->started && m->group->rounds)
+        rc = checkpoint_models_common(m, err);
+    else if (rc == 0 && m->started && !m->finished)
         rc = checkpoint_models_centre(m, k, err);
     return rc < 0 ? rc : checkpoint_models_samples(m, k, err);
 }
@@ -175,8 +191,8 @@ static int put_used(const struct centre *m, struct checkpoint *files, struct edd
     return checkpoint_put(files, 0, KEPT_USED, &used, sizeof used, err);
 }
 
-/* On a group's root, write the group's members, its own model and its float32 copy of 16-bit
- * parameters (if it has any) to the checkpoint.  Return 0 or the failure of checkpoint_put.
+/* On a group's root, write the group's members and, if it has any, its own model and its float32
+ * copy of 16-bit parameters to the checkpoint.  Return 0 or the failure of checkpoint_put.
  */
 static int put_models(const struct centre *m, const struct checkpoint_models *k,
                       struct checkpoint *files, struct eddis_error *err)
@@ -185,9 +201,9 @@ static int put_models(const struct centre *m, const struct checkpoint_models *k,
     int rank = m->all->place.rank;
     int rc = checkpoint_put(files, rank, KEPT_GROUP, m->group->member, group_bytes(m), err);
 
-    if (rc == 0)
+    if (rc == 0 && k->local)
         rc = checkpoint_put(files, rank, KEPT_LOCAL, k->local, k->local_bytes, err);
-    if (rc == 0 && h->n)
+    if (rc == 0 && k->local && h->n)
         rc = checkpoint_put(files, rank, KEPT_FLOAT32, h->kept, h->n * sizeof *h->kept, err);
     return rc;
 }
@@ -204,6 +220,33 @@ static int put_centre(const struct centre *m, struct checkpoint *files, struct e
     return checkpoint_put(files, 0, KEPT_CENTRE, h->centre, h->n * sizeof *h->centre, err);
 }
 
+/* Return the bytes of the outer optimizer's momentum of one type. */
+static size_t outer_bytes(const struct centre *m, int type)
+{
+    return m->momentum[type] ? sync_centre_size(m->value, m->parameters->n, sync_type[type]) *
+                                   comm_type_bytes(sync_type[type])
+                             : 0;
+}
+
+/* On rank 0, write the momentum of the outer optimizer, if it has one, to the checkpoint.  Return
+ * 0, -ENOMEM, or the failure of checkpoint_put.
+ */
+static int put_outer(const struct centre *m, struct checkpoint *files, struct eddis_error *err)
+{
+    size_t bytes[SYNC_TYPES] = { outer_bytes(m, 0), outer_bytes(m, 1) };
+    cleanup_free char *both = NULL;
+
+    if (m->all->place.rank != 0 || bytes[0] + bytes[1] == 0)
+        return 0;
+    both = malloc(bytes[0] + bytes[1]);
+    if (!both)
+        return eddis_fail(err, -ENOMEM, "no memory for a copy of the outer optimizer's momentum");
+    for (int t = 0; t < SYNC_TYPES; t++)
+        if (bytes[t])
+            memcpy(both + (t ? bytes[0] : 0), m->momentum[t], bytes[t]);
+    return checkpoint_put(files, 0, KEPT_OUTER, both, bytes[0] + bytes[1], err);
+}
+
 int checkpoint_models_put(const struct centre *m, const struct checkpoint_models *k,
                           struct checkpoint *files, struct eddis_error *err)
 {
@@ -213,8 +256,10 @@ int checkpoint_models_put(const struct centre *m, const struct checkpoint_models
         rc = put_samples(m, k, files, err);
     if (rc < 0 || !k->listed || !group_is_root(m->group))
         return rc;
-    if (k->local)
+    if (k->local || (m->group->rounds && !m->finished))
         rc = put_models(m, k, files, err);
+    if (rc == 0)
+        rc = put_outer(m, files, err);
     return rc < 0 ? rc : put_centre(m, files, err);
 }
 
@@ -397,6 +442,7 @@ static int get_local(const struct centre *m, const struct checkpoint *files, voi
 struct own_model {
     void *local;          /* the group's parameters; NULL: the centre's */
     float *centre, *kept; /* arguments of centre_halves_give */
+    char *outer;          /* momentum of the outer optimizer; NULL: it begins with 0 */
 };
 
 /* Free the members of *own that nobody has taken (a member that was taken is NULL). */
@@ -405,6 +451,7 @@ static void own_model_free(struct own_model *own)
     free(own->local);
     free(own->centre);
     free(own->kept);
+    free(own->outer);
 }
 
 /* Read entry `name` of this rank, float32 values [m->halves.n], into *ret, which the caller frees.
@@ -428,15 +475,38 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
     return rc;
 }
 
+/* Read the momentum of the outer optimizer into *ret, which the caller frees.  If the checkpoint
+ * has none of this size, leave *ret as it is and return 0.
+ */
+static int get_outer(const struct centre *m, const struct checkpoint *files, char **ret,
+                     struct eddis_error *err)
+{
+    size_t bytes = outer_bytes(m, 0) + outer_bytes(m, 1);
+    cleanup_free char *both = NULL;
+    int rc;
+
+    if (!bytes || checkpoint_size(files, 0, KEPT_OUTER) != (int64_t)bytes)
+        return 0;
+    both = malloc(bytes);
+    if (!both)
+        return eddis_fail(err, -ENOMEM, "no memory for the outer optimizer's momentum");
+    rc = checkpoint_get(files, 0, KEPT_OUTER, both, bytes, err);
+    if (rc == 0)
+        *ret = cleanup_keep(both);
+    return rc;
+}
+
 /* Read from a checkpoint what only this worker's group has: its own model, and the float32 values
- * of the parameters that are 16-bit, those of the center and those of the group's model.  Members
+ * of the parameters that are 16-bit, those of the center and those of the group's model.  In local
+ * mode read those of the common model, and the outer optimizer's momentum.  Members
  * of *own that the checkpoint does not hold stay NULL.  Return 0 or a negative errno of reading;
  * the caller frees the members in either case.
  */
 static int get_own(const struct centre *m, const struct checkpoint *files, struct own_model *own,
                    struct eddis_error *err)
 {
-    int rc = get_local(m, files, &own->local, err);
+    int rc = m->group->rounds ? get_outer(m, files, &own->outer, err)
+                              : get_local(m, files, &own->local, err);
 
     if (rc == 0)
         rc = get_halves(m, files, 0, KEPT_CENTRE, &own->centre, err);
@@ -463,6 +533,20 @@ static int count_checkpoints(struct centre *m, struct plan_switch *plan_switch, 
     return 0;
 }
 
+/* Set the outer optimizer's momentum to that of a checkpoint; NULL: to 0. */
+static void give_outer(struct centre *m, const char *outer)
+{
+    for (int t = 0; t < SYNC_TYPES; t++) {
+        size_t bytes = outer_bytes(m, t);
+
+        if (bytes && outer)
+            memcpy(m->momentum[t], outer, bytes);
+        else if (bytes)
+            memset(m->momentum[t], 0, bytes);
+        outer = outer ? outer + bytes : NULL;
+    }
+}
+
 /* Detach from the centre and keep *own for the next centre_start.  Takes own->local and own->centre
  * and sets them to NULL; own->kept is copied.  Collective.  Return 0 or a negative errno.
  */
@@ -474,6 +558,7 @@ static int models_go_back(struct centre *m, struct plan_switch *plan_switch, str
     free(m->local);
     m->local = cleanup_keep(own->local);
     centre_halves_give(m, cleanup_keep(own->centre), own->kept);
+    give_outer(m, own->outer);
     return rc < 0 ? rc : count_checkpoints(m, plan_switch, done, err);
 }
 

@@ -194,11 +194,14 @@ static void hook_report(void *arg, struct sync_trailer *tail)
     plan_switch_report(&e->plan_switch, tail);
 }
 
-/* Engine hook, in the thread that drives the engine: apply the combined trailer of a step. */
+/* Engine hook, in the thread that drives the engine: apply the combined trailer of a step, or in
+ * local mode of a round's end.
+ */
 static void hook_agreed(void *arg, int64_t round, const struct sync_trailer *tail)
 {
     struct eddis *e = arg;
 
+    e->centre.flags = tail->flags;
     plan_switch_agree(&e->plan_switch, tail);
 }
 

@@ -40,7 +40,9 @@ int group_open(struct group *g, const struct comm_place *all, const struct board
         g->member[i] = i;
     if (!area || !algorithm_has(area->algorithm, ALGORITHM_SEVERAL))
         return 0;
-    if (!(area->options.moving_rate > 0))
+    g->rounds = algorithm_has(area->algorithm, ALGORITHM_ROUNDS);
+    g->of = area->group;
+    if (!g->rounds && !(area->options.moving_rate > 0))
         return eddis_fail(err, -EPROTO, "the job's plan has mode %s without a rate", area->mode);
     g->several = true;
     group_find(g, all->rank, area);

@@ -12,8 +12,11 @@
 
 struct group {
     bool several; /* each group has its own model; false: sync mode, one model */
+    bool rounds;  /* and all combine their models at the end of a round: local mode */
     int number, n_groups;
-    int *member; /* [place.n_ranks], in order of ranks */
+    const int32_t *of; /* [n_ranks of the job] group of each rank, borrowed from the board's area;
+                        * NULL with one model */
+    int *member;       /* [place.n_ranks], in order of ranks */
     struct comm_place place;
 };
 

@@ -158,26 +158,30 @@ static void plan_switch_stop_at(struct plan_switch *r, int64_t step)
     samples_stop(r->samples, r->stop_at);
 }
 
-/* Give the samples a plan: its batches, and this worker's micro-batch size, from step `from` on.
- * Return 0 or the failure of samples_add_plan.
+/* Give the samples a plan: its batches, and this worker's micro-batch size, from step *from on; in
+ * rounds after so many, and then set *from to the first step.  Return 0 or the failure of
+ * samples_add_plan.
  */
-static int plan_switch_take(struct plan_switch *r, const struct board_plan *p, int64_t from,
+static int plan_switch_take(struct plan_switch *r, const struct board_plan *p, int64_t *from,
                             struct eddis_error *err)
 {
-    const struct samples_plan plan = { p->version, from, p->batch,
-                                       p->piece[r->samples->order.rank] };
+    struct samples_plan plan = { p->version, *from, p->batch, p->piece[r->samples->order.rank],
+                                 p->period };
+    int rc = samples_add_plan(r->samples, &plan, err);
 
-    return samples_add_plan(r->samples, &plan, err);
+    *from = plan.from_step;
+    return rc;
 }
 
-/* Take the plan `version` from step `from` on, and let readers of r->fd know.  Plans between
- * r->version and this one are skipped, but their requests for checkpoints and stops count.  On
- * failure r->version stays.
+/* Take the plan `version` from step `from` on, and let readers of r->fd know; in rounds, between
+ * two rounds, after `from` rounds.  Plans between r->version and this one are skipped, but their
+ * requests for checkpoints and stops count, in rounds at once.  On failure r->version stays.
  */
 static int plan_switch_adopt(struct plan_switch *r, int64_t version, int64_t from,
                              struct eddis_error *err)
 {
-    struct plan_switch_event e = { .step = from, .period = plan_switch_copy(r, version)->period };
+    int64_t at = r->samples->group->rounds ? r->samples->step : from;
+    struct plan_switch_event e = { .step = at, .period = plan_switch_copy(r, version)->period };
     int rc = plan_switch_check(r, version, err);
 
     for (int64_t v = r->version + 1; v <= version; v++) {
@@ -188,10 +192,10 @@ static int plan_switch_adopt(struct plan_switch *r, int64_t version, int64_t fro
             e.checkpoints++;
         }
         if (asked & BOARD_FLAG_STOP)
-            plan_switch_stop_at(r, from);
+            plan_switch_stop_at(r, at);
     }
     if (rc == 0)
-        rc = plan_switch_take(r, plan_switch_copy(r, version), from, err);
+        rc = plan_switch_take(r, plan_switch_copy(r, version), &from, err);
     if (rc == 0 && plan_switch_add_event(r, &e) < 0)
         rc = eddis_fail(err, -ENOMEM, "no memory for a plan");
     if (rc < 0)
@@ -213,10 +217,13 @@ void plan_switch_agree(struct plan_switch *r, const struct sync_trailer *tail)
     if (tail->flags & SYNC_NO_PLAN)
         rc = eddis_fail(&r->failure, -EIO, "a worker cannot read the job's new plan");
     else if (tail->version > r->version)
-        rc = plan_switch_adopt(r, tail->version, tail->asked + 1, &r->failure);
+        rc = plan_switch_adopt(r, tail->version, tail->asked + !r->samples->group->rounds,
+                               &r->failure);
     if (tail->flags & SYNC_STOP) {
-        /* The present step is under way until all workers have called this function. */
-        plan_switch_stop_at(r, r->samples->step + 1);
+        /* The present step is under way until all workers have called this function; in rounds the
+         * step is the next one.
+         */
+        plan_switch_stop_at(r, r->samples->step + !r->samples->group->rounds);
         samples_spread_stop(r->samples);
     }
     if (!r->failure.code && rc == 0)
@@ -442,6 +449,7 @@ static int plan_switch_make_room(struct plan_switch *r, size_t n, struct eddis_e
 static int plan_switch_first(struct plan_switch *r, int n_ranks, struct eddis_error *err)
 {
     struct board_plan *plan;
+    int64_t from = 0;
     int rc;
 
     rc = plan_switch_make_room(r, (size_t)n_ranks, err);
@@ -462,7 +470,7 @@ static int plan_switch_first(struct plan_switch *r, int n_ranks, struct eddis_er
     plan_switch_note_passing(r, r->version);
     for (int i = 0; i < n_ranks; i++)
         r->samples->global_batch += plan->batch[i];
-    return plan_switch_take(r, plan, 0, err);
+    return plan_switch_take(r, plan, &from, err);
 }
 
 int plan_switch_begin(struct plan_switch *r, struct collectives *all, struct eddis_error *err)

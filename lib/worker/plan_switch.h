@@ -74,8 +74,9 @@ int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_erro
 /* Write this worker's part of a step's trailer to *tail; a hook of the engine. */
 void plan_switch_report(struct plan_switch *r, struct sync_trailer *tail);
 
-/* Apply the combined trailer of all workers: take a new plan, a stop, a range of samples and the
- * comparison of models.  A hook of the engine; a failure is kept for plan_switch_failure.
+/* Apply the combined trailer of all workers, of a step or of a round's end in local mode: take a
+ * new plan, a stop, a range of samples and the comparison of models.  A hook of the engine; a
+ * failure is kept for plan_switch_failure.
  */
 void plan_switch_agree(struct plan_switch *r, const struct sync_trailer *tail);
 

@@ -65,13 +65,14 @@ void samples_settle(struct samples *s)
 {
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    s->feed = s->group->several ? NULL : &samples_by_plan;
+    s->feed = s->group->several ? NULL : &samples_by_plan; /* samples_start sets the others */
     s->settled = true;
 }
 
 void samples_close(struct samples *s)
 {
     ranges_close(s->ranges);
+    samples_rounds_free(&s->rounds);
     sampler_close(s->sampler);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -269,7 +270,7 @@ int samples_ahead(struct samples *s, struct eddis_error *err)
 {
     int rc;
 
-    if (!group_is_root(s->group))
+    if (!group_is_root(s->group) || s->group->rounds)
         return 0;
     pthread_mutex_lock(&s->lock);
     rc = samples_counter_ahead(s, err);
@@ -349,7 +350,7 @@ int samples_send_stop(struct samples *s, int64_t deadline_ns, struct eddis_error
     int rc = 0;
 
     pthread_mutex_lock(&s->lock);
-    if (s->spread && group_is_root(s->group)) {
+    if (s->spread && group_is_root(s->group) && !s->group->rounds) {
         rc = samples_calm(s, deadline_ns, err);
         if (rc == 0)
             rc = samples_counter_stop(s, deadline_ns, err);
@@ -376,6 +377,12 @@ int64_t samples_hold(struct samples *s, int64_t ahead, bool hold)
     int64_t horizon;
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
+    if (s->group->rounds) {
+        samples_rounds_ahead(s, ahead);
+        s->horizon = ranges_end(s->ranges) - 1;
+        s->held = hold;
+        return s->rounds.opened;
+    }
     horizon = sampler_asked(s->sampler);
     if (horizon < s->step + ahead)
         horizon = s->step + ahead;
@@ -414,17 +421,21 @@ static int samples_fed(const struct samples *s, int64_t version, const int64_t *
         (long long)version, s->group->number, s->group->member[0]);
 }
 
-int samples_add_plan(struct samples *s, const struct samples_plan *p, struct eddis_error *err)
+int samples_add_plan(struct samples *s, struct samples_plan *p, struct eddis_error *err)
 {
     int rc = samples_fed(s, p->version, p->batch, err);
+    cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    if (rc < 0)
-        return rc;
-    pthread_mutex_lock(&s->lock);
-    rc = sampler_add_plan(s->sampler, p->version, p->from_step, p->batch, err);
+    if (rc == 0 && s->group->rounds && s->ranges) {
+        rc = samples_rounds_level(s, p->from_step, err);
+        p->from_step = ranges_end(s->ranges);
+    }
+    if (rc == 0)
+        rc = sampler_add_plan(s->sampler, p->version, p->from_step, p->batch, err);
+    if (rc == 0)
+        rc = samples_rounds_plan(s, p->batch, p->period, err);
     if (rc == 0)
         sampler_set_piece(s->sampler, p->piece);
-    pthread_mutex_unlock(&s->lock);
     return rc;
 }
 
@@ -508,6 +519,7 @@ static void samples_turn(struct samples *s, const struct samples_feed *feed, str
     s->feed = feed;
     s->counter.counted = 0;
     s->counter.n_unsent = 0;
+    samples_rounds_begin(s);
     s->counter.stop_sent = false; /* a stop is reported again */
     s->last = INT64_MAX;
     s->over = false;
@@ -538,11 +550,29 @@ static int resume_by_counter(struct samples *s, const struct samples_rest *rest,
     return rc;
 }
 
+/* Continue in rounds, from the samples in *rest.  Return 0 or a negative errno. */
+static int resume_by_round(struct samples *s, const struct samples_rest *rest,
+                           struct eddis_error *err)
+{
+    struct ranges *ranges = NULL;
+    int rc = samples_counter_ranges(s, rest, &ranges, err);
+
+    rc = collectives_agree(s->all, rc, err);
+    if (rc < 0) {
+        ranges_close(ranges);
+        return rc;
+    }
+    samples_turn(s, &samples_by_round, ranges, rest->step);
+    return 0;
+}
+
 int samples_resume(struct samples *s, const struct samples_rest *rest, struct eddis_error *err)
 {
     struct ranges *ranges = NULL;
     int rc = 0;
 
+    if (s->group->rounds)
+        return resume_by_round(s, rest, err);
     if (s->group->several)
         return resume_by_counter(s, rest, err);
     if (rest->left)
@@ -555,5 +585,5 @@ int samples_resume(struct samples *s, const struct samples_rest *rest, struct ed
 int samples_start(struct samples *s, smb_key key, struct eddis_error *err)
 {
     s->counter.key = key;
-    return resume_by_counter(s, &(struct samples_rest){ .step = s->step }, err);
+    return samples_resume(s, &(struct samples_rest){ .step = s->step }, err);
 }

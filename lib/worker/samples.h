@@ -8,10 +8,11 @@
  *     restores --------------- resume ----------'                   counter that all groups share
  *                                                                 alike: such ranges, counted by
  *                                                                   each worker for itself
+ *                                                                 by round: likewise, in rounds
  *
- * Sync mode works by plan, the modes with several models by counter.  Sync mode works "alike" after
- * a checkpoint that those modes made.  An answer about a step never changes, until the job goes
- * back to a checkpoint: from then on only later answers count.
+ * Sync mode works by plan, local mode by round, the other modes with several models by counter.
+ * Sync mode works "alike" after a checkpoint that those modes made.  An answer about a step never
+ * changes, until the job goes back to a checkpoint: from then on only later answers count.
  *
  * One lock, `lock`, guards all but the first block of members; `changed` wakes all waiting threads.
  * It may be taken with the locks of the communication thread and of plan_switch.h held.  While it
@@ -25,6 +26,7 @@
 #include "group.h"
 #include "lib/data/ranges.h"
 #include "lib/data/sampler.h"
+#include "samples_rounds.h"
 #include "shared_buffers.h"
 
 #include <pthread.h>
@@ -68,6 +70,7 @@ struct samples {
     struct sampler *sampler;         /* divides steps among the ranks, by plan */
     struct ranges *ranges;           /* ranges taken from the counter; NULL by plan */
     struct samples_counter counter;
+    struct samples_rounds rounds;
     int64_t step;    /* the present step; between two steps the next one */
     int64_t horizon; /* if `held`: the last step that may be answered */
     bool over;       /* no step is left, even if one was answered before */
@@ -110,9 +113,7 @@ void samples_close(struct samples *s);
  */
 void samples_fail(void *arg, const struct eddis_error *why);
 
-/* Begin to take samples by counter, with no sample done; key: the shared counter.  Collective.
- * Return 0 or a negative errno.
- */
+/* Begin to take samples by round, or by the counter `key`.  Collective.  Return 0 or negative. */
 int samples_start(struct samples *s, smb_key key, struct eddis_error *err);
 
 /* ---- steps ---- */
@@ -183,7 +184,8 @@ int64_t samples_asked(struct samples *s);
 /* ---- plans ---- */
 
 /* Return the last step that may be answered: all that were asked for, and `ahead` steps after the
- * present one.  If hold is set, no later step is answered until samples_release.
+ * present one.  If hold is set, no later step is answered until samples_release.  In rounds: return
+ * the number of rounds that are opened; if hold is set, no other is opened until samples_release.
  */
 int64_t samples_hold(struct samples *s, int64_t ahead, bool hold);
 
@@ -195,11 +197,13 @@ struct samples_plan {
     int64_t version, from_step;
     const int64_t *batch; /* [n_ranks] samples of each rank in a step */
     int64_t piece;        /* micro-batch size, as in sampler_set_piece */
+    int64_t period;       /* global batches of a round; other modes: any number */
 };
 
 /* Add a plan, as sampler_add_plan; -EINVAL also if a group with its own model would get no samples.
+ * In rounds p->from_step is a number of rounds, after which the plan divides; it is set to a step.
  */
-int samples_add_plan(struct samples *s, const struct samples_plan *p, struct eddis_error *err);
+int samples_add_plan(struct samples *s, struct samples_plan *p, struct eddis_error *err);
 
 /* Write the root's next range to the trailer, and whether the counter reports a stop. */
 void samples_report(struct samples *s, struct sync_trailer *tail);

@@ -159,11 +159,8 @@ int samples_counter_ahead(struct samples *s, struct eddis_error *err)
 
 /* ---- the feeds ---- */
 
-/* Store in *ret what this worker takes at a step, from the group's ranges.  The `look` of both
- * feeds in this file; returns as struct samples_feed says.
- */
-static int ranges_feed_look(struct samples *s, int64_t step, struct sampler_step *ret,
-                            struct eddis_error *err)
+int samples_ranges_look(struct samples *s, int64_t step, struct sampler_step *ret,
+                        struct eddis_error *err)
 {
     const struct sampler_group g = members(s);
     struct ranges_step r;
@@ -210,13 +207,13 @@ static int alike_more(struct samples *s, int64_t deadline_ns, struct eddis_error
 
 const struct samples_feed samples_by_counter = {
     .who = "the group has",
-    .look = ranges_feed_look,
+    .look = samples_ranges_look,
     .more = counter_more,
 };
 
 const struct samples_feed samples_alike = {
     .who = "the group has",
-    .look = ranges_feed_look,
+    .look = samples_ranges_look,
     .more = alike_more,
 };
 

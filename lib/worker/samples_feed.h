@@ -25,6 +25,36 @@ struct samples_feed {
 
 extern const struct samples_feed samples_by_counter;
 extern const struct samples_feed samples_alike;
+extern const struct samples_feed samples_by_round;
+
+/* Store in *ret what this worker takes at a step, from the group's ranges; a `look`. */
+int samples_ranges_look(struct samples *s, int64_t step, struct sampler_step *ret,
+                        struct eddis_error *err);
+
+/* Note the batches of all ranks, batch [n_ranks], and the period for rounds that are opened later.
+ * Do nothing in other modes.  Return 0 or -ENOMEM.
+ */
+int samples_rounds_plan(struct samples *s, const int64_t *batch, int64_t period,
+                        struct eddis_error *err);
+
+/* Open rounds until so many are opened, or no samples are left.  Return 0 or -ENOMEM. */
+int samples_rounds_level(struct samples *s, int64_t opened, struct eddis_error *err);
+
+/* Open as many rounds as any worker has.  Called without the lock.  Collective.  Return 0 or a
+ * negative errno.
+ */
+int samples_rounds_level_all(struct samples *s, struct eddis_error *err);
+
+/* Open rounds until the samples of so many steps after the present one are known, as far as there
+ * is memory.
+ */
+void samples_rounds_ahead(struct samples *s, int64_t ahead);
+
+/* Forget all rounds: the next one that is opened is the first. */
+void samples_rounds_begin(struct samples *s);
+
+/* Free the memory of r. */
+void samples_rounds_free(struct samples_rounds *r);
 
 /* Create in *ret the ranges of the samples not yet done, rest->left [n_left], or of all samples if
  * that is NULL, from rest->step on.  The caller frees *ret by ranges_close.  Return 0 or a negative

@@ -25,6 +25,14 @@ static void snapshot_fini(struct snapshot *x)
     free(x->rest);
 }
 
+/* Return how many samples are taken, by all groups: `counted` if they share a counter. */
+static int64_t taken_by_all(const struct samples *s, int64_t counted)
+{
+    if (s->group->rounds)
+        return s->rounds.counter;
+    return s->group->several ? counted : s->counter.counted;
+}
+
 /* Store in *ret the samples left at this moment; the caller calls snapshot_fini, also after a
  * failure.  `counted`: position of the shared counter; ignored if each worker counts by itself.
  * Return 0 or -ENOMEM.
@@ -41,8 +49,7 @@ static int snapshot_make(struct samples *s, int64_t counted, struct snapshot *re
     if (ret->own && ret->n_own)
         ranges_unfinished(s->ranges, ret->own);
     if (ret->rest && s->all->place.rank == 0)
-        ret->n_rest =
-            ranges_rest(s->ranges, s->group->several ? counted : s->counter.counted, ret->rest);
+        ret->n_rest = ranges_rest(s->ranges, taken_by_all(s, counted), ret->rest);
     pthread_mutex_unlock(&s->lock);
     if (!ret->own || !ret->rest)
         return eddis_fail(err, -ENOMEM, "no memory for ranges");
@@ -57,7 +64,7 @@ static int samples_count(struct samples *s, int64_t *ret, struct eddis_error *er
     struct smb_request q = { .kind = SMB_FETCH_ADD, .key = s->counter.key };
     int rc = 0;
 
-    if (s->group->several && s->all->place.rank == 0)
+    if (s->group->several && !s->group->rounds && s->all->place.rank == 0)
         rc = shared_buffers_ask_own(s->box, &q, err);
     *ret = samples_counter_at(q.value);
     return rc;
@@ -107,7 +114,10 @@ int samples_left(struct samples *s, struct range **ret, size_t *ret_n, struct ed
 {
     struct snapshot x = { .n_own = 0 };
     int64_t counted = 0;
-    int rc = samples_count(s, &counted, err);
+    int rc = s->group->rounds ? samples_rounds_level_all(s, err) : 0;
+
+    if (rc == 0)
+        rc = samples_count(s, &counted, err);
 
     if (rc == 0)
         rc = snapshot_make(s, counted, &x, err);

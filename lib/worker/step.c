@@ -39,12 +39,14 @@ static double step_lr_factor(const struct eddis *e, int64_t step)
 }
 
 /* Return the factor by which a step of this worker's group, with so many samples, counts: the
- * samples relative to an equal share of the global batch; 1 with one model.
+ * samples relative to an equal share of the global batch; 1 with one model, and in local mode,
+ * where a group's samples are its model's weight.
  */
 static double step_share(const struct eddis *e, int64_t batch)
 {
-    return e->group.several ? (double)batch * e->group.n_groups / (double)e->samples.global_batch
-                            : 1.0;
+    return e->group.several && !e->group.rounds
+               ? (double)batch * e->group.n_groups / (double)e->samples.global_batch
+               : 1.0;
 }
 
 /* Return the largest micro-batch of a step, in samples.  If the program does not set
@@ -126,6 +128,27 @@ static unsigned step_flags_models(struct eddis *e, int64_t step)
     return flags;
 }
 
+/* Return the flags of a step in local mode: a checkpoint that is due is flagged in the last step
+ * before the round's end, on all workers, unless some group makes no step in the round.  Forgets
+ * the plans' flags up to this step.
+ */
+static unsigned step_flags_rounds(struct eddis *e, int64_t step)
+{
+    struct centre *m = &e->centre;
+    unsigned flags = plan_switch_flags(&e->plan_switch, step) & ~(unsigned)EDDIS_STEP_CHECKPOINT;
+    int64_t passed, due;
+
+    if (!samples_round_ends(&e->samples, &passed) || passed < 0)
+        return flags;
+    due = centre_due(m, passed) - m->due_before + plan_switch_checkpoints(&e->plan_switch) -
+          m->planned_before;
+    if (due > m->flagged) {
+        m->flagged = due;
+        flags |= EDDIS_STEP_CHECKPOINT;
+    }
+    return flags;
+}
+
 /* Store the next step's samples and flags in e->step.  Return 1; 0 if no step is left or a stop
  * ends them; or a failure.
  */
@@ -138,7 +161,10 @@ static int step_take(struct eddis *e, struct eddis_error *err)
         return rc;
     rc = samples_take(&e->samples, &e->step.current, err);
     if (rc > 0)
-        e->step.flags = e->group.several ? step_flags_models(e, step) : step_flags(e, step);
+        e->step.flags = e->group.rounds    ? step_flags_rounds(e, step)
+                        : e->group.several ? step_flags_models(e, step)
+                                           : step_flags(e, step);
+    e->step.extra = false;
     return rc;
 }
 
@@ -158,6 +184,7 @@ static void step_empty(struct eddis *e)
         .version = plan_switch_version(&e->plan_switch),
     };
     e->step.flags = EDDIS_STEP_CHECKPOINT;
+    e->step.extra = true;
     e->centre.flagged++;
 }
 
@@ -199,6 +226,37 @@ static int step_start(struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
+/* End the round of local mode, if its last step is over.  Return as step_exchange. */
+static int step_round(struct eddis *e, struct eddis_error *err)
+{
+    int64_t steps = e->centre.steps;
+    int rc;
+
+    if (!e->step.exchanging)
+        e->step.exchange_begun_ns = clock_now_ns();
+    e->step.exchanging = true;
+    rc = centre_round(&e->centre, err);
+    e->step.exchanging = rc < 0;
+    if (rc == 0 && steps && !e->centre.steps)
+        e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns;
+    return rc;
+}
+
+/* Return the flags about parameter values in local mode, where every rank reads and writes its own:
+ * EDDIS_STEP_WRITTEN if a round's end wrote them since the last step, and EDDIS_STEP_READS if the
+ * step is the last one before a round's end.
+ */
+static unsigned step_values_rounds(struct eddis *e)
+{
+    int64_t passed;
+    bool last =
+        e->step.stop || e->step.flags & EDDIS_STEP_STOP || samples_round_ends(&e->samples, &passed);
+    unsigned written = e->step.written || e->centre.wrote ? EDDIS_STEP_WRITTEN : 0;
+
+    e->step.written = e->centre.wrote = false;
+    return written | (last ? EDDIS_STEP_READS : 0);
+}
+
 /* Return the flags about parameter values: EDDIS_STEP_WRITTEN if the step's beginning wrote them,
  * and on a group's root EDDIS_STEP_READS if an exchange is due before the next step or no step
  * follows.  Also set step.due for the next step and clear step.written.
@@ -209,6 +267,8 @@ static unsigned step_values(struct eddis *e)
     int64_t next = e->step.current.step + 1;
     unsigned written = e->step.written ? EDDIS_STEP_WRITTEN : 0;
 
+    if (e->group.rounds)
+        return step_values_rounds(e);
     e->step.written = false;
     e->step.due = centre_step_is_due(&e->centre, next, plan_switch_period(&e->plan_switch, next));
     return written | (group_is_root(&e->group) && (last || e->step.due) ? EDDIS_STEP_READS : 0);
@@ -222,6 +282,8 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
 {
     int rc = e->centre.started ? 0 : step_start(e, err);
 
+    if (rc == 0 && e->group.rounds)
+        rc = step_round(e, err);
     if (rc < 0)
         return rc;
     rc = e->step.taken ? 1 : step_take(e, err);
@@ -233,6 +295,8 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
     }
     if (rc < 0)
         return rc;
+    if (e->group.rounds)
+        return 1;
     e->step.taken = true;
     rc = samples_ahead(&e->samples, err);
     if (rc == 0)
@@ -399,10 +463,12 @@ int eddis_step_end(struct eddis *e, const struct eddis_report *in, struct eddis_
     if (report.has_sums && e->step.flags & EDDIS_STEP_SUMS)
         plan_switch_tell_sums(&e->plan_switch, (double[MODEL_SUMS]){ report.sum, report.squares });
     e->step.stop |= (e->step.flags & EDDIS_STEP_STOP) != 0;
-    if (e->step.current.batch)
-        samples_finish(&e->samples);
-    else
+    if (e->step.extra)
         samples_pass(&e->samples);
+    else
+        samples_finish(&e->samples);
+    e->centre.weight += e->step.own_weight;
+    e->centre.steps += !e->step.extra;
     pthread_mutex_lock(&e->step.announce_lock);
     e->step.begun = false;
     pthread_mutex_unlock(&e->step.announce_lock);

@@ -36,6 +36,7 @@ struct step {
     unsigned flags;            /* EDDIS_STEP_... of the current step */
     bool taken;                /* samples and flags of the next step are known, but it has not
                                 * begun */
+    bool extra;                /* the present step is only for a checkpoint, and takes no samples */
     bool stop;                 /* a stop was agreed on, and the last step has been done */
     bool enough;               /* an eddis_finish has ended the steps before all were done */
     bool done;                 /* an eddis_finish has found that no step is left */

@@ -162,7 +162,7 @@ class Worker:
 
     @property
     def mode(self) -> str:
-        """The training mode: "sync", "async" or "hybrid"; "auto" until the first step if the job has left it open."""
+        """The training mode: "sync", "async", "hybrid" or "local"; "auto" until the first step if the job has none."""
         return self.world.mode.decode() if self.handle else os.environ.get("EDDIS_SYNC_MODE", "sync")
 
     @property
@@ -200,7 +200,7 @@ class Worker:
 
     @property
     def is_several(self) -> bool:
-        """True if workers, or groups of them, train models of their own (async and hybrid mode)."""
+        """True if workers, or groups of them, train models of their own (async, hybrid and local mode)."""
         return bool(self.world.flags & L.WORLD_SEVERAL)
 
     def _at_exit(self) -> None:
@@ -416,8 +416,8 @@ class Worker:
             say("the job asks for a checkpoint, but the script has no eddis.torch.State: none is written")
 
     def finish(self) -> None:
-        """End all steps.  In async and hybrid mode the parameters are then the center variable, the common model.
-        Until all groups have ended, join the checkpoints that other workers write.  Collective."""
+        """End all steps.  In async, hybrid and local mode the parameters are then the common model.  Until all groups
+        have ended, join the checkpoints that other workers write, in local mode their rounds.  Collective."""
         if not self.committed or self.over:
             return
         self.end()

@@ -18,7 +18,8 @@ from slow_disk import SlowDisk
 NODES = 3
 PHASES = ("login", "launch", "step", "checkpoint", "shutdown", "finished")
 MODES = {"async": {"sync.mode": "async", "sync.period": 4},
-         "hybrid": {"sync.mode": "hybrid", "sync.period": 4, "sync.groups": "[[0, 1], [2]]"}}
+         "hybrid": {"sync.mode": "hybrid", "sync.period": 4, "sync.groups": "[[0, 1], [2]]"},
+         "local": {"sync.mode": "local", "sync.period": 2, "sync.groups": "[[0, 1], [2]]"}}
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "fail": signal.SIGCONT}
 HOSTS = {"host": "node2", "first": "node1", "home": LOGIN}
 GUARDS = ("eddis-rank", "eddis-agent", "eddis-keeper")  # none ends another's children before it is dead

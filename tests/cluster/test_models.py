@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_models.py BUILD SOURCE [CASE ...] - async and hybrid mode as whole programs, on one host.
+"""test_models.py BUILD SOURCE [CASE ...] - async, hybrid and local mode as whole programs, on one host.
 
 The digits on four emulated devices of unlike speed: they train, they go on after a worker was
 killed, they end when told to, and nothing is left.
@@ -24,6 +24,8 @@ EMULATE = "[{rate: 1.0, a_ms: 2, c_ms: 0.1}, {rate: 1.0}, {rate: 0.5}, {rate: 0.
 SAMPLES = 1797 - 360
 ASYNC = "{mode: async, period: 4}"
 HYBRID = "{mode: hybrid, groups: [[0, 1], [2, 3]], period: 4}"
+LOCAL = "{mode: local, groups: [[0, 1], [2, 3]], period: 4}"
+DILOCO = "{mode: local, algorithm: diloco, period: 2, outer_momentum: 0.5}"
 
 
 def training(sync, *args, epochs=40, every=0, emulate=EMULATE):
@@ -67,7 +69,9 @@ def killed(sync):
         pid = j.rank_pid(1)
         j.wait_checkpoint()
         files = os.listdir(newest(j))
-        assert "rank-0000.eddis.samples" in files and "rank-0000.eddis.local" in files, files
+        assert "rank-0000.eddis.samples" in files, files
+        own = "eddis.outer" if "diloco" in sync else "eddis.local"
+        assert f"rank-0000.{own}" in files or sync == LOCAL, files
         os.kill(pid, signal.SIGKILL)
         j.check(0, "ok", "died of signal 9", "restarting from step", failed_rank=1)
         s = j.summary()
@@ -88,7 +92,7 @@ def samples_left(j):
 
 def by_time():
     """Checkpoints come by the clock, also where workers do not count steps together."""
-    for sync in ASYNC, HYBRID:
+    for sync in ASYNC, HYBRID, LOCAL:
         with training(sync, epochs=4000, every="1s") as j:
             wait_for("two checkpoints", lambda: len(j.checkpoints()) >= 2)
             j.interrupted()
@@ -98,7 +102,7 @@ def by_time():
 
 def saved(number, code, reason):
     """Each writes its part of a checkpoint at its last step, and all leave: no sample is lost."""
-    for sync in ASYNC, HYBRID:
+    for sync in ASYNC, HYBRID, LOCAL, DILOCO:
         with training(sync, epochs=4000, every=100000) as j:
             j.wait_steps()
             j.signal(number)
@@ -148,13 +152,18 @@ def sync_after_async():
             assert k.summary()["accuracy"] > 0.93 and k.summary()["samples"] < 80 * SAMPLES, k.summary()
 
 
-CASES = [table(trains, {"async_trains": (ASYNC, "async", "easgd"), "hybrid_trains": (HYBRID, "hybrid", "hsgd")}),
-         rate_of_all, momentum, table(killed, {"async_killed": (ASYNC,), "hybrid_killed": (HYBRID,)}), by_time,
+CASES = [table(trains, {"async_trains": (ASYNC, "async", "easgd"), "hybrid_trains": (HYBRID, "hybrid", "hsgd"),
+                        "local_trains": (LOCAL, "local", "local"), "diloco_trains": (DILOCO, "local", "diloco")}),
+         rate_of_all, momentum, table(killed, {"async_killed": (ASYNC,), "hybrid_killed": (HYBRID,),
+                                               "local_killed": (LOCAL,), "diloco_killed": (DILOCO,)}), by_time,
          table(saved, {"interrupted": (signal.SIGINT, 130, "interrupted"),
                        "preempted": (signal.SIGTERM, 75, "preempted")}),
          table(stopped_and_resumed, {"async_resumed": (ASYNC, ASYNC, False),
                                      "async_resumed_killed": (ASYNC, ASYNC, True),
-                                     "hybrid_resumed_sync": (HYBRID, "{mode: sync}", False)}), sync_after_async]
+                                     "hybrid_resumed_sync": (HYBRID, "{mode: sync}", False),
+                                     "local_resumed_killed": (LOCAL, DILOCO, True),
+                                     "local_resumed_sync": (DILOCO, "{mode: sync}", False),
+                                     "async_resumed_local": (ASYNC, LOCAL, False)}), sync_after_async]
 
 
 run(CASES, sys.argv[3:])

@@ -22,7 +22,7 @@ PROGRAMS = os.path.join(BUILD, "tests/mpi")
 WORKER, SCENARIOS, ENDINGS, VALUES = (os.path.join(PROGRAMS, "test_mpi_" + name)
                                       for name in ("eddis", "scenarios", "endings", "values"))
 SLEEP = ["--", "sh", "-c", "echo up; sleep 1000"]
-MODELS = ("async", "hybrid")  # modes with several models
+MODELS = ("async", "hybrid", "local")  # modes with several models
 MODES = ("sync", *MODELS)
 
 
@@ -137,7 +137,7 @@ def opened_again():
 
 def scopes():
     """Collectives of groups and of the node, and entries of all ranks in a checkpoint, in every mode."""
-    for mode, n in (("sync", 1), ("async", 4), ("hybrid", 2)):
+    for mode, n in (("sync", 1), ("async", 4), ("hybrid", 2), ("local", 4)):
         goes_well(*in_mode(mode), "--", WORKER, "scopes", FOLDERS.path("work", mode), says=f"{mode}: {n} groups",
                   ranks=4)
 
@@ -156,7 +156,8 @@ def left():
 def scripts():
     """Programs that end behind epochs of their own, of which the job was told nothing, with checkpoints on the way: each
     at another moment, with the centre."""
-    for mode, what in (("sync", "in-step"), ("async", "between"), ("async", "in-step"), ("hybrid", "between"), ("hybrid", "requested")):
+    for mode, what in (("sync", "in-step"), ("async", "between"), ("async", "in-step"), ("hybrid", "between"), ("hybrid", "requested"),
+                       ("local", "in-step"), ("local", "requested")):
         j = goes_well(*in_mode(mode, "batch.global=12", "checkpoint.every=4"), "--", ENDINGS, what, ranks=4)
         models = {re.search("^model .*", j.log(rank), re.M).group() for rank in range(4)}
         assert len(models) == 1 and j.summary()["generation"] == 1, (mode, what, models, j.summary())

@@ -89,6 +89,12 @@ def changed():
     assert half["then"]["seconds"] > 1.9 * today["seconds"], half
     batch = asked("batch.global=480,sync.mode=async")["then"]["plan"]
     assert batch["global_batch"] == 480 and batch["mode"] == "async", batch
+    for algorithm in "local", "diloco":
+        keys = {"sync.mode": "local", "sync.algorithm": algorithm}
+        local = asked(",".join(f"{k}={v}" for k, v in keys.items()))["then"]
+        plan = eddis_run("--dry-run", "--json", *(f"--set={k}={v}" for k, v in keys.items()), job()).stdout
+        assert local["plan"] == json.loads(plan)["plan"] and local["plan"]["algorithm"] == algorithm, local
+        assert local["samples_per_s"] == local["plan"]["predicted_samples_per_s"] > 0, local
     text = eddis_run(f"--what-if=+{HOST},sync.mode=hybrid", job()).stdout
     for part in (f"what if   +{HOST},sync.mode=hybrid\n", "  period ", "2.00x\n", f"{HOST}+1 is planned with the figures of {HOST}\n"):
         assert part in text, (part, text)

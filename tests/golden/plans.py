@@ -24,7 +24,10 @@ CASES = [
     ("async", "sixteen", LARGE), ("hybrid", "sixteen", LARGE), ("sync", "sixteen", LARGE),
     ("batch-512", "four-by-four", LARGE), ("hybrid", "four-by-four", LARGE), ("hybrid-groups", "four-by-four", MODEL),
     ("async", "four-by-four", []), ("batch-512", "many", LARGE), ("many-options", "mix", MODEL),
+    ("local", "mix", MODEL), ("local", "sixteen", LARGE), ("local", "four-by-four", LARGE), ("local", "four-by-four", []),
+    ("diloco", "mix", MODEL), ("diloco", "sixteen", LARGE),
     ("no-device", "gpus", []), ("small-batch", "mix", []), ("bad-groups", "mix", []), ("bad-algorithm", "mix", []),
+    ("bad-outer", "mix", []), ("local-momentum", "mix", []),
 ]
 
 

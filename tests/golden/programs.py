@@ -49,6 +49,8 @@ CALLS = [
     "eddis-run good.yaml -- true", "eddis-run --", "eddis-run -n 0 -- true", "eddis-run -n x -- true",
     "eddis-run --set nothing -- true", "eddis-run --set no.key=1 -- true", "eddis-run --set batch.global=x -- true",
     "eddis-run --set sync.mode=fast -- true", "eddis-run --set sync.period=-1 -- true", "eddis-run --set sync.moving_rate=2 -- true",
+    "eddis-run --set sync.mode=local --set sync.momentum=0.9 -- true", "eddis-run --set sync.outer_rate=0.7 -- true",
+    "eddis-run --set sync.mode=sync --set sync.period=4 -- true", "eddis-run --compare --modes local,locl train.yaml",
     "eddis-run --set sync.momentum=1.5 -- true", "eddis-run --set sync.algorithm=x -- true", "eddis-run --set sync.groups=[[0] -- true",
     "eddis-run --seed -1 -- true", "eddis-run --timeout 5q -- true", "eddis-run --plan plan.json -- true",
     "eddis-run --plan schema.json -- true", "eddis-run --plan none.json -- true", "eddis-run --resume zzz -- true",

@@ -23,7 +23,7 @@ LIMITS = {
     "lib/comm": 3,
     "lib/model": 2,
     "lib/smb": 2,
-    "lib/sync": 5,
+    "lib/sync": 3,
     "lib/worker": 3,
     "profiler": 1,
     "scheduler": 1,

@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     # libeddis itself, what is behind eddis.h
     "lib/worker": BASE + ["lib/eddis.h", "lib/eddis_smb.h", "lib/model/algorithm.h",
                           "lib/model/precision.h", "lib/board", "lib/comm", "lib/smb", "lib/sync", "lib/checkpoint",
-                          "lib/gpu", "lib/data/ranges.h", "lib/data/sampler.h"],
+                          "lib/gpu", "lib/data/ranges.h", "lib/data/sample_rounds.h", "lib/data/sampler.h"],
     "lib": [],
     # eddis-train is an ordinary client of the library
     "cmd/train": BASE + ["lib/eddis.h", "lib/data", "cmd/train", "cmd/shared/options.h"],

@@ -18,7 +18,7 @@ def names():
     """Modes and algorithms, those of later versions too."""
     text = (ROOT / TABLE).read_text()
     rows = re.findall(r'\{ "([a-z-]+)",\s*SYNC_MODE_', text)
-    for table in re.findall(r"(?:mode_names|later_modes|later_names)\[[A-Z_]*\] = \{([^}]*)\}", text):
+    for table in re.findall(r"(?:mode_names|later_names)\[[A-Z_]*\] = \{([^}]*)\}", text):
         rows += WORD.findall(table)
     return set(rows)
 

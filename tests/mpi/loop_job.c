@@ -130,11 +130,15 @@ static bool has_several_models(const struct loop_job *j)
 
 const char *loop_job_mode(const struct loop_job *j)
 {
+    if (j->algorithm)
+        return "local";
     return j->per_group == SYNC ? "sync" : j->per_group == ASYNC ? "async" : "hybrid";
 }
 
 const char *loop_job_algorithm(const struct loop_job *j)
 {
+    if (j->algorithm)
+        return j->algorithm;
     return j->per_group == SYNC ? "allreduce" : j->per_group == ASYNC ? "easgd" : "hsgd";
 }
 
@@ -178,8 +182,10 @@ static void fill_mode(const struct loop_job *j, struct board_area *a, int32_t *g
     a->options.wire = j->wire;
     for (int i = 0; i < j->n && j->per_group; i++) {
         group[i] = i / j->per_group;
-        a->options.moving_rate = 0.9 / (group[i] + 1);
+        a->options.moving_rate = j->algorithm ? 0 : 0.9 / (group[i] + 1);
     }
+    a->options.outer_rate = j->outer_rate;
+    a->options.outer_momentum = j->outer_momentum;
     a->group = group;
 }
 

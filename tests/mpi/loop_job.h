@@ -45,9 +45,11 @@ struct loop_job {
     /* The first plan's split, or share samples for each rank; neither: no board. */
     int64_t split[MAX_RANKS];
     int64_t share;
-    int per_group;      /* SYNC, ASYNC, or ranks of a group */
-    const int *node_of; /* [n] nodes; NULL: each group is one, or all are one */
-    bool hosts;         /* nodes are hosts, between which gradients travel as wire says */
+    int per_group;         /* SYNC, ASYNC, or ranks of a group */
+    const char *algorithm; /* of local mode, with groups of per_group; NULL: not local mode */
+    double outer_rate, outer_momentum; /* 0: as the algorithm has them */
+    const int *node_of;                /* [n] nodes; NULL: each group is one, or all are one */
+    bool hosts; /* nodes are hosts, between which gradients travel as wire says */
     enum sync_wire wire;
     int64_t period;  /* of models, 0: 2; later plans have others, see loop_job_period */
     int64_t open_ns; /* the mode is open, until loop_job_settle; 0: it is not */

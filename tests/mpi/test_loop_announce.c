@@ -17,6 +17,7 @@ static const struct loop_job modes[] = {
     { .n = 3, .share = 8 },
     { .n = 2, .share = 8, .per_group = ASYNC },
     { .n = 4, .share = 8, .per_group = 2 },
+    { .n = 4, .share = 8, .per_group = 2, .algorithm = "local" },
 };
 
 /* ---- what processes over MPI do, too ---- */
@@ -45,7 +46,7 @@ static void run_trainings(const struct loop_job *mode)
         j = *mode;
         j.run = trainings[i];
         j.each.keep_pace = loop_job_keep_pace;
-        if (j.run != scenario_mean || j.per_group != SYNC)
+        if (j.run != scenario_mean || (j.per_group != SYNC && !j.algorithm))
             loop_job_run(&j);
     }
 }
@@ -206,6 +207,7 @@ static void run_weighted(void)
         { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true },
         { .n = 4, .share = 8, .per_group = 2 },
         { .n = 2, .share = 8, .per_group = ASYNC },
+        { .n = 2, .share = 8, .per_group = 1, .algorithm = "local" },
     };
     bool weights = true; /* the program's own weights do not add up to the batch */
 

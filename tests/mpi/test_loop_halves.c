@@ -12,7 +12,7 @@
 #include "loop_job.h"
 #include "own_folder.h"
 
-enum { DIM = 700, SAVED_AT = 13, PERIOD = 3, RANKS = 2, TOGETHER = 2 * PERIOD };
+enum { DIM = 700, SAVED_AT = 14, PERIOD = 3, RANKS = 2, TOGETHER = 2 * PERIOD };
 
 /* A parameter of 16 bits, and one of float32 beside it. */
 struct both {
@@ -97,12 +97,17 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
         h->end[h->resumed] = own;
 }
 
-static void run(int n, int per_group, enum eddis_dtype type)
+static void run(int n, int per_group, const char *algorithm, enum eddis_dtype type)
 {
     struct halves h = { .type = type };
-    const struct loop_job j = {
-        .n = n, .share = 10, .per_group = per_group, .period = PERIOD, .each.epochs = 2
-    };
+    const struct loop_job j = { .n = n,
+                                .share = 10,
+                                .per_group = per_group,
+                                .algorithm = algorithm,
+                                .period = PERIOD,
+                                .outer_rate = 0.7,
+                                .outer_momentum = 0.9,
+                                .each.epochs = 2 };
 
     CHECK(own_folder_make(h.folder, sizeof h.folder) == 0);
     for (int i = 0; i < 2; i++) {
@@ -211,8 +216,11 @@ int main(void)
     for (int i = 0; i < 2; i++) {
         enum eddis_dtype type = i ? EDDIS_FLOAT16 : EDDIS_BFLOAT16;
 
-        run(1, ASYNC, type);
-        run(RANKS, RANKS, type);
+        run(1, ASYNC, NULL, type);
+        run(RANKS, RANKS, NULL, type);
+        run(1, 1, "diloco", type);
+        run(RANKS, 1, "diloco", type);
+        run(RANKS, RANKS, "diloco", type);
     }
     for (int i = 0; i < 4; i++)
         run_groups(i % 2 == 0, i >= 2);

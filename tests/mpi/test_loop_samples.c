@@ -13,7 +13,10 @@
 enum { RANKS = 4, BATCH = 40 };
 
 /* What each scenario runs in. */
-static const int modes[] = { SYNC, ASYNC, 2 };
+static const struct mode {
+    int per_group;
+    const char *algorithm; /* of local mode; NULL: another one */
+} modes[] = { { SYNC, NULL }, { ASYNC, NULL }, { 2, NULL }, { 1, "local" }, { 2, "diloco" } };
 
 static const int64_t first[RANKS] = { 16, 12, 8, 4 }, other[RANKS] = { 4, 8, 12, 16 };
 
@@ -40,14 +43,15 @@ static void ahead_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(page.plan_version > 3);
 }
 
-static void test_ahead(int per_group)
+static void test_ahead(const struct mode *m)
 {
     struct loop_job j = {
         .n = RANKS,
         .body = ahead_body,
         .share = 8,
-        .per_group = per_group,
-        .period = per_group > ASYNC ? 3 : 0,
+        .per_group = m->per_group,
+        .algorithm = m->algorithm,
+        .period = m->per_group > ASYNC ? 3 : 0,
         .each = { .epochs = 12, .read_ahead = 16, .after_step = publish_often },
     };
 
@@ -78,7 +82,7 @@ static void own_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(page.samples_done == j->scenario[rank].done);
 }
 
-static void test_counts(int per_group)
+static void test_counts(const struct mode *m)
 {
     const struct loop_job rows[] = {
         { .run = scenario_counts, .each = { .after_step = publish_later } },
@@ -92,7 +96,8 @@ static void test_counts(int per_group)
         struct loop_job j = rows[i];
 
         j.n = RANKS;
-        j.per_group = per_group;
+        j.per_group = m->per_group;
+        j.algorithm = m->algorithm;
         j.each.epochs = 2;
         memcpy(j.split, first, sizeof first);
         loop_job_run(&j);
@@ -104,9 +109,10 @@ static void test_counts(int per_group)
 static const struct left_out {
     int per_group, drop_last;
     int64_t min_count;
-    int64_t used;        /* samples of an epoch; 0: none, which is refused */
-    bool saves;          /* a checkpoint is written and restored, instead of a training ... */
-    const char *refused; /* ... or that of the row before is refused with these words */
+    int64_t used;          /* samples of an epoch; 0: none, which is refused */
+    bool saves;            /* a checkpoint is written and restored, instead of a training ... */
+    const char *refused;   /* ... or that of the row before is refused with these words */
+    const char *algorithm; /* of local mode */
 } left_out[] = {
     { SYNC, 1, 0, 280 },
     { ASYNC, 1, 0, 280 },
@@ -117,6 +123,9 @@ static const struct left_out {
     { SYNC, 0, 21, 280 },
     { ASYNC, 0, 21, 280 },
     { 2, 0, 21, 280 },
+    { 2, 1, 0, 280, .algorithm = "local" },
+    { 1, 0, 5, 300, .algorithm = "local" },
+    { 2, 0, 21, 280, .algorithm = "diloco" },
     { SYNC, 0, BATCH + 1, 0 },
     { 2, 0, BATCH + 1, 0 },
     { SYNC, 1, 0, 280, true },
@@ -162,6 +171,7 @@ static void test_left_out(const struct left_out *l)
         .arg = (void *)(uintptr_t)l,
         .split = { 26, 12, 1, 1 },
         .per_group = l->per_group,
+        .algorithm = l->algorithm,
         .each = { .epochs = 3, .drop_last = l->drop_last, .min_count = l->min_count },
     };
 
@@ -199,14 +209,15 @@ static void *answer(void *arg)
 }
 
 /* board false: by the options alone.  open: so is the mode, until eddis_commit. */
-static void test_late(int per_group, bool board, bool open)
+static void test_late(const struct mode *m, bool board, bool open)
 {
     pthread_t agent;
     struct loop_job j = {
         .n = RANKS,
         .body = late_body,
         .arg = &agent,
-        .per_group = per_group,
+        .per_group = m->per_group,
+        .algorithm = m->algorithm,
         .open_ns = open ? TIMEOUT_NS : 0,
         .each = { .batch = BATCH, .epochs = 2, .late = 1 },
     };
@@ -239,14 +250,15 @@ int main(void)
 {
     CHECK(own_folder_make(saved, sizeof saved) == 0);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
-        test_ahead(modes[i]);
-        test_counts(modes[i]);
-        test_late(modes[i], true, false);
+        test_ahead(&modes[i]);
+        test_counts(&modes[i]);
+        test_late(&modes[i], true, false);
     }
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         test_left_out(&left_out[i]);
-    test_late(SYNC, false, false);
-    test_late(2, true, true);
+    test_late(&modes[0], false, false);
+    test_late(&modes[2], true, true);
+    test_late(&modes[4], true, true);
     test_unlike();
     return check_result();
 }

@@ -44,6 +44,11 @@ static const struct loop_job trainings[] = {
       .each = { .measured = 1, .go_back = 1, .after_step = new_plan } },
     { .n = 3, .per_group = ASYNC, NODES(0, 0, 0), .each.after_step = new_plan },
     { .n = 2, .per_group = ASYNC, NODES(0, 1), .each.go_back = 1 },
+    { .n = 4,
+      .per_group = 2,
+      .algorithm = "local",
+      NODES(0, 0, 1, 1),
+      .each.after_step = new_plan },
 };
 
 static void test_training(const struct loop_job *like)

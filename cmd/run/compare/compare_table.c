@@ -7,6 +7,7 @@
 #include "cmd/shared/number.h"
 #include "cmd/shared/table.h"
 #include "lib/base/text.h"
+#include "lib/model/algorithm.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -97,6 +98,9 @@ static void add_best(const struct compare *c, struct strbuf *b)
         strbuf_addf(b, "%s is best: %s the progress of %s, samples/s times efficiency\n",
                     best->mode, number_times(compare_rows_gain(c, best, other), 1, times),
                     other->mode);
+    if (best && algorithm_has(best->algorithm, ALGORITHM_NAMED))
+        strbuf_addf(b, "sync.mode: auto does not choose %s; set sync.mode to %s to train by it\n",
+                    best->mode, best->mode);
 }
 
 void compare_table(const struct compare *c, struct strbuf *b)

@@ -436,6 +436,23 @@ static void print_precision(const struct plan_print *o, const struct plan *p)
                     precision_name(p->program.precision));
 }
 
+/* Print how often groups combine their models, if they do so in rounds, and for what they wait
+ * then.
+ */
+static void print_rounds(const struct plan_print *o, const struct plan *p)
+{
+    double round_s = (double)(p->options.period * p->global_batch) / p->predicted_samples_per_s;
+    char n[NUMBER_SIZE];
+
+    if (!algorithm_has(p->algorithm, ALGORITHM_ROUNDS))
+        return;
+    strbuf_addf(o->out, "  models are combined every %s",
+                p->options.period == 1 ? "step" : number_of(p->options.period, "step", n));
+    if (!p->relative && p->predicted_samples_per_s > 0)
+        strbuf_addf(o->out, ", predicted to be every %.3g s", round_s);
+    strbuf_add(o->out, "; checkpoints and stops wait for that\n");
+}
+
 /* Print the predictions below the plan's table: speed, modes, communication, and whether devices
  * are emulated.
  */
@@ -443,6 +460,7 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
 {
     strbuf_add(o->out, "\n");
     print_speed(o, p);
+    print_rounds(o, p);
     print_unmeasured(o, p);
     print_alone(o, p);
     print_memory(o, p);
@@ -489,6 +507,11 @@ static void print_mode(const struct plan_print *o, const struct plan *p)
     if (algorithm_has(p->algorithm, ALGORITHM_ELASTIC))
         strbuf_addf(o->out, ", period %lld, moving rate %.3g", (long long)p->options.period,
                     p->options.moving_rate);
+    if (algorithm_has(p->algorithm, ALGORITHM_ROUNDS))
+        strbuf_addf(o->out, ", period %lld", (long long)p->options.period);
+    if (algorithm_has(p->algorithm, ALGORITHM_OUTER))
+        strbuf_addf(o->out, ", outer rate %.3g, outer momentum %.3g", p->options.outer_rate,
+                    p->options.outer_momentum);
     if (sync_wire_is_half(p->options.wire))
         strbuf_addf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
 }

@@ -82,12 +82,16 @@ static void mode_of(const struct plan *p, char ret[64])
         (void)snprintf(ret, 64, "%s %s", p->mode, p->algorithm);
 }
 
+/* Check whether the plan's models are averaged or combined every `period` steps. */
+static bool has_period(const struct plan *p)
+{
+    return algorithm_has(p->algorithm, ALGORITHM_ELASTIC | ALGORITHM_ROUNDS);
+}
+
 /* Format the plan's period in ret [NUMBER_SIZE]; "-" if all workers train one model. */
 static char *period_of(const struct plan *p, char *ret)
 {
-    bool has = algorithm_has(p->algorithm, ALGORITHM_ELASTIC);
-
-    return has ? number_of(p->options.period, "step", ret) : number_rate(NAN, ret);
+    return has_period(p) ? number_of(p->options.period, "step", ret) : number_rate(NAN, ret);
 }
 
 /* Format a duration in ret [NUMBER_SIZE]. Return ret. */
@@ -129,8 +133,7 @@ static void add_plans(struct table *t, const struct comparison *c)
     mode_of(today, a);
     mode_of(then, b);
     add_row(t, "mode", a, b, NAN);
-    if (algorithm_has(today->algorithm, ALGORITHM_ELASTIC) ||
-        algorithm_has(then->algorithm, ALGORITHM_ELASTIC))
+    if (has_period(today) || has_period(then))
         add_row(t, "period", period_of(today, m), period_of(then, n), NAN);
     (void)snprintf(a, sizeof a, "%d", today->n_workers);
     (void)snprintf(b, sizeof b, "%d", then->n_workers);

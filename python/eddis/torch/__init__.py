@@ -13,8 +13,8 @@
             loss_fn(model(x), y).backward()
             optimizer.step()
 
-If eddis-run starts the script, its plan sets each worker's share of the global batch and the mode: sync, async or
-hybrid.  The same script runs in all modes.  Started alone, it trains in one process.
+If eddis-run starts the script, its plan sets each worker's share of the global batch and the mode: sync, async,
+hybrid or local.  The same script runs in all modes.  Started alone, it trains in one process.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def init(*, read_ahead: int | None = None, min_count: int | None = None, own_pac
 
     read_ahead: most steps that a loader's processes read ahead, at most 64; None: as many as the loader needs, or 8 if
     a collective operation comes before the loader.  In async and hybrid mode a worker takes its samples of so many
-    steps in advance.
+    steps in advance; in local mode rounds are opened ahead.
 
     min_count: each worker gets at least this many samples in a step and in each of its parts, or none.  None: 2 if
     there are several workers or parts, and a model of `attach` or DistributedOptimizer(model=) has batch normalisation
@@ -115,8 +115,8 @@ def local_size() -> int:
 
 
 def mode() -> str:
-    """Return the training mode: "sync", "async" or "hybrid"; "auto" until the first step if the job has left it open.
-    """
+    """Return the training mode: "sync", "async", "hybrid" or "local"; "auto" until the first step if the job has
+    left it open."""
     return worker.mode
 
 
@@ -168,7 +168,7 @@ def stop() -> None:
 
 def finish() -> None:
     """End all steps.  If the loader does not know the number of epochs, call it before the final model is evaluated.
-    In async and hybrid mode the parameters are then the common model.  The end of the script does the same.
+    In async, hybrid and local mode the parameters are then the common model.  The end of the script does the same.
     Collective."""
     worker.finish()
 

@@ -37,9 +37,9 @@ class SyncBatchNorm(_BatchNorm):
     """torch.nn.SyncBatchNorm for unequal shares.  Input: [samples, num_features, ...], 2 dimensions or more.
 
     In training mode, inside of the loop over eddis.torch.loader, the statistics are over the samples of all workers
-    that train one model: all workers in sync mode, the group in hybrid mode, this worker in async mode.  Running
-    statistics are equal on all of them.  Outside of the loop it behaves as torch.nn.BatchNorm.  Samples of a worker
-    whose weight is 0 count nothing.
+    that train one model: all workers in sync mode, the group in hybrid and local mode, this worker in async mode.
+    Running statistics are equal on all of them.  Outside of the loop it behaves as torch.nn.BatchNorm.  Samples of a
+    worker whose weight is 0 count nothing.
 
     Each pass sends a message, so all workers must make the same number of forward and backward passes through the
     layer, in the same order.  A random choice that decides on passes, such as a layer that is dropped at random, must

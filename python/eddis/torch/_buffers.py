@@ -2,8 +2,9 @@
 """The tensors of a model besides the parameters that an optimizer trains.
 
 Running statistics are state of the library.  Like parameters, they start with rank 0's values and, in async and hybrid
-mode, are drawn to the center variable, so that the common model has common statistics.  All other tensors only start
-with rank 0's values: frozen parameters, counters, masks (which may contain infinities and so cannot be averaged).
+mode, are drawn to the center variable, in local mode combined at the end of a round, so that the common model has
+common statistics.  All other tensors only start with rank 0's values: frozen parameters, counters, masks (which may
+contain infinities and so cannot be averaged).
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def allreduce(tensor: torch.Tensor, op: Op = Op.AVERAGE, weight: float | None = 
 
     op: Op.AVERAGE is the mean over workers. weight: weight of this worker in a weighted mean, for Op.AVERAGE only: for
     a metric, the number of samples it is over.  The tensor of a worker with weight 0 is not read.  Shapes and types
-    must be equal on all workers.  In async and hybrid mode all workers must call it, though at different steps.
+    must be equal on all workers.  With several models all workers must call it, though at different steps.
 
     Raises TypeError for a type that cannot be combined so, and ValueError for an impossible weight.
     """

@@ -188,8 +188,8 @@ class Loader:
         self.sampler.set_epoch(epoch)
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch: one for each step, or one for each of its parts.  In async and
-        hybrid mode it is an estimate.  Joins the job.  Collective before the first step."""
+        """Return the number of batches of an epoch: one for each step, or one for each of its parts.  In async,
+        hybrid and local mode it is an estimate.  Joins the job.  Collective before the first step."""
         if not (worker.handle or worker.committed):
             self.join()
         n, batch = len(self.dataset), worker.world.batch

@@ -2,8 +2,9 @@
 """Learning-rate schedules with a fixed number of steps, for workers that make more steps.
 
 In async and hybrid mode a group that is faster than planned takes over samples of the others, and so makes more steps
-than len(loader).  OneCycleLR raises an error after its last step, so a job would fail when nearly all samples are
-trained.  This module makes it keep its last learning rate instead.
+than len(loader).  In local mode a group that is faster than others does.  OneCycleLR raises an error after its last
+step, so a job would fail when nearly all samples are trained.  This module makes it keep its last learning rate
+instead.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 
 Entries of a checkpoint, each a file of torch.save that torch.load reads with weights_only:
 
-    torch.parameters  of the models, by rank 0; in async and hybrid mode the center variable, which the library
-                      has put in their place
+    torch.parameters  of the models, by rank 0; in async and hybrid mode the center variable, in local mode
+                      the common model, which the library has put in their place
     torch.optimizers  by the first worker of each group
     torch.buffers     of the models, by each worker: running statistics differ between workers
     torch.worker      by each worker: all other objects, values, the loader's position, random states
@@ -141,7 +141,7 @@ class State:
 
         Call it on all ranks as the last thing in the loop's body; of a step in parts it is true in the last part only.
         State writes its checkpoints without it if it has all models.  Raises RuntimeError outside of the loop, or in
-        async and hybrid mode.  Collective.
+        async, hybrid and local mode.  Collective.
         """
         return self._due.due()
 

@@ -129,7 +129,7 @@ def steps(n: int | Collection[Any], *, batch: int, epochs: int = 0) -> Steps:
     the loop.
 
     Raises ValueError for impossible numbers; RuntimeError for a call with others and, in the loop, for another
-    batch.global, and in async and hybrid mode.
+    batch.global, and in async, hybrid and local mode.
     """
     global _steps
     items = _items_of(n)
@@ -174,7 +174,7 @@ def rows() -> slice:
 
     Before the loop these are the rows of its first step, to fetch a batch ahead; the first such call joins the job on
     all workers, so `attach` comes before it.  A worker without rows gets two that count nothing.  Raises RuntimeError
-    without steps, or if they are over, and in async and hybrid mode.
+    without steps, or if they are over, and in async, hybrid and local mode.
     """
     if not (worker.in_step or _steps):
         raise RuntimeError("eddis.torch.rows is for the loop over eddis.torch.steps, whose steps have rows: make the "

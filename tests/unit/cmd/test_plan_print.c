@@ -294,6 +294,29 @@ START_TEST(hybrid)
 }
 END_TEST
 
+/* Rounds say how often models are combined, and for what the groups wait then. */
+START_TEST(rounds)
+{
+    job.sync.algorithm = word_of("diloco");
+    plan_pairs("local", 4000000);
+    p->options.period = 64;
+    plan_print_plan(&out, p, NULL);
+    check_contains("plan      local, diloco, 2 groups, period 64, outer rate 0.7, outer momentum "
+                   "0.9, global batch 64\n"
+                   "\n"
+                   "  rank  group  node   device ");
+    p->predicted_samples_per_s = 64 * 64 / 0.5;
+    plan_print_plan(&out, p, NULL);
+    check_contains(
+        "\n  models are combined every 64 steps, predicted to be every 0.5 s; checkpoints "
+        "and stops wait for that\n");
+    p->options.period = 1;
+    p->relative = true;
+    plan_print_plan(&out, p, NULL);
+    check_contains("\n  models are combined every step; checkpoints and stops wait for that\n");
+}
+END_TEST
+
 /* A mode that was open. */
 START_TEST(settled)
 {
@@ -700,6 +723,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, pieces);
     tcase_add_test(tc, one_machine);
     tcase_add_test(tc, hybrid);
+    tcase_add_test(tc, rounds);
     tcase_add_test(tc, settled);
     tcase_add_test(tc, relative);
     tcase_add_test(tc, limited);

@@ -17,8 +17,10 @@ static void tear_down(void)
     planning_end();
 }
 
-/* Plan the example of the README with a model of this size, in two modes, and compare the plans. */
-static struct comparison compare(int64_t model_bytes)
+/* Plan the example of the README with a model of this size, in sync mode and in this mode, and
+ * compare the plans.
+ */
+static struct comparison compare_mode(const char *mode, int64_t model_bytes)
 {
     const struct planner_history known = { .model_bytes = model_bytes, .samples = 640000 };
 
@@ -28,11 +30,16 @@ static struct comparison compare(int64_t model_bytes)
     ck_assert_msg(plan_nodes(1, &known) == 0, "%s", err.text);
     other = p;
     p = NULL;
-    job.sync.mode = word_of("async");
+    job.sync.mode = word_of(mode);
     ck_assert_msg(plan_nodes(1, &known) == 0, "%s", err.text);
     return (struct comparison){ .today = { .plan = other },
                                 .then = { .plan = p, .bytes_per_s = 1.25e9 },
                                 .samples = known.samples };
+}
+
+static struct comparison compare(int64_t model_bytes)
+{
+    return compare_mode("async", model_bytes);
 }
 
 START_TEST(table)
@@ -51,6 +58,24 @@ START_TEST(table)
                      "  efficiency                      1.00         0.80  0.80x\n"
                      "  progress                      22 500       18 100  0.81x\n"
                      "  time for its samples            0:29         0:28  0.99x\n");
+}
+END_TEST
+
+/* Local mode has a period, too, and the figures of its plan. */
+START_TEST(local)
+{
+    cleanup_strbuf struct strbuf b = { 0 };
+    struct comparison c = compare_mode("local", 1000);
+    char steps[40], want[96];
+
+    comparison_print(&c, &b);
+    ck_assert_msg(
+        strstr(strbuf_text(&b), "\n  mode                  sync allreduce  local local\n") != NULL,
+        "%s", strbuf_text(&b));
+    (void)snprintf(steps, sizeof steps, "%lld step%s", (long long)p->options.period,
+                   p->options.period == 1 ? "" : "s");
+    (void)snprintf(want, sizeof want, "\n  period                             -  %11s\n", steps);
+    ck_assert_msg(strstr(strbuf_text(&b), want) != NULL, "%s%s", strbuf_text(&b), want);
 }
 END_TEST
 
@@ -121,6 +146,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, planning_begin, tear_down);
     tcase_add_test(tc, table);
+    tcase_add_test(tc, local);
     tcase_add_test(tc, network);
     tcase_add_test(tc, relative);
     tcase_add_test(tc, document);

@@ -27,6 +27,45 @@ static struct ranges *open_some(const struct range *left, size_t n, int64_t done
     return r;
 }
 
+START_TEST(sealed_step_needs_no_next_one)
+{
+    struct ranges *r = open_some(NULL, 0, 0, 3);
+    struct ranges_step s;
+
+    ck_assert_int_eq(ranges_add(r, 95, 2, &err), 0);
+    ck_assert_int_eq(ranges_look(r, 3, &s, &err), -EAGAIN);
+    ranges_seal(r, true);
+    ck_assert_int_eq(ranges_look(r, 3, &s, &err), 1);
+    ck_assert(s.count == 2 && s.last_of_epoch);
+    ck_assert_int_eq(ranges_look(r, 4, &s, &err), -EAGAIN);
+    ck_assert_int_eq(ranges_add(r, 97, 3, &err), 0); /* ends the seal */
+    ck_assert_int_eq(ranges_look(r, 4, &s, &err), -EAGAIN);
+    ranges_seal(r, false);
+    ck_assert_int_eq(ranges_look(r, 4, &s, &err), 1);
+    ck_assert(s.epoch == 1 && !s.last_of_epoch);
+    ck_assert_int_eq(ranges_passed(r, 100), 100);
+    ranges_close(r);
+}
+END_TEST
+
+START_TEST(rest_of_an_epoch_is_counted_through_what_is_left)
+{
+    static const struct range left[] = { { 5, 10 }, { 90, 3 }, { 95, 4 }, { 300, 50 } };
+    struct ranges *r = open_some(left, 4, 0, 0), *all = open_some(NULL, 0, 0, 0);
+
+    ck_assert_int_eq(ranges_epoch_left(r, 0), 15); /* 5 .. 14, 90 .. 92, 95 and 96 */
+    ck_assert_int_eq(ranges_epoch_left(r, 14), 1);
+    ck_assert_int_eq(ranges_epoch_left(r, 15), 2); /* 97 and 98, of the next epoch */
+    ck_assert_int_eq(ranges_epoch_left(r, 17), 50);
+    ck_assert_int_eq(ranges_epoch_left(r, 67), 0);
+    ck_assert_int_eq(ranges_epoch_left(all, 0), SAMPLES);
+    ck_assert_int_eq(ranges_epoch_left(all, SAMPLES + 1), SAMPLES - 1);
+    ck_assert_int_eq(ranges_epoch_left(all, SAMPLES * EPOCHS), 0);
+    ranges_close(r);
+    ranges_close(all);
+}
+END_TEST
+
 START_TEST(range_across_the_end_of_an_epoch_is_two_steps)
 {
     struct ranges *r = open_some(NULL, 0, 0, 0);
@@ -248,6 +287,8 @@ END_TEST
 
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, sealed_step_needs_no_next_one);
+    tcase_add_test(tc, rest_of_an_epoch_is_counted_through_what_is_left);
     tcase_add_test(tc, range_across_the_end_of_an_epoch_is_two_steps);
     tcase_add_test(tc, short_steps_are_left_out);
     tcase_add_test(tc, end_alignment_end_is_the_counter_exhausted);

@@ -172,14 +172,12 @@ static const struct {
       "2:31: the key \"communication.compression.method\" is not supported in this version yet, it "
       "waits for "
       "gradient compression; remove it" },
-    { C "sync: {mode: local}", "2:14: \"sync.mode\" is \"local\", which is not supported in this "
-                               "version yet; write auto, sync, async or hybrid" },
     { C "sync: {algorithm: adpsgd}", "2:19: \"sync.algorithm\" is \"adpsgd\", which is not "
                                      "supported in this version yet; write auto, "
-                                     "allreduce, easgd or hsgd" },
+                                     "allreduce, easgd, hsgd, local or diloco" },
     { C "sync: {mode: snyc}", "2:14: \"sync.mode\" is \"snyc\"; did you mean \"sync\"?" },
     { C "sync: {mode: [sync]}",
-      "2:14: \"sync.mode\" is a list; write auto, sync, async or hybrid" },
+      "2:14: \"sync.mode\" is a list; write auto, sync, async, hybrid or local" },
     { C "sync: {staleness: 1}", "2:8: the key \"sync.staleness\" is not supported in this version "
                                 "yet, it waits for parameter servers; "
                                 "remove it" },
@@ -202,14 +200,37 @@ static const struct {
       "2:21: \"sync.algorithm\" is hsgd and \"sync.mode\" is async; this algorithm is not one of "
       "this mode; remove one of the two keys" },
     { C "sync: {mode: sync, period: 4}",
-      "2:20: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and hybrid training "
-      "average models periodically; remove it" },
+      "2:20: \"sync.period\" is 4 and \"sync.mode\" is sync; synchronous training has one model, "
+      "so nothing is averaged; remove it" },
     { C "sync: {algorithm: allreduce, momentum: 0.9}",
-      "2:30: \"sync.momentum\" is 0.9 and \"sync.algorithm\" is allreduce; in synchronous training "
-      "the optimiser has its own momentum; remove it" },
-    { C "sync: {algorithm: easgd, groups: 2}", "2:26: \"sync.groups\" is 2 and \"sync.algorithm\" "
-                                               "is easgd; only hybrid training has groups; "
-                                               "remove it" },
+      "2:30: \"sync.momentum\" is 0.9 and \"sync.algorithm\" is allreduce; in synchronous and "
+      "local training the optimiser has its own momentum; remove it" },
+    { C "sync: {mode: local, momentum: 0.9}", "2:21: \"sync.momentum\" is 0.9 and \"sync.mode\" is "
+                                              "local; in synchronous and local training "
+                                              "the optimiser has its own momentum; remove it" },
+    { C "sync: {mode: local, moving_rate: 0.1}",
+      "2:21: \"sync.moving_rate\" is 0.1 and \"sync.mode\" is local; only asynchronous and hybrid "
+      "training have a center variable; remove it" },
+    { C "sync: {mode: hybrid, outer_rate: 0.7}",
+      "2:22: \"sync.outer_rate\" is 0.7 and \"sync.mode\" is hybrid; only the algorithm diloco has "
+      "an outer optimizer; remove it" },
+    { C "sync: {mode: local, outer_rate: 0.7}",
+      "2:21: \"sync.outer_rate\" is 0.7 and \"sync.mode\" is local; only the algorithm diloco has "
+      "an outer optimizer; remove it" },
+    { C "sync: {outer_rate: 0.7}",
+      "2:8: \"sync.outer_rate\" is 0.7 and \"sync.mode\" is auto; only the algorithm diloco has an "
+      "outer optimizer; remove it" },
+    { C "sync: {algorithm: local, outer_momentum: 0.9}",
+      "2:26: \"sync.outer_momentum\" is 0.9 and \"sync.algorithm\" is local; only the algorithm "
+      "diloco has an outer optimizer; remove it" },
+    { C "sync: {mode: local, outer_rate: 3}",
+      "2:33: \"sync.outer_rate\" is \"3\"; write a number from 1e-06 to 2 or auto" },
+    { C "sync: {mode: local, algorithm: diloco, outer_momentum: 0}",
+      "2:56: \"sync.outer_momentum\" is \"0\"; write a number from 1e-06 to 0.9999 or auto" },
+    { C "sync: {algorithm: easgd, groups: 2}",
+      "2:26: \"sync.groups\" is 2 and \"sync.algorithm\" "
+      "is easgd; only hybrid and local training have groups; "
+      "remove it" },
     { C "binding: 5", "2:10: \"binding\" is \"5\"; write auto or none" },
     /* types and ranges */
     { C "batch: 5", "2:8: \"batch\" is \"5\"; write its keys, as in batch: {global: ...}" },
@@ -348,6 +369,19 @@ static const struct {
 START_TEST(bad)
 {
     check_refused(bad_rows[_i].text, bad_rows[_i].sentence);
+}
+END_TEST
+
+/* The options of local mode. */
+START_TEST(local)
+{
+    read_job(C "sync: {mode: local}");
+    ck_assert_str_eq(job->sync.mode, "local");
+    ck_assert(job->sync.options.period == 0 && job->sync.options.outer_rate == 0);
+    read_job(C "sync: {mode: local, period: 4, groups: 2}");
+    ck_assert(job->sync.options.period == 4 && job->sync.groups.n == 2);
+    read_job(C "sync: {algorithm: diloco, outer_rate: 1, outer_momentum: 0.5}");
+    ck_assert(job->sync.options.outer_rate == 1 && job->sync.options.outer_momentum == 0.5);
 }
 END_TEST
 
@@ -694,6 +728,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, masked_lists);
     tcase_add_test(tc, full);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
+    tcase_add_test(tc, local);
     tcase_add_test(tc, hostile);
     tcase_add_test(tc, text_again);
     tcase_add_test(tc, text_again_random);

@@ -24,16 +24,16 @@ START_TEST(overruled)
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
     ck_assert_str_eq(
         err.text,
-        "train.yaml:2:33: \"sync.period\" is 4 and \"sync.mode\" is sync; only asynchronous and "
-        "hybrid training average models periodically; add --set sync.period=auto --set "
-        "sync.momentum=0 --set sync.groups=auto");
+        "train.yaml:2:33: \"sync.period\" is 4 and \"sync.mode\" is sync; synchronous training has "
+        "one model, so nothing is averaged; add --set sync.period=auto --set sync.momentum=0 --set "
+        "sync.groups=auto");
     ck_assert_int_eq(job_set(job, "sync.period", "auto", "--set", &err), 0);
     ck_assert_int_eq(job_set(job, "sync.momentum", "0", "--set", &err), 0);
     ck_assert_int_eq(job_set(job, "sync.groups", "auto", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), 0);
     ck_assert_int_eq(job_set(job, "sync.period", "4", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);
-    ck_assert_msg(strstr(err.text, "periodically; remove it") != NULL, "%s", err.text);
+    ck_assert_msg(strstr(err.text, "averaged; remove it") != NULL, "%s", err.text);
     read_job("command: a\nsync: {algorithm: hsgd}\n");
     ck_assert_int_eq(job_set(job, "sync.mode", "sync", "--set", &err), 0);
     ck_assert_int_eq(job_check(job, &err), -EINVAL);

@@ -18,6 +18,8 @@ static const struct {
     { "easgd", 16, 256, 0.12 },
     { "hsgd", 4, 16, 0.75 },
     { "hsgd", 8, 64, 0.53 },
+    { "local", 8, 64, 0.53 },
+    { "diloco", 1, 64, 1 },
     /* halfway between two points, and twice beyond the last one */
     { "easgd", 4, 32, 0.635 },
     { "easgd", 32, 16, 0.18 },
@@ -68,6 +70,34 @@ START_TEST(external_is_never_asked_for)
 }
 END_TEST
 
+/* Of an algorithm whose efficiency is not measured, the request must name the mode or the
+ * algorithm.
+ */
+START_TEST(named_is_asked_for_by_name)
+{
+    static const char *const names[] = { "local", "diloco" };
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct algorithm *a = algorithm_find(names[i]);
+
+        ck_assert(a->mode == SYNC_MODE_LOCAL && a->traits & ALGORITHM_NAMED);
+        ck_assert(algorithm_suits(a, "auto", "auto") && !algorithm_is_choice(a, "auto", "auto"));
+        ck_assert(algorithm_is_choice(a, "local", "auto") &&
+                  algorithm_is_choice(a, "auto", names[i]) &&
+                  !algorithm_is_choice(a, "hybrid", "auto"));
+        ck_assert_ptr_eq(algorithm_asked("local", names[i]), a);
+        ck_assert_ptr_eq(algorithm_asked("auto", names[i]), a);
+    }
+    ck_assert_str_eq(algorithm_asked("auto", "auto")->name, "allreduce");
+    ck_assert_str_eq(algorithm_asked("local", "auto")->name, "local");
+    ck_assert(!algorithm_may_have("auto", "auto", ALGORITHM_OUTER));
+    ck_assert(algorithm_may_have("local", "diloco", ALGORITHM_OUTER));
+    ck_assert(algorithm_may_have("auto", "diloco", ALGORITHM_OUTER));
+    ck_assert(!algorithm_may_have("local", "auto", ALGORITHM_OUTER)); /* it gets local */
+    ck_assert(!algorithm_may_have("local", "auto", ALGORITHM_ELASTIC));
+}
+END_TEST
+
 START_TEST(wires_by_name)
 {
     for (size_t i = 0; i < SYNC_WIRES; i++)
@@ -84,6 +114,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, measured, 0, sizeof points / sizeof *points);
     tcase_add_test(tc, never_rises);
     tcase_add_test(tc, external_is_never_asked_for);
+    tcase_add_test(tc, named_is_asked_for_by_name);
     tcase_add_test(tc, wires_by_name);
 }
 

@@ -122,6 +122,49 @@ START_TEST(there_and_back)
 END_TEST
 
 /* Keys are sorted, whatever the order they were set in. */
+/* Each algorithm's plan has the options of the algorithm, and no others. */
+START_TEST(options_of_algorithms)
+{
+    static const struct {
+        const char *mode, *algorithm;
+        struct sync_options options;
+        const char *wrong; /* option that the message names; NULL: the plan is read */
+    } plans[] = {
+        { "sync", "allreduce", { 0 }, NULL },
+        { "sync", "allreduce", { .period = 1 }, "period" },
+        { "hybrid", "hsgd", { .period = 1, .moving_rate = 0.5, .momentum = 0.9 }, NULL },
+        { "hybrid", "hsgd", { .period = 1 }, "moving_rate" },
+        { "hybrid", "hsgd", { .period = 1, .moving_rate = 0.5, .outer_rate = 1 }, "outer_rate" },
+        { "local", "local", { .period = 8 }, NULL },
+        { "local", "local", { 0 }, "period" },
+        { "local", "local", { .period = 8, .moving_rate = 0.5 }, "moving_rate" },
+        { "local", "local", { .period = 8, .momentum = 0.5 }, "momentum" },
+        { "local", "local", { .period = 8, .outer_momentum = 0.5 }, "outer_momentum" },
+        { "local", "diloco", { .period = 8, .outer_rate = 0.7, .outer_momentum = 0.9 }, NULL },
+        { "local", "diloco", { .period = 8, .outer_momentum = 0.9 }, "outer_rate" },
+    };
+
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        snprintf(p->mode, sizeof p->mode, "%s", plans[i].mode);
+        snprintf(p->algorithm, sizeof p->algorithm, "%s", plans[i].algorithm);
+        p->options = plans[i].options;
+        p->options.wire = SYNC_WIRE_FLOAT32;
+        free(text);
+        plan_free(q);
+        q = NULL;
+        ck_assert_msg(read_back() == (plans[i].wrong ? -EINVAL : 0), "%zu: %s", i, err.text);
+        if (plans[i].wrong) {
+            char want[96];
+
+            (void)snprintf(want, sizeof want, "\"%s\" does not fit the algorithm '%s' of mode '%s'",
+                           plans[i].wrong, plans[i].algorithm, plans[i].mode);
+            ck_assert_msg(strstr(err.text, want) != NULL, "%s", err.text);
+        } else
+            ck_assert(memcmp(&q->options, &p->options, sizeof p->options) == 0);
+    }
+}
+END_TEST
+
 START_TEST(sorted)
 {
     text = plan_text(p);
@@ -290,6 +333,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ranks_by_node);
     tcase_add_test(tc, hungry_group);
     tcase_add_loop_test(tc, no_plan, 0, 3);
+    tcase_add_test(tc, options_of_algorithms);
     tcase_add_test(tc, sorted);
     tcase_add_loop_test(tc, refuses, 0, sizeof edits / sizeof *edits);
     tcase_add_test(tc, truncated);

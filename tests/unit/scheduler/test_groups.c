@@ -83,10 +83,14 @@ START_TEST(takes_what_is_given)
     struct group_worker w[3] = { { 0, 1 }, { 0, 2 }, { 0, 3 } };
     int of[] = { 1, 0, 1 }, group[3];
     struct job_groups wanted = { .n = 2, .of = of, .n_of = 3 };
+    cleanup_groups struct groups_choices c;
     struct eddis_error err;
 
     ck_assert_int_eq(first_of(w, 3, &wanted, NULL, group, NULL), 2);
     ck_assert_int_eq(memcmp(group, of, sizeof of), 0);
+    ck_assert_int_eq(groups_list(w, 3, &wanted, NULL, 3, &c, NULL), 0);
+    ck_assert_int_eq(c.n_rounds, 2);
+    ck_assert_int_eq(memcmp(c.rounds, of, sizeof of), 0);
     ck_assert_int_eq(first_of(w, 2, &wanted, NULL, group, &err), -EINVAL);
     ck_assert_str_eq(err.text, "sync.groups names 3 ranks, but there are 2 workers");
     wanted = (struct job_groups){ .n = 4 };
@@ -124,6 +128,10 @@ START_TEST(choices_are_groups)
                 w[i] = (struct group_worker){ i / per_node, 1 + i * 7 % 5 };
             ck_assert_int_eq(groups_list(w, n, &open, NULL, 20, &c, NULL), 0);
             ck_assert_int_ge(c.n, n > 2 ? 2 : 1);
+            /* In rounds each node is a group, or each worker. */
+            ck_assert_int_eq(c.n_rounds, nodes > 1 ? nodes : n);
+            for (int i = 0; i < n; i++)
+                ck_assert_int_eq(c.rounds[i], nodes > 1 ? i / per_node : i);
             for (int k = 0; k < c.n; k++) {
                 const int *group = groups_choice(&c, k);
                 int members[160] = { 0 };

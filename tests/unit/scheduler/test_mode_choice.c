@@ -4,6 +4,8 @@
 
 #include "tests/unit/planning.h"
 
+#include <errno.h>
+
 /* What sync does already is no choice beside it, unless the job asks for it. */
 START_TEST(one_group_is_no_choice)
 {
@@ -74,9 +76,134 @@ START_TEST(a_batch_for_fewer_models)
 }
 END_TEST
 
+/* Return whether the plan lists an algorithm with ALGORITHM_NAMED. */
+static bool lists_named(void)
+{
+    for (int i = 0; i < p->n_candidates; i++)
+        if (algorithm_has(p->candidate[i].algorithm, ALGORITHM_NAMED))
+            return true;
+    return false;
+}
+
+/* Nothing is measured of local mode: eddis takes it only if the job names it, or has begun with it.
+ */
+START_TEST(local_only_if_named)
+{
+    struct planner_history known = { .model_bytes = 400000000, .bytes_per_s = 1e6 };
+
+    make_mix(4);
+    job.batch.global = 512;
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    ck_assert_str_ne(p->mode, "local");
+    ck_assert(!lists_named());
+    job.sync.mode = word_of("hybrid");
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    ck_assert(!lists_named());
+    job.sync.mode = word_of("local");
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    ck_assert(lists_named());
+    ck_assert_str_eq(p->mode, "local");
+    ck_assert_str_eq(p->algorithm, "local");
+    ck_assert_ptr_nonnull(strstr(p->reason, "local because the job asks for it"));
+    job.sync.mode = word_of("auto");
+    known.algorithm = "diloco";
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    ck_assert_str_eq(p->algorithm, "diloco");
+    ck_assert_ptr_nonnull(strstr(p->reason, "local because the job has begun with it"));
+}
+END_TEST
+
+/* A group is a node, or a worker of the only node; the batches are those of sync mode but for the
+ * balance inside a group.
+ */
+START_TEST(local_groups)
+{
+    int64_t of_node[4] = { 0 };
+
+    make_mix(4);
+    job.batch.global = 512;
+    ck_assert_int_eq(plan_nodes(4, NULL), 0);
+    for (int i = 0; i < 16; i++)
+        of_node[p->worker[i].node] += p->worker[i].batch;
+    job.sync.mode = word_of("local");
+    ck_assert_int_eq(plan_nodes(4, NULL), 0);
+    ck_assert_int_eq(p->n_groups, 4);
+    for (int i = 0; i < 16; i++) {
+        ck_assert_int_eq(p->worker[i].group, p->worker[i].node);
+        of_node[p->worker[i].node] -= p->worker[i].batch;
+    }
+    for (int k = 0; k < 4; k++)
+        ck_assert_int_eq(of_node[k], 0);
+    make_mix(1);
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
+    ck_assert_int_eq(p->n_groups, 16);
+    job.sync.groups.n = 2;
+    ck_assert_int_eq(plan_nodes(1, NULL), 0);
+    ck_assert_int_eq(p->n_groups, 2);
+}
+END_TEST
+
+/* What the job leaves open has DiLoCo's values, and what the algorithm does not have is 0. */
+START_TEST(local_options)
+{
+    job.batch.global = 512;
+    make_mix(4);
+    job.sync.mode = word_of("local");
+    ck_assert_int_eq(plan_nodes(4, NULL), 0);
+    ck_assert_int_eq(p->options.period, 16);
+    ck_assert(p->options.moving_rate == 0 && p->options.outer_rate == 0 &&
+              p->options.outer_momentum == 0);
+    job.sync.algorithm = word_of("diloco");
+    ck_assert_int_eq(plan_nodes(4, NULL), 0);
+    ck_assert(p->options.moving_rate == 0 && p->options.outer_rate == 0.7 &&
+              p->options.outer_momentum == 0.9);
+    job.sync.options = (struct sync_options){ .period = 5, .outer_rate = 1 };
+    ck_assert_int_eq(plan_nodes(4, NULL), 0);
+    ck_assert(p->options.period == 5 && p->options.outer_rate == 1 &&
+              p->options.outer_momentum == 0.9);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    job.sync.options.outer_momentum = 0.5;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_msg(strstr(err.text, "outer rate 1 and outer momentum 0.9") != NULL, "%s", err.text);
+    job.sync.options.outer_momentum = 0;
+    job.sync.options.period = 6;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "every 5 steps, but sync.period is 6"));
+    job.sync.options.period = 0;
+    job.sync.mode = job.sync.algorithm = word_of("auto");
+    job.sync.options.outer_rate = 0;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0); /* the plan names its mode */
+}
+END_TEST
+
+/* Gradients and models travel in 16 bits if the job says so. */
+START_TEST(local_wire)
+{
+    const struct planner_history known = { .model_bytes = 4000000, .bytes_per_s = 1e6 };
+    double wide;
+
+    make_mix(4);
+    job.batch.global = 512;
+    job.sync.mode = word_of("local");
+    job.sync.options.period = 4;
+    job.communication.wire = word_of("float32");
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    wide = p->predicted_samples_per_s;
+    job.communication.wire = word_of("auto");
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    ck_assert_int_eq(p->options.wire, SYNC_WIRE_BFLOAT16);
+    ck_assert_double_gt(p->predicted_samples_per_s, 1.5 * wide);
+    ck_assert_ptr_nonnull(strstr(p->reason, "; gradients and models as bfloat16 between nodes"));
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     planning_add(tc);
+    tcase_add_test(tc, local_only_if_named);
+    tcase_add_test(tc, local_groups);
+    tcase_add_test(tc, local_options);
+    tcase_add_test(tc, local_wire);
     tcase_add_test(tc, one_group_is_no_choice);
     tcase_add_test(tc, short_job);
     tcase_add_test(tc, a_batch_for_fewer_models);

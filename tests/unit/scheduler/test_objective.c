@@ -279,6 +279,48 @@ START_TEST(unknown_model)
 }
 END_TEST
 
+/* No round of a period that eddis chooses takes longer than MODES_ROUND_S, if there is a shorter
+ * one; of the others no neighbour has more progress.
+ */
+START_TEST(rounds_are_short)
+{
+    int bound = 0;
+
+    state = SEED;
+    for (int i = 0; i < CLUSTERS / 5; i++) {
+        struct planner_history known;
+        struct made own;
+        double round_s;
+        int n;
+
+        planning_begin();
+        n = make_cluster(&known);
+        job.sync.mode = word_of("local");
+        own = plan_made(n, &known);
+        round_s = (double)(own.options.period * job.batch.global) / p->predicted_samples_per_s;
+        ck_assert(own.options.period == 1 || round_s <= MODES_ROUND_S);
+        bound += round_s > 0.9 * MODES_ROUND_S;
+        for (int64_t t = own.options.period - 1; t <= own.options.period + 1; t++) {
+            struct made other;
+
+            pin(&own);
+            job.sync.options.period = t;
+            if (t == 0 ||
+                (known.samples && t > known.samples / job.batch.global / MODES_LEAST_EXCHANGES))
+                continue;
+            other = plan_made(n, &known);
+            round_s = (double)(t * job.batch.global) / p->predicted_samples_per_s;
+            ck_assert(round_s > MODES_ROUND_S || t > MODES_MAX_PERIOD ||
+                      other.progress <= own.progress * (1 + 1e-9));
+        }
+        planning_end();
+    }
+    node = NULL;
+    p = NULL;
+    ck_assert_int_gt(bound, 0);
+}
+END_TEST
+
 /* A hybrid job whose model is unknown groups its workers by node: groups over several nodes seem to
  * cost nothing, and the job keeps its groups.
  */
@@ -300,6 +342,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, chosen, 0, sizeof clusters / sizeof *clusters);
     tcase_add_loop_test(tc, chosen_at_random, 0, sizeof drawn / sizeof *drawn);
     tcase_add_test(tc, unknown_model);
+    tcase_add_test(tc, rounds_are_short);
     tcase_add_test(tc, unknown_groups);
 }
 

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_loop_local.c - the whole library in local mode, a thread a rank over the loop
+ *
+ * Least squares in float64.  What the ranks took at each step is recorded, and one process trains
+ * the same by the equations of lib/sync/local.c.
+ */
+#include "lib/base/clock.h"
+#include "lib/base/random.h"
+#include "lib/worker/worker.h"
+#include "loop_job.h"
+#include "own_folder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DIM = 4, MAX_STEPS = 2000, MAX_SAMPLES = 64 };
+
+static const double rate = 0.1;
+
+/* A step that a rank has made. */
+struct made {
+    int64_t epoch, count;
+    int64_t index[MAX_SAMPLES];
+    unsigned flags;
+};
+
+/* What the ranks of a job, and of the one after it, share. */
+struct shared {
+    struct made *made[MAX_RANKS];       /* [n] */
+    int n[MAX_RANKS], first[MAX_RANKS]; /* number of steps, and of those of the job before */
+    int taken[SCENARIO_EPOCHS][SCENARIO_SAMPLES];
+    pthread_mutex_t lock;
+    double w[MAX_RANKS][DIM];
+    int sleep_ms[MAX_RANKS];
+    bool publish;
+    int leave_at; /* leave after so many checkpoints, without an end; 0: never */
+    bool resume;
+    int checkpoints[MAX_RANKS];
+    int stop_at;       /* rank 0 asks for a stop after so many steps; 0: never */
+    bool saves_inside; /* a checkpoint inside of a round is tried */
+    char folder[64];
+};
+
+static double input(int64_t sample, int k)
+{
+    uint64_t random = random_mix((uint64_t)sample, (uint64_t)k);
+
+    return 3 * random_unit(&random) - 1.5;
+}
+
+static const double truth[DIM] = { 0.5, -1, 0.25, 2 };
+
+/* Add the samples' gradients at w to g. */
+static void add_gradient(const double *w, const int64_t *index, int64_t n, double *g)
+{
+    for (int64_t i = 0; i < n; i++) {
+        double e = 0;
+
+        for (int k = 0; k < DIM; k++)
+            e += (w[k] - truth[k]) * input(index[i], k);
+        /* not linear in w, so that the order of samples matters */
+        for (int k = 0; k < DIM; k++)
+            g[k] += tanh(e) * input(index[i], k);
+    }
+}
+
+/* ---- the reference ---- */
+
+/* The state of the reference. */
+struct reference {
+    double common[DIM], momentum[DIM];
+    int at[MAX_RANKS]; /* steps of each rank that it has done */
+};
+
+/* Make all steps of a group's round from the common model; add the difference, times samples, to d.
+ * Return the samples.
+ */
+static double group_round(const struct loop_job *j, const struct shared *s, struct reference *r,
+                          int first, double *d)
+{
+    double w[DIM], samples = 0;
+    bool over = false;
+
+    memcpy(w, r->common, sizeof w);
+    while (!over && r->at[first] < s->n[first]) {
+        double g[DIM] = { 0 }, n = 0;
+
+        for (int i = first; i < first + j->per_group; i++) {
+            const struct made *m = &s->made[i][r->at[i]++];
+
+            add_gradient(w, m->index, m->count, g);
+            n += (double)m->count;
+            over = m->flags & EDDIS_STEP_READS;
+        }
+        for (int k = 0; k < DIM && n > 0; k++)
+            w[k] -= rate * g[k] / n;
+        samples += n;
+    }
+    for (int k = 0; k < DIM; k++)
+        d[k] += samples * (r->common[k] - w[k]);
+    return samples;
+}
+
+/* Train one round.  Return whether there was one. */
+static bool reference_round(const struct loop_job *j, const struct shared *s, struct reference *r)
+{
+    double d[DIM] = { 0 }, samples = 0;
+    double outer = j->outer_rate > 0 ? j->outer_rate : 1;
+
+    if (r->at[0] == s->n[0])
+        return false;
+    for (int i = 0; i < j->n; i += j->per_group)
+        samples += group_round(j, s, r, i, d);
+    for (int k = 0; k < DIM && samples > 0; k++) {
+        r->momentum[k] = j->outer_momentum * r->momentum[k] + d[k] / samples;
+        r->common[k] -= outer * (d[k] / samples + j->outer_momentum * r->momentum[k]);
+    }
+    return true;
+}
+
+/* Return the number of rounds, each of which all groups have ended. */
+static int check_reference(const struct loop_job *j, const struct shared *s)
+{
+    struct reference r = { 0 };
+    int rounds = 0;
+
+    while (reference_round(j, s, &r))
+        rounds++;
+    for (int i = 0; i < j->n; i++) {
+        CHECK(r.at[i] == s->n[i], "rank %d: %d steps in the rounds of rank 0, not %d", i, r.at[i],
+              s->n[i]);
+        for (int k = 0; k < DIM; k++)
+            CHECK(fabs(s->w[i][k] - r.common[k]) < 1e-12, "w[%d] = %.17g, not %.17g", k, s->w[i][k],
+                  r.common[k]);
+    }
+    return rounds;
+}
+
+/* ---- the job ---- */
+
+static void checkpoint(struct eddis *e, int rank, struct shared *s, double *w)
+{
+    struct eddis_checkpoint *c = NULL;
+
+    OK(eddis_checkpoint_begin(e, NULL, &c, &err));
+    check_same(e, EDDIS_ALL, w, DIM * sizeof *w);
+    if (rank == 0)
+        OK(eddis_checkpoint_put(c, "w", w, DIM * sizeof *w, &err));
+    OK(eddis_checkpoint_commit(c, 0, &err));
+    s->checkpoints[rank]++;
+}
+
+static void record(struct eddis *e, int rank, struct shared *s, const struct eddis_step *step)
+{
+    struct made *m = &s->made[rank][s->n[rank]];
+
+    CHECK(step->count <= MAX_SAMPLES && s->n[rank] < MAX_STEPS);
+    *m = (struct made){ .epoch = step->epoch, .count = step->count, .flags = step->flags };
+    OK(eddis_sample_indices(e, step, m->index, &err));
+    pthread_mutex_lock(&s->lock);
+    for (int64_t i = 0; i < m->count; i++)
+        s->taken[m->epoch][m->index[i]]++;
+    pthread_mutex_unlock(&s->lock);
+    s->n[rank]++;
+    if (!e->group.rounds)
+        return;
+    CHECK(!(step->flags & EDDIS_STEP_WRITTEN) ==
+          !(s->n[rank] == s->first[rank] + 1 ||
+            (m[-1].flags & EDDIS_STEP_READS && !(m[-1].flags & EDDIS_STEP_CHECKPOINT))));
+    CHECK(!(step->flags & EDDIS_STEP_END_OF_EPOCH) || step->flags & EDDIS_STEP_READS);
+}
+
+/* Ask for steps ahead, on the thread that makes the steps: they are known, in later rounds too. */
+static void look_ahead(struct eddis *e, const struct eddis_step *step, int most)
+{
+    struct eddis_step next = { .size = sizeof next };
+
+    for (int i = 1; i <= most; i++)
+        SUCCEEDS(eddis_plan_step(e, step->step + i, EDDIS_FOREVER, &next, &err));
+}
+
+static void train_step(struct eddis *e, struct loop_job *j, int rank, int parameter, double *w,
+                       const struct eddis_step *step)
+{
+    struct shared *s = j->arg;
+    const struct made *m;
+    double g[DIM] = { 0 };
+
+    look_ahead(e, step, j->each.read_ahead);
+    record(e, rank, s, step);
+    m = &s->made[rank][s->n[rank] - 1];
+    add_gradient(w, m->index, m->count, g);
+    for (int k = 0; k < DIM && m->count; k++)
+        g[k] /= (double)m->count;
+    if (s->sleep_ms[rank])
+        clock_sleep_until_ns(clock_now_ns() + s->sleep_ms[rank] * CLOCK_MS);
+    step_announce(e, parameter, g);
+    OK(eddis_wait(e, TIMEOUT_NS, &err));
+    for (int k = 0; k < DIM && step->batch; k++)
+        w[k] -= rate * g[k];
+    OK(eddis_step_end(e, NULL, &err));
+}
+
+/* Publish the first plan's batches or those of the ranks in reverse order, with other periods. */
+static void steer(struct loop_job *j, int rank)
+{
+    const struct shared *s = j->arg;
+    int64_t batch[MAX_RANKS];
+    int n = s->n[0];
+
+    if (rank != 0 || !s->publish || n % 6 != 3)
+        return;
+    for (int i = 0; i < j->n; i++)
+        batch[i] = j->split[n / 6 % 2 ? i : j->n - 1 - i];
+    loop_job_publish(j, batch, 0);
+}
+
+static void body(struct eddis *e, int rank, struct loop_job *j)
+{
+    struct shared *s = j->arg;
+    double w[DIM] = { 0 };
+    struct eddis_parameter p = { .size = sizeof p,
+                                 .name = "w",
+                                 .value = w,
+                                 .dtype = EDDIS_FLOAT64,
+                                 .n_dims = 1,
+                                 .dims = { DIM } };
+    int parameter = add_parameter(e, &p);
+    struct eddis_step step;
+
+    s->first[rank] = s->n[rank];
+    OK(eddis_commit(e, &err));
+    OK(eddis_broadcast_parameters(e, 0, &err));
+    if (s->resume)
+        restore(e, NULL, w, sizeof w);
+    while (step_begin(e, &step)) {
+        CHECK(step.lr_factor == 1 || step.step < 4 || !e->group.rounds);
+        train_step(e, j, rank, parameter, w, &step);
+        if (s->saves_inside && !(step.flags & EDDIS_STEP_READS)) {
+            struct eddis_checkpoint *c = NULL;
+
+            REFUSED(-EINVAL, "when a round of", eddis_checkpoint_begin(e, NULL, &c, &err));
+            s->saves_inside = false;
+        }
+        if (step.flags & EDDIS_STEP_CHECKPOINT)
+            checkpoint(e, rank, s, w);
+        if (s->leave_at && s->checkpoints[rank] == s->leave_at)
+            return;
+        if (rank == 0 && s->n[0] == s->stop_at)
+            CHECK(eddis_stop(e) == 0);
+        steer(j, rank);
+    }
+    CHECK(!step_begin(e, &step));
+    memcpy(s->w[rank], w, sizeof w);
+}
+
+static void begin(struct shared *s)
+{
+    memset(s, 0, sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+    for (int i = 0; i < MAX_RANKS; i++)
+        s->made[i] = calloc(MAX_STEPS, sizeof *s->made[i]);
+    CHECK(own_folder_make(s->folder, sizeof s->folder) == 0);
+}
+
+static void end(struct shared *s)
+{
+    for (int i = 0; i < MAX_RANKS; i++)
+        free(s->made[i]);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static void run(struct loop_job *j, struct shared *s)
+{
+    j->checkpoint_dir = s->folder;
+    j->arg = s;
+    j->body = body;
+    loop_job_run(j);
+}
+
+static void check_once_an_epoch(const struct shared *s)
+{
+    for (int e = 0; e < SCENARIO_EPOCHS; e++)
+        for (int i = 0; i < SCENARIO_SAMPLES; i++)
+            CHECK(s->taken[e][i] == 1, "sample %d of epoch %d was taken %d times", i, e,
+                  s->taken[e][i]);
+}
+
+/* ---- the tests ---- */
+
+#define SPLIT(...) .split = { __VA_ARGS__ }
+
+static const struct loop_job jobs[] = {
+    { .n = 2, SPLIT(21, 9), .per_group = 1, .period = 3, .algorithm = "local" },
+    { .n = 3,
+      SPLIT(20, 3, 7),
+      .per_group = 1,
+      .period = 4,
+      .algorithm = "diloco",
+      .outer_rate = 0.7,
+      .outer_momentum = 0.9 },
+    { .n = 4, SPLIT(12, 8, 4, 6), .per_group = 2, .period = 2, .algorithm = "local" },
+    { .n = 6,
+      SPLIT(9, 3, 6, 2, 5, 5),
+      .per_group = 3,
+      .period = 50,
+      .algorithm = "diloco",
+      .outer_rate = 0.5,
+      .outer_momentum = 0.5 },
+    { .n = 1, SPLIT(30), .per_group = 1, .period = 2, .algorithm = "local" },
+    { .n = 2, SPLIT(21, 9), .per_group = 2, .period = 3, .algorithm = "local" },
+};
+
+enum { N_JOBS = sizeof jobs / sizeof *jobs };
+
+/* Train as the reference does, with readers ahead of the steps, a slow rank and changing plans. */
+static void trains(const struct loop_job *like, bool publish)
+{
+    static struct shared s;
+    struct loop_job j = *like;
+    int rounds;
+
+    begin(&s);
+    s.publish = publish;
+    s.sleep_ms[j.n - 1] = j.n > 1;
+    j.each.read_ahead = publish ? 0 : 5;
+    run(&j, &s);
+    check_once_an_epoch(&s);
+    rounds = check_reference(&j, &s);
+    CHECK(rounds >= SCENARIO_EPOCHS);
+    end(&s);
+}
+
+/* With a period of 1, plain averaging is synchronous training, to the rounding. */
+static void period_1_is_synchronous(void)
+{
+    static struct shared s, sync;
+    struct loop_job j = {
+        .n = 3, SPLIT(17, 5, 8), .per_group = 1, .period = 1, .algorithm = "local"
+    };
+    struct loop_job same = { .n = 3, SPLIT(17, 5, 8), .per_group = SYNC };
+
+    begin(&s);
+    begin(&sync);
+    run(&j, &s);
+    run(&same, &sync);
+    check_once_an_epoch(&s);
+    for (int i = 0; i < j.n; i++)
+        CHECK(s.n[i] == sync.n[i]);
+    for (int k = 0; k < DIM; k++)
+        CHECK(fabs(s.w[0][k] - sync.w[0][k]) < 1e-15 * 2, "%.17g %.17g", s.w[0][k], sync.w[0][k]);
+    end(&s);
+    end(&sync);
+}
+
+/* A job that ends at a checkpoint and goes on has the same bits as one that was not interrupted, if
+ * its sums are made in the same way.
+ */
+static void restarts(const struct loop_job *like)
+{
+    static const struct comm_choice choice = { .version = 1, .tree_bytes = 1 << 20 };
+    static struct shared s, whole;
+    struct loop_job j = *like, once = *like;
+
+    j.choice = once.choice = &choice;
+    begin(&whole);
+    run(&once, &whole);
+    begin(&s);
+    s.leave_at = 1;
+    run(&j, &s);
+    j = *like;
+    j.choice = &choice;
+    j.generation = 2;
+    s.leave_at = 0;
+    s.resume = true;
+    run(&j, &s);
+    check_once_an_epoch(&s);
+    for (int i = 0; i < j.n; i++)
+        CHECK(memcmp(s.w[i], whole.w[i], sizeof s.w[i]) == 0);
+    end(&s);
+    end(&whole);
+}
+
+/* After a checkpoint in one mode the job goes on in another, and takes every other sample once. */
+static void goes_on_in(const struct loop_job *like, const struct loop_job *next)
+{
+    static struct shared s;
+    struct loop_job j = *like;
+
+    begin(&s);
+    s.leave_at = 1;
+    run(&j, &s);
+    j = *next;
+    j.generation = 2;
+    s.leave_at = 0;
+    s.resume = true;
+    run(&j, &s);
+    check_once_an_epoch(&s);
+    for (int i = 1; i < j.n; i++)
+        CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
+    end(&s);
+}
+
+/* A stop that one rank asks for ends all groups, with the mean of what they have. */
+static void stops(const struct loop_job *like)
+{
+    static struct shared s;
+    struct loop_job j = *like;
+
+    begin(&s);
+    s.stop_at = 2;
+    s.sleep_ms[0] = 2;
+    run(&j, &s);
+    for (int i = 0; i < j.n; i++) {
+        CHECK(s.n[i] > 0 && s.made[i][s.n[i] - 1].flags & EDDIS_STEP_STOP);
+        CHECK(s.made[i][s.n[i] - 1].flags & EDDIS_STEP_READS);
+    }
+    check_reference(&j, &s);
+    end(&s);
+}
+
+/* Inside of a round there is no common model to be saved. */
+static void saves_no_parts(void)
+{
+    static struct shared s;
+    struct loop_job j = { .n = 1, SPLIT(30), .per_group = 1, .period = 5, .algorithm = "local" };
+
+    begin(&s);
+    s.saves_inside = true;
+    run(&j, &s);
+    CHECK(!s.saves_inside);
+    check_reference(&j, &s);
+    end(&s);
+}
+
+int main(void)
+{
+    static const struct loop_job async = { .n = 2, .share = 15, .per_group = ASYNC, .period = 2 };
+    static const struct loop_job sync = { .n = 3, .share = 10, .per_group = SYNC };
+
+    for (int i = 0; i < N_JOBS; i++) {
+        trains(&jobs[i], false);
+        trains(&jobs[i], true);
+        stops(&jobs[i]);
+        restarts(&jobs[i]);
+    }
+    period_1_is_synchronous();
+    goes_on_in(&jobs[2], &jobs[1]);
+    goes_on_in(&jobs[1], &sync);
+    goes_on_in(&sync, &jobs[0]);
+    goes_on_in(&jobs[0], &async);
+    goes_on_in(&async, &jobs[2]);
+    saves_no_parts();
+    return check_result();
+}
