@@ -31,6 +31,12 @@ static const struct loop_job modes[] = { JOB(1, SYNC),  JOB(3, SYNC), JOB(2, ASY
                                          JOB(4, ASYNC), JOB(4, 2),    JOB(2, 2),
                                          JOB(2, SYNC),  LOCAL(2, 1),  LOCAL(4, 2) };
 
+/* A round for each step: checkpoints after any step. */
+static const struct loop_job short_rounds[] = {
+    { .n = 2, .share = 6, .per_group = 1, .algorithm = "local", .period = 1, .each.late = 1 },
+    { .n = 4, .share = 3, .per_group = 2, .algorithm = "local", .period = 1, .each.late = 1 },
+};
+
 enum { MODES = sizeof modes / sizeof *modes };
 
 /* ENOUGH and AT_EXIT: nobody stops, each group leaves by itself, the latter in a step. */
@@ -644,6 +650,9 @@ int main(void)
     for (int i = 2; i < 5; i++)
         for (int how = BY_ITSELF; how <= ENOUGH; how += ENOUGH)
             test_pair(&modes[i], pass_body, (enum how)how);
+    for (int i = 0; i < 2; i++)
+        for (int how = BY_ITSELF; how <= ENOUGH; how += ENOUGH)
+            test_pair(&short_rounds[i], pass_body, (enum how)how);
     test_pair(&modes[2], driver_body, BY_ITSELF);
     test_pair(&modes[2], slow_counter_body, BY_ITSELF);
     test_pair(&modes[0], unknown_body, BY_ITSELF);
