@@ -3,8 +3,6 @@
  */
 #include "sample_rounds.h"
 
-#include <stdbool.h>
-
 /* Return the samples of all groups in a global batch. */
 static int64_t global_batch(const struct rounds_plan *p)
 {
@@ -77,6 +75,11 @@ static bool suffices(const struct rounds_plan *p, int64_t size)
     return true;
 }
 
+bool rounds_feed_all(const struct rounds_plan *p, int64_t size)
+{
+    return size >= p->n_groups * least_of(p);
+}
+
 /* Divide by running sums of the batches, so that parts differ from the exact ones by less than a
  * sample.  If some group would get too few, give each the fewest first.  If there are not even so
  * many, the samples of a group that would get too few go to the next group, those of the last
@@ -88,7 +91,7 @@ struct rounds_part rounds_part(const struct rounds_plan *p, int64_t size, int gr
     struct rounds_part ret = { 0 };
     int last = -1; /* last group so far that has samples */
 
-    if (size >= p->n_groups * least_of(p) && !suffices(p, size))
+    if (rounds_feed_all(p, size) && !suffices(p, size))
         least = least_of(p);
     for (int g = 0; g < p->n_groups; g++) {
         int64_t end =

@@ -22,6 +22,7 @@
 #ifndef EDDIS_DATA_SAMPLE_ROUNDS_H
 #define EDDIS_DATA_SAMPLE_ROUNDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How samples are divided. */
@@ -40,6 +41,9 @@ struct rounds_part {
 
 /* Return the samples of the next round if `left`, at least 1, are left of the epoch. */
 int64_t rounds_size(const struct rounds_plan *p, int64_t left);
+
+/* Check whether every group gets samples in a round of `size` samples. */
+bool rounds_feed_all(const struct rounds_plan *p, int64_t size);
 
 /* Return a group's part of a round of `size` samples. */
 struct rounds_part rounds_part(const struct rounds_plan *p, int64_t size, int group);

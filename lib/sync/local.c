@@ -12,9 +12,9 @@
  *     x = t
  *
  * The first t is that of rank 0, which all get by a broadcast.  Each rank keeps t and b, which have
- * the same bits everywhere, since the sum has.  They change
- * only once the whole sum has arrived, so a round that fails leaves them as they were.  16-bit
- * parameters have a float32 t; d is how far they have come from the rounded t.
+ * the same bits everywhere, since the sum has.  They change only once the whole sum has arrived, so
+ * a round that fails leaves them as they were.  16-bit parameters have a float32 t; d is how far
+ * they have come from the rounded t.
  *
  * The trailer of the sum carries the agreement of all groups about plans and stops, as the trailer
  * of a step's gradients does in synchronous training.
@@ -78,14 +78,6 @@ static void local_close(struct sync *s)
     free(l);
 }
 
-/* Return the type in which float32 sums travel between hosts; 0: in their own type. */
-static enum comm_type local_wire(const struct local *l, enum comm_type type)
-{
-    if (!l->m.all.hosts || type != COMM_FLOAT32 || !sync_wire_is_half(l->wire))
-        return 0;
-    return l->wire == SYNC_WIRE_FLOAT16 ? COMM_FLOAT16 : COMM_BFLOAT16;
-}
-
 /* Allocate a share's memory and its all-reduce.  Return 0 or a negative errno; local_close frees
  * them in either case.
  */
@@ -113,7 +105,7 @@ static int share_open(struct local *l, int i, struct eddis_error *err)
                                             .rule = COMM_SUM,
                                             .tail_bytes = sizeof(struct sync_trailer),
                                             .trailer_rule = sync_trailer_combine,
-                                            .wire = local_wire(l, p->type) },
+                                            .wire = sync_wire_type(&l->m.all, l->wire, p->type) },
                        &p->collective, err);
     return rc < 0 ? rc : broadcast_new(&l->m.all, p->common, bytes, 0, &p->start, err);
 }

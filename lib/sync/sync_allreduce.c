@@ -41,16 +41,6 @@ static void allreduce_close(struct sync *s)
     free(s);
 }
 
-/* Return the 16-bit type in which buffers of this type travel between hosts; 0: in their own type.
- * Only float32 is converted, if the wire option asks for 16 bits, and never within a host.
- */
-static enum comm_type allreduce_wire(const struct reducer *r, enum comm_type type)
-{
-    if (!r->place.hosts || type != COMM_FLOAT32 || !sync_wire_is_half(r->wire))
-        return 0;
-    return r->wire == SYNC_WIRE_FLOAT16 ? COMM_FLOAT16 : COMM_BFLOAT16;
-}
-
 /* Replace all collectives by one all-reduce for each buffer.  Return 0 or a negative errno.  After
  * a failure only some exist, and allreduce_close must follow.
  */
@@ -72,7 +62,7 @@ static int allreduce_lay_out(struct sync *s, const struct sync_buffer *buffer, i
                                .rule = COMM_SUM,
                                .tail_bytes = sizeof(struct sync_trailer),
                                .trailer_rule = sync_trailer_combine,
-                               .wire = allreduce_wire(r, b->type) };
+                               .wire = sync_wire_type(&r->place, r->wire, b->type) };
         int rc = allreduce_new(&r->place, &a, &r->sum[r->n], err);
 
         if (rc < 0)

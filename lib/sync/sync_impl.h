@@ -51,6 +51,11 @@ struct sync {
 /* Record that the exchange under way is over. */
 void sync_exchange_over(struct sync *s);
 
+/* Return the 16-bit type in which buffers of this type travel between hosts; 0: in their own type.
+ * Only float32 is converted, if the wire option asks for 16 bits, and never within a host.
+ */
+enum comm_type sync_wire_type(const struct comm_place *p, enum sync_wire wire, enum comm_type type);
+
 extern const struct sync_ops sync_allreduce, sync_easgd, sync_hsgd, sync_local, sync_diloco,
     sync_external;
 

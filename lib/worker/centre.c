@@ -295,7 +295,8 @@ int centre_step(struct centre *m, int64_t period, struct eddis_error *err)
 
 /* ---- rounds of local mode ---- */
 
-/* Combine the models of all groups, and go to the next round.  saves: SYNC_SAVES or SYNC_SAVES_NOT.
+/* Combine the models of all groups, and go to the next round.  saves: SYNC_SAVES, SYNC_SAVES_NOT,
+ * or 0 from a worker that ends, which takes part in a checkpoint if all others begin one.
  * Return 0 or a negative errno; -ETIMEDOUT: the next call continues.
  */
 static int round_combine(struct centre *m, unsigned saves, int64_t deadline_ns,

@@ -56,7 +56,6 @@ static int round_open(struct samples *s, struct eddis_error *err)
     struct samples_rounds *r = &s->rounds;
     const struct rounds_plan plan = { r->batch, s->group->n_groups, r->period, s->order.min_count };
     int64_t left = ranges_epoch_left(s->ranges, r->counter), end = ranges_end(s->ranges), size;
-    int64_t least = s->order.min_count > 1 ? s->order.min_count : 1;
     struct rounds_part part;
     int rc;
 
@@ -77,7 +76,7 @@ static int round_open(struct samples *s, struct eddis_error *err)
     r->opened++;
     r->queue[r->n++] = (struct samples_round){ .end = ranges_end(s->ranges),
                                                .passed = ranges_passed(s->ranges, r->counter),
-                                               .fed = size >= s->group->n_groups * least };
+                                               .fed = rounds_feed_all(&plan, size) };
     return 0;
 }
 
