@@ -120,7 +120,7 @@ static bool reference_round(const struct loop_job *j, const struct shared *s, st
     return true;
 }
 
-/* Return the number of rounds, each of which all groups have ended. */
+/* Train the same rounds by the reference, and compare.  Return their number. */
 static int check_reference(const struct loop_job *j, const struct shared *s)
 {
     struct reference r = { 0 };

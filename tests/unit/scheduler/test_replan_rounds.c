@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-/* A job in local mode with this period, each worker a group on a node of its own, of which 10 MB of
- * parameters are exchanged on wires of 1 Gbit/s.
+/* Begin a job in local mode with this period.  Each worker is a group and has a node.  The model
+ * has 10 MB, and the wires 1 Gbit/s.
  */
 static void begin_rounds(int64_t period)
 {

@@ -29,8 +29,8 @@ static double measured(struct job *j, const char *algorithm, int64_t period)
     return rate;
 }
 
-/* Predictions are to be within a tenth: modes of which one is predicted to be 1.1 / 0.9 times as
- * fast are ranked so by the simulation.
+/* Predictions are within a tenth.  So if one mode is predicted to be 1.1 / 0.9 times as fast as
+ * another, the simulation ranks the two in the same order.
  */
 START_TEST(modes_rank)
 {

@@ -73,8 +73,8 @@ END_TEST
 
 static const int64_t periods[] = { 1, 4, 16 };
 
-/* A job on wires of this speed whose plans are made again, of workers of which only ratios are
- * known at first.
+/* Make a job whose wires have this speed.  At first only the ratios of its workers' speeds are
+ * given; re-planning learns the rest.
  */
 static struct sim *open_job(int64_t period, double link, uint64_t seed, struct replan **ret_replan)
 {
