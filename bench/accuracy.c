@@ -32,7 +32,7 @@
 
 enum {
     MAX_RANKS = 16,
-    MAX_ROWS = 48,
+    MAX_ROWS = 96,
     MAX_EPOCHS = 1024, /* limit of the search for TARGET */
     N_TEST = 360,
     FEATURES = 64,
@@ -65,6 +65,8 @@ struct training {
 };
 
 static const struct optimizer sgd = { .kind = OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.9 };
+/* DiLoCo's outer optimizer, as plans have it */
+static const double OUTER_RATE = 0.7, OUTER_MOMENTUM = 0.9;
 static const double speeds[SPEEDS] = { 1, 0.6, 0.35, 0.15 };
 
 /* ---- one run ---- */
@@ -186,6 +188,12 @@ static void deal(const struct row *r, struct training *t)
         t->batch[i]++;
 }
 
+/* Check whether the row's algorithm has an outer optimizer. */
+static bool has_outer(const struct row *r)
+{
+    return algorithm_has(r->algorithm, ALGORITHM_OUTER);
+}
+
 /* Train one row for so many epochs with t->seed; return the test accuracy in *ret_accuracy. */
 static int train_once(const struct row *r, int epochs, struct training *t, double *ret_accuracy,
                       struct eddis_error *err)
@@ -199,6 +207,8 @@ static int train_once(const struct row *r, int epochs, struct training *t, doubl
                                     .algorithm = r->algorithm,
                                     .period = r->period,
                                     .moving_rate = -1,
+                                    .outer_rate = has_outer(r) ? OUTER_RATE : 0,
+                                    .outer_momentum = has_outer(r) ? OUTER_MOMENTUM : 0,
                                     .wire = r->wire,
                                     .seed = t->seed,
                                     .samples = t->digits->n_train,
@@ -392,6 +402,12 @@ static int make_points(struct row *row)
     for (int g = 2; g <= 8; g *= 2)
         for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
             row[n++] = (struct row){ "hybrid", "hsgd", 16, g, periods[p] };
+    for (int g = 2; g <= 16; g *= 2)
+        for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
+            row[n++] = (struct row){ "local", "local", 16, g, periods[p] };
+    for (int g = 2; g <= 16; g *= 2)
+        for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
+            row[n++] = (struct row){ "diloco", "diloco", 16, g, periods[p] };
     return n;
 }
 

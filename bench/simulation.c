@@ -2,6 +2,7 @@
 /* simulation.c - runs the workers, and their messages, in the order of virtual time */
 #include "simulation.h"
 
+#include "lib/data/sample_rounds.h"
 #include "lib/data/sampler.h"
 #include "loop_thread.h"
 
@@ -18,6 +19,7 @@ enum state {
     STATE_START,    /* its first exchange is going on */
     STATE_STARTED,  /* waits until all have started */
     STATE_TAKE,     /* waits for the step's samples */
+    STATE_ROUND,    /* local training: the round ends */
     STATE_EXCHANGE, /* waits until the parameters may be used */
     STATE_COMPUTE,
     STATE_COMBINE,
@@ -46,6 +48,12 @@ struct worker {
     int64_t idle_since_ns;
     struct smb_request take; /* request of a group's root for its next range of samples */
     bool taking, taken;      /* in progress; done, to be sent with the next trailer */
+    /* Local training: samples in the rounds that are opened, the step after the present round, this
+     * rank's samples in it, and the outer optimizer's momentum of each type
+     */
+    int64_t counter, round_end;
+    double weight;
+    void *momentum[SYNC_TYPES];
     struct eddis_error failure;
 };
 
@@ -58,6 +66,7 @@ struct run {
     smb_key counter, centre[SYNC_TYPES];
     int n_groups;
     int64_t global_batch;
+    int64_t *group_batch; /* [n_ranks], of which n_groups are used */
     int started, left;
     struct simulation_result result;
 };
@@ -72,6 +81,12 @@ static bool is_root(const struct worker *w)
 static bool has_models(const struct run *r)
 {
     return algorithm_has(r->o->algorithm, ALGORITHM_SEVERAL);
+}
+
+/* Check whether the groups combine their models in rounds. */
+static bool has_rounds(const struct run *r)
+{
+    return algorithm_has(r->o->algorithm, ALGORITHM_ROUNDS);
 }
 
 /* ---- the trailer of a step's last bucket ---- */
@@ -120,7 +135,7 @@ static int take_more(struct worker *w, struct eddis_error *err)
     const struct sampler_group g = { w->member, w->place.n_ranks };
     int rc;
 
-    if (!is_root(w) || w->taking || w->taken || ranges_exhausted(w->ranges) ||
+    if (has_rounds(w->run) || !is_root(w) || w->taking || w->taken || ranges_exhausted(w->ranges) ||
         ranges_end(w->ranges) > w->step.step + AHEAD)
         return 0;
     w->taking = true;
@@ -151,16 +166,31 @@ static int take_look(struct worker *w, struct eddis_error *err)
 static int begin_exchange(struct worker *w, enum sync_exchange what, enum state next,
                           struct eddis_error *err)
 {
+    const struct run *r = w->run;
     const struct sync_turn turn = { .what = what,
                                     .step = w->step.step,
-                                    .period = w->run->o->period };
+                                    .period = r->o->period,
+                                    .weight = w->weight,
+                                    .whole = (double)r->global_batch * (double)r->o->period };
 
     w->exchanges++;
     w->state = next;
     return loop_thread_exchange(w->run->loop, w->rank, &turn, err);
 }
 
-/* Fill in the worker's step from its group's range, and begin the exchange before it. */
+/* Compute the gradient, and set when it is ready.  Return 1. */
+static int begin_compute(struct worker *w)
+{
+    const struct simulation_hooks *h = &w->run->o->hooks;
+
+    w->until_ns = loop_thread_now_ns(w->run->loop) + h->compute(h->arg, w->rank, &w->step, w->slot);
+    w->state = STATE_COMPUTE;
+    return 1;
+}
+
+/* Fill in the worker's step from its group's range, and begin the exchange before it, or in local
+ * training the step itself.
+ */
 static int begin_step(struct worker *w, const struct ranges_step *r, struct eddis_error *err)
 {
     const struct sampler_group g = { w->member, w->place.n_ranks };
@@ -174,20 +204,13 @@ static int begin_step(struct worker *w, const struct ranges_step *r, struct eddi
     w->step.first = r->first + s.first;
     w->step.count = s.count;
     w->step.batch = r->count;
-    w->step.lr_factor =
-        has_models(run) ? (double)r->count * run->n_groups / (double)run->global_batch : 1;
+    w->step.lr_factor = has_models(run) && !has_rounds(run)
+                            ? (double)r->count * run->n_groups / (double)run->global_batch
+                            : 1;
     w->step.begin_ns = w->idle_since_ns;
+    if (has_rounds(run))
+        return begin_compute(w);
     return begin_exchange(w, SYNC_STEP, STATE_EXCHANGE, err);
-}
-
-/* Compute the gradient, and set when it is ready.  Return 1. */
-static int begin_compute(struct worker *w)
-{
-    const struct simulation_hooks *h = &w->run->o->hooks;
-
-    w->until_ns = loop_thread_now_ns(w->run->loop) + h->compute(h->arg, w->rank, &w->step, w->slot);
-    w->state = STATE_COMPUTE;
-    return 1;
 }
 
 /* Announce all gradients.  Return 1 or a negative errno. */
@@ -225,9 +248,47 @@ static int end_step(struct worker *w)
     h->update(h->arg, w->rank, &w->step, w->slot);
     w->run->result.samples += w->step.count;
     w->run->result.steps += is_root(w);
+    w->weight += (double)w->step.count;
     ranges_finish(w->ranges, w->step.step++);
     w->state = STATE_TAKE;
     return 1;
+}
+
+/* Open the next round of local training, or note that no samples are left.  Return 0 or -ENOMEM. */
+static int open_round(struct worker *w, struct eddis_error *err)
+{
+    const struct run *r = w->run;
+    const struct rounds_plan plan = { r->group_batch, r->n_groups, r->o->period, 0 };
+    int64_t left = ranges_epoch_left(w->ranges, w->counter), size;
+    struct rounds_part part;
+    int rc = 0;
+
+    if (!left) {
+        ranges_exhaust(w->ranges);
+        return 0;
+    }
+    size = rounds_size(&plan, left);
+    part = rounds_part(&plan, size, w->group);
+    for (int64_t i = 0; rc == 0 && i < part.steps; i++) {
+        int64_t first = rounds_step(&part, i);
+
+        rc = ranges_add(w->ranges, w->counter + part.first + first,
+                        rounds_step(&part, i + 1) - first, err);
+    }
+    ranges_seal(w->ranges, size == left);
+    w->counter += size;
+    w->round_end = ranges_end(w->ranges);
+    return rc;
+}
+
+/* Go on to the next round, whose models are combined.  Return 1 or -ENOMEM. */
+static int next_round(struct worker *w, struct eddis_error *err)
+{
+    int rc = open_round(w, err);
+
+    w->weight = 0;
+    w->state = STATE_TAKE;
+    return rc < 0 ? rc : 1;
 }
 
 /* Begin the next step, or the last exchange if no samples are left.  Return 1, 0 if the samples are
@@ -238,6 +299,10 @@ static int try_step(struct worker *w, struct eddis_error *err)
     struct ranges_step r;
     int rc = take_more(w, err);
 
+    if (rc == 0 && has_rounds(w->run) && w->step.step == w->round_end && w->weight > 0) {
+        rc = begin_exchange(w, SYNC_STEP, STATE_ROUND, err);
+        return rc < 0 ? rc : 1;
+    }
     if (rc == 0)
         rc = ranges_look(w->ranges, w->step.step, &r, NULL);
     if (rc == -EAGAIN)
@@ -305,6 +370,8 @@ static int worker_turn(struct worker *w, struct eddis_error *err)
         return 1;
     case STATE_TAKE:
         return try_step(w, err);
+    case STATE_ROUND:
+        return exchanged ? next_round(w, err) : 0;
     case STATE_EXCHANGE:
         return exchanged ? begin_compute(w) : 0;
     case STATE_COMPUTE:
@@ -426,12 +493,28 @@ static int worker_box(struct worker *w, struct eddis_error *err)
     return smb_open(&s, &w->box, err);
 }
 
+/* Allocate the outer optimizer's momentum, if it has one.  Return 0 or -ENOMEM. */
+static int worker_momentum(struct worker *w, struct eddis_error *err)
+{
+    const struct simulation_options *o = w->run->o;
+
+    for (int t = 0; t < SYNC_TYPES && o->outer_momentum > 0; t++) {
+        size_t n = sync_centre_size(w->value, o->n_parameters, sync_type[t]);
+
+        w->momentum[t] = calloc(n + 1, comm_type_bytes(sync_type[t]));
+        if (!w->momentum[t])
+            return eddis_fail(err, -ENOMEM, "no memory for momentum");
+    }
+    return 0;
+}
+
 /* Create the worker's engine and find its gradient slots. */
 static int worker_engine(struct worker *w, struct eddis_error *err)
 {
     const struct run *r = w->run;
     const struct simulation_options *o = r->o;
-    struct sync_models m = { .box = w->box,
+    struct sync_models m = { .all = { .rank = w->rank, .n_ranks = o->n_ranks },
+                             .box = w->box,
                              .value = w->value,
                              .n_values = o->n_parameters,
                              .centre = { r->centre[0], r->centre[1] },
@@ -443,13 +526,19 @@ static int worker_engine(struct worker *w, struct eddis_error *err)
                                 .models = has_models(r) ? &m : NULL,
                                 .options = { .moving_rate = o->moving_rate >= 0 ? o->moving_rate
                                                                                 : 0.9 / r->n_groups,
+                                             .outer_rate = o->outer_rate,
+                                             .outer_momentum = o->outer_momentum,
                                              .wire = o->wire },
                                 .bucket_bytes = 1 << 20,
                                 .parameter = o->parameter,
                                 .n_parameters = o->n_parameters,
                                 .hooks = { w, report, agreed } };
-    int rc = engine_new(&e, &w->engine, err);
+    int rc = worker_momentum(w, err);
 
+    m.momentum[0] = w->momentum[0];
+    m.momentum[1] = w->momentum[1];
+    if (rc == 0)
+        rc = engine_new(&e, &w->engine, err);
     for (int i = 0; rc == 0 && i < o->n_parameters; i++)
         w->slot[i] = engine_slot(w->engine, i);
     return rc;
@@ -486,7 +575,9 @@ static int first_ranges(struct run *r, struct eddis_error *err)
 {
     int rc = 0;
 
-    for (int k = 0; k <= AHEAD; k++)
+    for (int i = 0; rc == 0 && has_rounds(r) && i < r->o->n_ranks; i++)
+        rc = open_round(&r->worker[i], err);
+    for (int k = 0; k <= AHEAD && !has_rounds(r); k++)
         for (int i = 0; rc == 0 && i < r->o->n_ranks; i++) {
             struct worker *w = &r->worker[i], *root = &r->worker[w->member[0]];
 
@@ -517,6 +608,7 @@ static int run_open(struct run *r, struct eddis_error *err)
         w->group = r->o->group_of[i];
         r->n_groups = w->group + 1 > r->n_groups ? w->group + 1 : r->n_groups;
         r->global_batch += r->o->batch[i];
+        r->group_batch[w->group] += r->o->batch[i];
         rc = worker_place(w, err);
         if (rc == 0)
             rc = worker_samples(w, err);
@@ -555,7 +647,10 @@ static void run_close(struct run *r)
         free(w->member);
         free(w->value);
         free(w->slot);
+        for (int t = 0; t < SYNC_TYPES; t++)
+            free(w->momentum[t]);
     }
+    free(r->group_batch);
     free(r->worker);
     free(r->engine);
     free(r->box);
@@ -567,11 +662,12 @@ int simulation_run(const struct simulation_options *o, struct simulation_result 
     size_t n = (size_t)o->n_ranks;
     struct run r = { .o = o,
                      .worker = calloc(n, sizeof *r.worker),
+                     .group_batch = calloc(n, sizeof *r.group_batch),
                      .engine = calloc(n, sizeof(struct engine *)),
                      .box = calloc(n, sizeof(struct smb *)) };
     int rc = -ENOMEM;
 
-    if (r.worker && r.engine && r.box)
+    if (r.worker && r.group_batch && r.engine && r.box)
         rc = run_open(&r, err);
     else
         eddis_fail(err, rc, "no memory for %d workers", o->n_ranks);
