@@ -8,10 +8,10 @@
  * One process takes the whole batch.
  *
  * Efficiency: epochs that one process needs for a test accuracy of TARGET, divided by those that
- * the row needs.  --efficiency measures only this, at the points of the table in
- * lib/model/algorithm.c; --small, for tests, leaves it out.  --wire measures only sync mode, every
- * worker on a host of its own, with gradients of that format between hosts: such rows beside those
- * of float32, seed by seed.
+ * the row needs.  --efficiency measures only this, at the points of async and hybrid mode in
+ * the table of lib/model/algorithm.c, and --rounds at those of local mode; --small, for tests,
+ * leaves it out.  --wire measures only sync mode, every worker on a host of its own, with gradients
+ * of that format between hosts: such rows beside those of float32, seed by seed.
  */
 #include "accuracy.h"
 
@@ -32,14 +32,14 @@
 
 enum {
     MAX_RANKS = 16,
-    MAX_ROWS = 96,
+    MAX_ROWS = 48,
     MAX_EPOCHS = 1024, /* limit of the search for TARGET */
     N_TEST = 360,
     FEATURES = 64,
 };
 
 #define USAGE                                                                                      \
-    "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small | --efficiency] "            \
+    "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small | --efficiency | --rounds] " \
     "[--wire bfloat16 | float16] DIGITS.csv\n"
 
 /* The digits in memory; the last N_TEST are the test set. */
@@ -71,14 +71,20 @@ static const double speeds[SPEEDS] = { 1, 0.6, 0.35, 0.15 };
 
 /* ---- one run ---- */
 
-/* Copy the samples of a worker's step to its x and label. */
+/* Copy the samples of a worker's step to its x and label.  Samples beyond an epoch's last are those
+ * of the next epoch.
+ */
 static void load_batch(struct training *t, struct worker *w, const struct simulation_step *s)
 {
+    const int64_t n = t->digits->n_train;
     struct permutation p;
 
-    permutation_init(&p, t->digits->n_train, t->seed, s->epoch);
     for (int64_t i = 0; i < s->count; i++) {
-        int64_t k = permutation_at(&p, s->first + i);
+        int64_t at = s->first + i, k;
+
+        if (i == 0 || at % n == 0)
+            permutation_init(&p, n, t->seed, s->epoch + at / n);
+        k = permutation_at(&p, at % n);
 
         memcpy(w->x + i * FEATURES, t->digits->x + k * FEATURES, FEATURES * sizeof *w->x);
         w->label[i] = t->digits->label[k];
@@ -211,8 +217,8 @@ static int train_once(const struct row *r, int epochs, struct training *t, doubl
                                     .outer_momentum = has_outer(r) ? OUTER_MOMENTUM : 0,
                                     .wire = r->wire,
                                     .seed = t->seed,
-                                    .samples = t->digits->n_train,
-                                    .epochs = epochs,
+                                    .samples = t->digits->n_train * (r->unbroken ? epochs : 1),
+                                    .epochs = r->unbroken ? 1 : epochs,
                                     .batch = t->batch,
                                     .parameter = &parameter,
                                     .n_parameters = 1,
@@ -402,12 +408,23 @@ static int make_points(struct row *row)
     for (int g = 2; g <= 8; g *= 2)
         for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
             row[n++] = (struct row){ "hybrid", "hsgd", 16, g, periods[p] };
+    return n;
+}
+
+/* Write the points of local training to row; return their number.  The digits' epoch has 5.6 steps,
+ * and a round ends with its epoch: all epochs are one, so that periods are as long as they say.
+ */
+static int make_rounds(struct row *row)
+{
+    int n = 0;
+
+    row[n++] = (struct row){ "one", "allreduce", 1, 1, 1, .unbroken = true };
     for (int g = 2; g <= 16; g *= 2)
-        for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
-            row[n++] = (struct row){ "local", "local", 16, g, periods[p] };
+        for (int64_t period = 1; period <= 64; period *= 4)
+            row[n++] = (struct row){ "local", "local", 16, g, period, .unbroken = true };
     for (int g = 2; g <= 16; g *= 2)
-        for (size_t p = 0; p < sizeof periods / sizeof *periods; p++)
-            row[n++] = (struct row){ "diloco", "diloco", 16, g, periods[p] };
+        for (int64_t period = 1; period <= 16; period *= 4)
+            row[n++] = (struct row){ "diloco", "diloco", 16, g, period, .unbroken = true };
     return n;
 }
 
@@ -432,6 +449,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->small = true;
         else if (strcmp(argv[i], "--efficiency") == 0)
             o->efficiency = true;
+        else if (strcmp(argv[i], "--rounds") == 0)
+            o->efficiency = o->rounds = true;
         else if (strcmp(argv[i], "--wire") == 0 && argv[i + 1]) {
             o->wired = true;
             o->wire = sync_wire_find(argv[++i]);
@@ -491,7 +510,12 @@ int main(int argc, char **argv)
     }
     matmul_set_threads(1);
     rc = read_digits(o.data, &digits, &err);
-    n = o.wired ? make_wired(o.wire, row) : o.efficiency ? make_points(row) : make_rows(row);
+    if (o.wired)
+        n = make_wired(o.wire, row);
+    else if (o.rounds)
+        n = make_rounds(row);
+    else
+        n = o.efficiency ? make_points(row) : make_rows(row);
     for (int i = 0; rc == 0 && i < n; i++)
         rc = run_row(&row[i], base_of(row, i), &o, &digits, &err);
     free(digits.x);

@@ -16,6 +16,7 @@ enum { MAX_SEEDS = 64, BATCH = 256, SPEEDS = 4 };
 /* Command-line options. */
 struct options {
     bool json, small, efficiency;
+    bool rounds; /* efficiency is that of algorithms with rounds */
     bool wired;
     enum sync_wire wire; /* if wired: the format of gradients to measure, beside float32 */
     int seeds, epochs;
@@ -29,6 +30,7 @@ struct row {
     int64_t period;
     bool alike;          /* workers of a group have one speed; else one of each speed in turn */
     enum sync_wire wire; /* SYNC_WIRE_AUTO: float32 */
+    bool unbroken;       /* all epochs are one, so that no round ends with an epoch */
     double accuracy[MAX_SEEDS];
     double mean, half_width;                  /* mean accuracy; half of its 95 % interval */
     double difference, difference_half_width; /* to the row it is compared with, seed by seed */
