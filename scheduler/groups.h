@@ -5,8 +5,9 @@
  * Members of a group wait for each other at every step; one group never waits for another. So
  * members should be close to each other in the network, or equally fast. If the job lists groups,
  * its groups are used. Otherwise there are several choices, and the planner takes the one that it
- * predicts to make the most progress; in local mode, whose groups all wait for each other at the
- * end of a round, there is one choice. Pure: equal input gives equal groups.
+ * predicts to make the most progress. In local mode, whose groups all wait for each other at the
+ * end of a round, groups need not be of equal speed, so the first choice is another. Pure: equal
+ * input gives equal groups.
  */
 #ifndef EDDIS_SCHEDULER_GROUPS_H
 #define EDDIS_SCHEDULER_GROUPS_H
@@ -31,7 +32,7 @@ struct groups_choices {
     int n_workers;              /* number of workers */
     int groups[GROUPS_CHOICES]; /* [n] number of groups of each choice */
     int *group;                 /* [n * n_workers] group of each worker, choice by choice */
-    int *rounds;                /* [n_workers] group of each worker with ALGORITHM_ROUNDS; part of
+    int *rounds;                /* [n_workers] first choice with ALGORITHM_ROUNDS; part of
                                  * the memory of `group` */
     int n_rounds;               /* number of groups in `rounds` */
 };

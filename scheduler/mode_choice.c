@@ -24,8 +24,10 @@ struct candidate {
 /* All candidates; the first one is the default, chosen if no other is better. */
 struct choice {
     struct objective_input in;
-    struct objective_groups rounds; /* groups with ALGORITHM_ROUNDS */
-    int64_t most_writers;           /* most models for which the global batch has samples */
+    /* groups with ALGORITHM_ROUNDS: those by node first, then all that `in` has */
+    struct objective_groups rounds[GROUPS_CHOICES + 1];
+    int n_rounds;
+    int64_t most_writers; /* most models for which the global batch has samples */
     struct candidate candidate[PLAN_MAX_CANDIDATES];
     int n;
 };
@@ -34,15 +36,18 @@ struct modes_setup planner_network(const struct plan *p, const struct planner_hi
 {
     bool known = history->samples > 0 && p->global_batch > 0;
 
-    return (struct modes_setup){ .n_nodes = p->n_nodes,
-                                 .steps = known ? (history->samples - 1) / p->global_batch + 1 : 0,
-                                 .model_bytes = history->model_bytes,
-                                 .program = history->program,
-                                 .bucket_bytes = p->bucket_bytes,
-                                 .n_gradients = history->n_gradients,
-                                 .latency_s = history->latency_s,
-                                 .bytes_per_s = history->bytes_per_s,
-                                 .wire = p->options.wire };
+    return (struct modes_setup){
+        .n_nodes = p->n_nodes,
+        .steps = known ? (history->samples - 1) / p->global_batch + 1 : 0,
+        .epoch_steps = known ? (double)history->samples_in_epoch / (double)p->global_batch : 0,
+        .model_bytes = history->model_bytes,
+        .program = history->program,
+        .bucket_bytes = p->bucket_bytes,
+        .n_gradients = history->n_gradients,
+        .latency_s = history->latency_s,
+        .bytes_per_s = history->bytes_per_s,
+        .wire = p->options.wire
+    };
 }
 
 /* Fill w [n_workers] and *ret, which borrows w, with the plan's workers and what is known of model
@@ -52,7 +57,8 @@ struct modes_setup planner_network(const struct plan *p, const struct planner_hi
 static void fill_setup(const struct plan *p, const struct planner_history *history,
                        struct modes_worker *w, struct modes_setup *ret)
 {
-    const struct planner_history only_samples = { .samples = history->samples };
+    const struct planner_history only_samples = { .samples = history->samples,
+                                                  .samples_in_epoch = history->samples_in_epoch };
 
     for (int i = 0; i < p->n_workers; i++)
         w[i] = (struct modes_worker){
@@ -104,8 +110,8 @@ static int predict_all(struct choice *f, const struct algorithm *wanted, struct 
             (row[i].traits & ALGORITHM_NAMED && &row[i] != wanted))
             continue;
         if (row[i].traits & ALGORITHM_ROUNDS) {
-            in.groups = &f->rounds;
-            in.n_groups = 1;
+            in.groups = f->rounds;
+            in.n_groups = f->n_rounds;
         }
         f->n++;
         c->algorithm = &row[i];
@@ -451,6 +457,19 @@ static int fill_groups(const struct groups_choices *groups, int64_t most,
     return n;
 }
 
+/* Write the groups that rounds may have into f->rounds; f->in must have its groups. If the job sets
+ * the groups, or nothing is measured, there is one choice.
+ */
+static void fill_rounds(struct choice *f, const struct groups_choices *groups)
+{
+    bool several = f->in.n_groups > 1;
+
+    if (!several || groups->n_rounds <= f->most_writers)
+        f->rounds[f->n_rounds++] = (struct objective_groups){ groups->rounds, groups->n_rounds };
+    for (int i = 0; several && i < f->in.n_groups; i++)
+        f->rounds[f->n_rounds++] = f->in.groups[i];
+}
+
 /* Check whether model and network are measured. Otherwise groups are not compared, since those that
  * stretch over several nodes seem to cost nothing.
  */
@@ -489,11 +508,11 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     if ((rc = list_groups(job, history, p, f.most_writers, &groups, err)) < 0)
         return rc;
     f.in.n_groups = fill_groups(&groups, f.most_writers, list);
-    f.rounds = (struct objective_groups){ groups.rounds, groups.n_rounds };
     wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
     if (!is_measured(&f.in.setup))
         f.in.n_groups = 1;
+    fill_rounds(&f, &groups);
     p->model_bytes = history->model_bytes;
     program_copy(&p->program, &history->program);
     if ((rc = predict_all(&f, wanted_algorithm(job, history), err)) < 0)
