@@ -389,16 +389,25 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
 
 /* ---- rounds ---- */
 
+/* Return the global batches of a round: the period, or less if rounds fill an epoch. */
+static double batches_of_round(const struct modes_setup *s, int64_t period)
+{
+    double most = (double)period, epoch = s->epoch_steps;
+
+    return epoch > 0 ? epoch / ceil(epoch / most) : most;
+}
+
 /* Return the number of steps that a group with `samples` in a step of the plan makes in a round, as
- * lib/data/rounds divides it. total: samples of all n groups in a step of the plan.
+ * lib/data/sample_rounds divides it. total: samples of all n groups in a step of the plan; batches:
+ * of batches_of_round.
  */
 static double steps_of_round(const struct modes_setup *s, double samples, double total, int n,
-                             int64_t period)
+                             double batches)
 {
-    double most = fmax(fmin(samples, ceil(total / n)), 1), count = (double)period * samples;
+    double most = fmax(fmin(samples, ceil(total / n)), 1), count = batches * samples;
     double least = fmax((double)s->program.min_count, 1);
 
-    return period == 1 ? 1 : fmax(fmin(ceil(count / most), floor(count / least)), 1);
+    return batches <= 1 ? 1 : fmax(fmin(ceil(count / most), floor(count / least)), 1);
 }
 
 /* Gather the parties with compute_s and step_s of a step of a round, and period_s, the seconds of
@@ -409,7 +418,7 @@ static struct party *gather_rounds(const struct modes_setup *s, const int *group
 {
     const struct buckets b = buckets_of(s);
     struct party *p = gather(s, group, ret_n);
-    double total = 0;
+    double total = 0, batches = batches_of_round(s, period);
 
     for (int g = 0; p && g < *ret_n; g++) {
         total += p[g].samples;
@@ -418,8 +427,8 @@ static struct party *gather_rounds(const struct modes_setup *s, const int *group
     for (int i = 0; p && i < s->n; i++) {
         const struct modes_worker *w = &s->worker[i];
         struct party *of = &p[group ? group[i] : i];
-        double steps = steps_of_round(s, of->samples, total, *ret_n, period);
-        double batch = (double)w->batch * (double)period / steps;
+        double steps = steps_of_round(s, of->samples, total, *ret_n, batches);
+        double batch = (double)w->batch * batches / steps;
 
         if (w->batch > 0)
             of->compute_s = fmax(of->compute_s, w->t.fixed_s + w->t.sample_s * batch);
@@ -428,7 +437,7 @@ static struct party *gather_rounds(const struct modes_setup *s, const int *group
         if (!(p[g].samples > 0))
             continue;
         set_step(s, &b, &p[g]);
-        p[g].period_s = p[g].step_s * steps_of_round(s, p[g].samples, total, *ret_n, period);
+        p[g].period_s = p[g].step_s * steps_of_round(s, p[g].samples, total, *ret_n, batches);
     }
     return p;
 }
@@ -461,7 +470,7 @@ int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,
         longest = fmax(longest, p[g].period_s);
     }
     round_s = longest + combine_s(s);
-    *ret_samples_per_s = round_s > 0 ? (double)period * samples / round_s : 0;
+    *ret_samples_per_s = round_s > 0 ? batches_of_round(s, period) * samples / round_s : 0;
     return 0;
 }
 

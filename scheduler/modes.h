@@ -27,7 +27,8 @@
  *     local    With B samples in a step of all workers, B_g of them in group g of G groups, a round
  *              of `period` steps has period * B samples, and period * B_g of them are the group's.
  *              It takes them in steps_g equal steps of at most min(B_g, B / G rounded up) samples;
- *              with period 1 in one step.  Steps inside each group are as in sync.  At the end of a
+ *              with period 1 in one step.  An epoch's end is a round's end, so rounds are as long
+ * as lets equal ones fill the epoch.  Steps inside each group are as in sync.  At the end of a
  *              round all workers combine the differences of their models, and nothing hides this:
  *                  T = max over g (steps_g * step_g) + all-reduce + local update
  *              The ring sends 2 (N - 1) / N M / L, with M / 2 instead of M if 16 bits are sent,
@@ -75,6 +76,8 @@ struct modes_setup {
     int64_t n_gradients;
     double latency_s, bytes_per_s; /* latency and bandwidth of a node's link */
     int64_t steps;                 /* number of steps of the whole job; 0: unknown */
+    /* steps of an epoch, whose end is a round's end, the last in part; 0: unknown */
+    double epoch_steps;
     /* format in which nodes send gradients; SYNC_WIRE_AUTO: float32 */
     enum sync_wire wire;
 };

@@ -4,6 +4,7 @@
 
 #include "predictors.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 /* Sum of the moving rates of all writers; a larger sum is unstable if they write in lock step. */
@@ -68,6 +69,8 @@ static int longest_period(const struct objective_way *way, int64_t *ret, struct 
 
     if (s->steps <= 0 || most > MODES_MAX_PERIOD)
         most = MODES_MAX_PERIOD;
+    if (way->algorithm->traits & ALGORITHM_ROUNDS && s->epoch_steps > 0)
+        most = (int64_t)fmin((double)most, ceil(s->epoch_steps));
     *ret = most > 0 ? most : 1;
     if (!(way->algorithm->traits & ALGORITHM_ROUNDS) || s->model_bytes <= 0) /* or only ratios */
         return 0;

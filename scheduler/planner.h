@@ -67,6 +67,7 @@ struct planner_history {
     bool takes_pieces;   /* the program splits batches into micro-batches of the planned size */
     int64_t n_gradients; /* number of gradients that an earlier run had in buckets */
     int64_t samples;     /* number of samples of the whole job, all epochs together */
+    int64_t samples_in_epoch;
     /* [n_efficiencies] efficiencies of algorithms, measured with this program */
     const struct efficiency_row *efficiency;
     int n_efficiencies;

@@ -43,7 +43,8 @@ static bool is_same(const struct modes_setup *a, const struct modes_setup *b)
     return a->n_nodes == b->n_nodes && a->model_bytes == b->model_bytes &&
            a->bucket_bytes == b->bucket_bytes && a->n_gradients == b->n_gradients &&
            a->latency_s == b->latency_s && a->bytes_per_s == b->bytes_per_s && a->wire == b->wire &&
-           a->steps == b->steps && program_is_same_size(&a->program, &b->program);
+           a->steps == b->steps && a->epoch_steps == b->epoch_steps &&
+           program_is_same_size(&a->program, &b->program);
 }
 
 void replan_network(struct replan *r, const struct modes_setup *n)

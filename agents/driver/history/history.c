@@ -107,11 +107,13 @@ void history_gradients(struct history *k, int64_t n)
     keep_model(k);
 }
 
-bool history_samples(struct history *k, int64_t n)
+bool history_samples(struct history *k, int64_t n, int64_t in_epoch)
 {
-    if (n == 0 || n == k->model.samples || !k->model.bytes)
+    if (n == 0 || !k->model.bytes ||
+        (n == k->model.samples && in_epoch == k->model.samples_in_epoch))
         return false;
     k->model.samples = n;
+    k->model.samples_in_epoch = in_epoch;
     keep_model(k);
     return true;
 }

@@ -43,10 +43,10 @@ bool history_model(struct history *k, int64_t bytes, const struct program *p);
  */
 void history_gradients(struct history *k, int64_t n);
 
-/* Record how many samples the job trains, also in the cache for the next job; 0: unknown. Return
- * whether the number has changed.
+/* Record how many samples the job trains in all epochs and in one, also in the cache for the next
+ * job; 0: unknown. Return whether a number has changed.
  */
-bool history_samples(struct history *k, int64_t n);
+bool history_samples(struct history *k, int64_t n, int64_t in_epoch);
 
 /* Store the workers' times in the cache for the next job. */
 void history_keep_times(struct history *k);

@@ -46,6 +46,7 @@ struct past_model past_model(struct file_thread *reader, const struct job *job)
         (void)fields_read(program_fields, N(program_fields), o, &m.program, NULL);
         (void)json_want_int(o, "n_gradients", 0, INT64_MAX, &m.n_gradients, NULL);
         (void)json_want_int(o, "samples", 0, INT64_MAX, &m.samples, NULL);
+        (void)json_want_int(o, "samples_in_epoch", 0, INT64_MAX, &m.samples_in_epoch, NULL);
     }
     return m;
 }
@@ -59,6 +60,7 @@ int past_model_keep(struct file_thread *reader, const struct job *job,
     if (!key || !o || json_object_set_new(o, "bytes", json_integer(model->bytes)) < 0 ||
         json_object_set_new(o, "n_gradients", json_integer(model->n_gradients)) < 0 ||
         json_object_set_new(o, "samples", json_integer(model->samples)) < 0 ||
+        json_object_set_new(o, "samples_in_epoch", json_integer(model->samples_in_epoch)) < 0 ||
         fields_write(program_fields, N(program_fields), &model->program, o) < 0 ||
         !(text = json_text(o, false)))
         return 0; /* no memory: the next job measures it again */
@@ -463,6 +465,7 @@ void past_fill(const struct past_model *model, const struct past_times *times,
         .program = model->program,
         .n_gradients = model->n_gradients,
         .samples = model->samples,
+        .samples_in_epoch = model->samples_in_epoch,
         .time = times->list.row,
         .n_times = times->list.n,
         .bound = memory->list.row,

@@ -21,6 +21,7 @@ struct past_model {
     struct program program;
     int64_t n_gradients; /* number of gradients in the workers' buckets */
     int64_t samples;     /* number of samples that one job trains, all epochs together */
+    int64_t samples_in_epoch;
 };
 
 /* Load what earlier jobs recorded of the program's model. Return all members 0 if there is no

@@ -213,7 +213,7 @@ static void watch_length(struct plan_watch *w, const struct progress *p)
         __builtin_mul_overflow(p->steps_total, now->global_batch, &n))
         return;
     w->length_known = true;
-    if (history_samples(w->history, n))
+    if (history_samples(w->history, n, p->samples_in_epoch))
         plan_watch_network(w);
 }
 

@@ -330,18 +330,15 @@ static void settle(struct planning *g)
         state_fail(&g->run->state, "internal", 1, err.text, clock_now_ns());
 }
 
-/* Return how many samples the job trains, from the number of steps that rank 0 has reported;
- * 0: unknown.
- */
-static int64_t count_samples(const struct planning *g)
+/* Record how many samples the job trains, from what rank 0 has reported. */
+static void record_length(struct planning *g)
 {
     const struct metrics *f = &g->run->metrics;
+    const struct progress *p = f->n_workers ? &f->worker[0].last : NULL;
     int64_t n;
 
-    if (!f->plan || f->n_workers == 0 ||
-        __builtin_mul_overflow(f->worker[0].last.steps_total, f->plan->global_batch, &n))
-        return 0;
-    return n;
+    if (f->plan && p && !__builtin_mul_overflow(p->steps_total, f->plan->global_batch, &n))
+        (void)history_samples(&g->history, n, p->samples_in_epoch);
 }
 
 /* If the sync mode is open and the event is of this generation, record the size of the model and
@@ -353,7 +350,7 @@ static void take_model(struct planning *g, const struct event *e)
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
     plan_watch_model(&g->watch, e->model_bytes, &e->program);
-    (void)history_samples(&g->history, count_samples(g));
+    record_length(g);
     settle(g);
 }
 

@@ -203,6 +203,30 @@ START_TEST(whole_samples_take_as_long)
 }
 END_TEST
 
+/* Rounds fill an epoch: a period that leaves as many rounds makes no difference, and none is longer
+ * than the epoch.
+ */
+START_TEST(rounds_fill_an_epoch)
+{
+    uint64_t seed = 49;
+
+    for (int k = 0; k < CLUSTERS; k++) {
+        struct cluster c;
+        double whole;
+
+        make_cluster(&c, &seed);
+        c.s.epoch_steps = 12;
+        whole = rate(&c, 12);
+        ck_assert_double_eq(rate(&c, 1000), whole);
+        ck_assert_double_eq(rate(&c, 5), rate(&c, 4));
+        ck_assert_double_eq(rate(&c, 11), rate(&c, 6));
+        c.s.epoch_steps = 0;
+        ck_assert_double_eq_tol(rate(&c, 12), whole, whole * 1e-12);
+        ck_assert_double_ge(rate(&c, 1200), whole * (1 - 1e-12));
+    }
+}
+END_TEST
+
 /* The times of the groups say how long a round is, and half the bytes travel in half the time. */
 START_TEST(times_say_the_round)
 {
@@ -272,6 +296,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, faster_workers_and_links_never_lower);
     tcase_add_test(tc, no_network_gives_the_sum);
     tcase_add_test(tc, whole_samples_take_as_long);
+    tcase_add_test(tc, rounds_fill_an_epoch);
     tcase_add_test(tc, times_say_the_round);
 }
 
