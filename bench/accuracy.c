@@ -40,7 +40,7 @@ enum {
 
 #define USAGE                                                                                      \
     "usage: bench-accuracy [--json] [--seeds N] [--epochs N] [--small | --efficiency | --rounds] " \
-    "[--wire bfloat16 | float16] DIGITS.csv\n"
+    "[--wire bfloat16 | float16] [--rate LEARNING_RATE] DIGITS.csv\n"
 
 /* The digits in memory; the last N_TEST are the test set. */
 struct digits {
@@ -62,9 +62,10 @@ struct training {
     double speed[MAX_RANKS];
     int64_t batch[MAX_RANKS];
     uint64_t seed;
+    struct optimizer sgd;
 };
 
-static const struct optimizer sgd = { .kind = OPTIMIZER_SGD, .rate = 0.1, .momentum = 0.9 };
+static const double RATE = 0.1, MOMENTUM = 0.9;
 /* DiLoCo's outer optimizer, as plans have it */
 static const double OUTER_RATE = 0.7, OUTER_MOMENTUM = 0.9;
 static const double speeds[SPEEDS] = { 1, 0.6, 0.35, 0.15 };
@@ -123,7 +124,7 @@ static void update(void *arg, int rank, const struct simulation_step *s, void *c
     struct training *t = arg;
     struct worker *w = &t->worker[rank];
 
-    optimizer_update(&sgd, s->lr_factor, w->model->values, slot[0], w->velocity,
+    optimizer_update(&t->sgd, s->lr_factor, w->model->values, slot[0], w->velocity,
                      w->model->n_values);
 }
 
@@ -288,7 +289,10 @@ static int run_seeds(const struct row *r, const struct options *o, int epochs,
                      const struct digits *d, double *ret, struct eddis_error *err)
 {
     for (int i = 0; i < o->seeds; i++) {
-        struct training t = { .digits = d, .seed = (uint64_t)i + 1 };
+        struct training t = { .digits = d,
+                              .seed = (uint64_t)i + 1,
+                              .sgd = {
+                                  .kind = OPTIMIZER_SGD, .rate = o->rate, .momentum = MOMENTUM } };
         int rc = train_once(r, epochs, &t, &ret[i], err);
 
         training_close(&t);
@@ -420,7 +424,7 @@ static int make_rounds(struct row *row)
 
     row[n++] = (struct row){ "one", "allreduce", 1, 1, 1, .unbroken = true };
     for (int g = 2; g <= 16; g *= 2)
-        for (int64_t period = 1; period <= 64; period *= 4)
+        for (int64_t period = 1; period <= 256; period *= 4)
             row[n++] = (struct row){ "local", "local", 16, g, period, .unbroken = true };
     for (int g = 2; g <= 16; g *= 2)
         for (int64_t period = 1; period <= 16; period *= 4)
@@ -441,7 +445,7 @@ static int number_of(const char *text, int most)
 /* Parse the command line.  Return 0 or -EINVAL. */
 static int parse(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){ .seeds = 40, .epochs = 60 };
+    *o = (struct options){ .seeds = 40, .epochs = 60, .rate = RATE };
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--json") == 0)
             o->json = true;
@@ -456,6 +460,8 @@ static int parse(int argc, char **argv, struct options *o)
             o->wire = sync_wire_find(argv[++i]);
         } else if (strcmp(argv[i], "--seeds") == 0)
             o->seeds = number_of(argv[++i], MAX_SEEDS);
+        else if (strcmp(argv[i], "--rate") == 0)
+            o->rate = argv[i + 1] ? atof(argv[++i]) : 0;
         else if (strcmp(argv[i], "--epochs") == 0)
             o->epochs = number_of(argv[++i], 10000);
         else if (argv[i][0] != '-' && !o->data)
@@ -465,7 +471,9 @@ static int parse(int argc, char **argv, struct options *o)
     }
     if (o->wired && (o->efficiency || !sync_wire_is_half(o->wire)))
         return -EINVAL;
-    return o->data && o->seeds > 0 && o->epochs > 0 && !(o->small && o->efficiency) ? 0 : -EINVAL;
+    return o->data && o->rate > 0 && o->seeds > 0 && o->epochs > 0 && !(o->small && o->efficiency)
+               ? 0
+               : -EINVAL;
 }
 
 /* Read the digits from a CSV file into memory.  Return 0 or a negative errno. */

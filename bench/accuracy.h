@@ -20,6 +20,7 @@ struct options {
     bool wired;
     enum sync_wire wire; /* if wired: the format of gradients to measure, beside float32 */
     int seeds, epochs;
+    double rate; /* learning rate */
     const char *data;
 };
 

@@ -33,8 +33,8 @@ enum algorithm_trait {
                               * round of `period` steps */
     ALGORITHM_OUTER = 64,    /* the combined difference of the models is a gradient for an outer
                               * optimizer, of outer_rate and outer_momentum */
-    ALGORITHM_NAMED = 128, /* eddis chooses it only for a job that names its mode or algorithm: its
-                            * efficiency is not measured yet */
+    ALGORITHM_NAMED = 128, /* eddis chooses it only for a job that names the algorithm, since it was
+                            * not better than others wherever it was measured */
 };
 
 /* Number format of gradient sums sent between nodes */
@@ -110,7 +110,7 @@ const struct algorithm *algorithm_external(void);
 bool algorithm_suits(const struct algorithm *a, const char *mode, const char *name);
 
 /* Check whether eddis may choose algorithm a for a job with this request: a matches it, and with
- * ALGORITHM_NAMED the request names the mode or the algorithm.
+ * ALGORITHM_NAMED the request is not open.
  */
 bool algorithm_is_choice(const struct algorithm *a, const char *mode, const char *name);
 

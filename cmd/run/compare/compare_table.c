@@ -99,8 +99,8 @@ static void add_best(const struct compare *c, struct strbuf *b)
                     best->mode, number_times(compare_rows_gain(c, best, other), 1, times),
                     other->mode);
     if (best && algorithm_has(best->algorithm, ALGORITHM_NAMED))
-        strbuf_addf(b, "sync.mode: auto does not choose %s; set sync.mode to %s to train by it\n",
-                    best->mode, best->mode);
+        strbuf_addf(b, "sync.mode: auto does not choose %s; keep sync.algorithm to train by it\n",
+                    best->algorithm);
 }
 
 void compare_table(const struct compare *c, struct strbuf *b)

@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/strbuf.h"
 #include "lib/base/text.h"
+#include "lib/model/algorithm.h"
 #include "plan_table.h"
 
 #include <math.h>
@@ -381,13 +382,19 @@ static void print_memory(const struct plan_print *o, const struct plan *p)
         strbuf_add(o->out, n > MOST ? " and others\n" : "\n");
 }
 
+/* Borrow the name of a candidate's mode, or of its algorithm if that must be asked for by name. */
+static const char *candidate_name(const struct plan_candidate *c)
+{
+    return algorithm_has(c->algorithm, ALGORITHM_NAMED) ? c->algorithm : c->mode;
+}
+
 /* Print the row of a candidate for the mode; '*' marks the chosen one. */
 static void print_candidate(const struct plan_print *o, const struct plan_candidate *c)
 {
     char speed[NUMBER_SIZE], progress[NUMBER_SIZE];
 
-    text_add_clean(o->out, "  %s %-6s  %10s  %10.2f  %10s", c->lost[0] ? " " : "*", c->mode,
-                   number_rate(c->predicted_samples_per_s, speed), c->efficiency,
+    text_add_clean(o->out, "  %s %-6s  %10s  %10.2f  %10s", c->lost[0] ? " " : "*",
+                   candidate_name(c), number_rate(c->predicted_samples_per_s, speed), c->efficiency,
                    number_rate(c->predicted_progress, progress));
     strbuf_add(o->out, "\n");
 }
@@ -398,10 +405,10 @@ static void print_guesses(const struct plan_print *o, const struct plan *p)
     int n = 0;
 
     for (int i = 0; i < p->n_candidates; i++)
-        if (p->candidate[i].predicted_samples_per_s > 0 && p->candidate[i].efficiency < 1 &&
-            !p->candidate[i].measured)
+        if (p->candidate[i].predicted_samples_per_s > 0 && !p->candidate[i].measured &&
+            algorithm_has(p->candidate[i].algorithm, ALGORITHM_SEVERAL))
             strbuf_addf(o->out, "%s%s", n++ ? ", " : "  efficiency guessed from another program: ",
-                        p->candidate[i].mode);
+                        candidate_name(&p->candidate[i]));
     if (n)
         strbuf_add(o->out, "\n\n");
 }

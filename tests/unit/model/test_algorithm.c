@@ -18,7 +18,9 @@ static const struct {
     { "easgd", 16, 256, 0.12 },
     { "hsgd", 4, 16, 0.75 },
     { "hsgd", 8, 64, 0.53 },
-    { "local", 8, 64, 0.53 },
+    { "local", 8, 64, 0.91 },
+    { "local", 16, 256, 0.62 },
+    { "local", 16, 4, 1 },
     { "diloco", 1, 64, 1 },
     /* halfway between two points, and twice beyond the last one */
     { "easgd", 4, 32, 0.635 },
@@ -70,18 +72,18 @@ START_TEST(external_is_never_asked_for)
 }
 END_TEST
 
-/* Of an algorithm whose efficiency is not measured, the request must name the mode or the
- * algorithm.
- */
+/* A request must name the algorithm of ALGORITHM_NAMED, or its mode. */
 START_TEST(named_is_asked_for_by_name)
 {
     static const char *const names[] = { "local", "diloco" };
 
     for (size_t i = 0; i < 2; i++) {
         const struct algorithm *a = algorithm_find(names[i]);
+        bool named = a->traits & ALGORITHM_NAMED;
 
-        ck_assert(a->mode == SYNC_MODE_LOCAL && a->traits & ALGORITHM_NAMED);
-        ck_assert(algorithm_suits(a, "auto", "auto") && !algorithm_is_choice(a, "auto", "auto"));
+        ck_assert(a->mode == SYNC_MODE_LOCAL && named == (i == 1));
+        ck_assert(algorithm_suits(a, "auto", "auto"));
+        ck_assert(algorithm_is_choice(a, "auto", "auto") == !named);
         ck_assert(algorithm_is_choice(a, "local", "auto") &&
                   algorithm_is_choice(a, "auto", names[i]) &&
                   !algorithm_is_choice(a, "hybrid", "auto"));

@@ -16,7 +16,7 @@ START_TEST(one_group_is_no_choice)
         add_emulated(node, i + 1, 0, 1e-3);
     ck_assert_int_eq(plan_nodes(1, &known), 0);
     ck_assert_str_eq(p->mode, "sync");
-    ck_assert_ptr_nonnull(strstr(p->reason, "(async 0."));
+    ck_assert_ptr_nonnull(strstr(p->reason, "(local 0."));
     ck_assert_str_eq(p->candidate[2].mode, "hybrid");
     ck_assert_str_eq(p->candidate[2].lost, "its workers would be one group, as in sync");
     ck_assert(p->candidate[2].predicted_samples_per_s == 0);
@@ -51,7 +51,7 @@ START_TEST(short_job)
     job.sync.mode = word_of("auto");
     known.samples = 60 * 64;
     ck_assert_int_eq(plan_nodes(2, &known), 0);
-    ck_assert_str_eq(p->mode, "async");
+    ck_assert_str_eq(p->mode, "local");
     ck_assert_int_eq(p->options.period, 15);
     ck_assert_double_gt(p->candidate[1].predicted_progress, 2 * p->candidate[0].predicted_progress);
 }
@@ -60,7 +60,7 @@ END_TEST
 /* A mode with more models than the global batch has samples is not chosen. */
 START_TEST(a_batch_for_fewer_models)
 {
-    const struct planner_history known = { .model_bytes = 4000000, .bytes_per_s = 1e5 };
+    const struct planner_history known = { .model_bytes = 4000000, .bytes_per_s = 1e6 };
 
     make_nodes(4);
     for (int i = 0; i < 4; i++)
@@ -68,11 +68,13 @@ START_TEST(a_batch_for_fewer_models)
     job.batch.global = 8;
     job.batch.min = 0;
     ck_assert_int_eq(plan_nodes(4, &known), 0);
-    ck_assert_str_eq(p->mode, "async");
+    ck_assert(algorithm_has(p->algorithm, ALGORITHM_SEVERAL));
     job.batch.global = 3;
     ck_assert_int_eq(plan_nodes(4, &known), 0);
     ck_assert_str_eq(p->candidate[1].lost, "the global batch is too small for its 4 models");
     ck_assert_str_ne(p->mode, "async");
+    for (int i = 2; i < p->n_candidates; i++) /* of groups there may be fewer */
+        ck_assert_ptr_null(strstr(p->candidate[i].lost, "too small"));
 }
 END_TEST
 
@@ -85,26 +87,29 @@ static bool lists_named(void)
     return false;
 }
 
-/* Nothing is measured of local mode: eddis takes it only if the job names it, or has begun with it.
- */
-START_TEST(local_only_if_named)
+/* eddis takes diloco only if the job names it, or has begun with it. */
+START_TEST(diloco_only_if_named)
 {
-    struct planner_history known = { .model_bytes = 400000000, .bytes_per_s = 1e6 };
+    struct planner_history known = { .model_bytes = 400000000, .bytes_per_s = 1e8 };
 
     make_mix(4);
     job.batch.global = 512;
     ck_assert_int_eq(plan_nodes(4, &known), 0);
-    ck_assert_str_ne(p->mode, "local");
+    ck_assert_str_eq(p->algorithm, "local");
     ck_assert(!lists_named());
     job.sync.mode = word_of("hybrid");
     ck_assert_int_eq(plan_nodes(4, &known), 0);
     ck_assert(!lists_named());
     job.sync.mode = word_of("local");
     ck_assert_int_eq(plan_nodes(4, &known), 0);
-    ck_assert(lists_named());
-    ck_assert_str_eq(p->mode, "local");
+    ck_assert(!lists_named());
     ck_assert_str_eq(p->algorithm, "local");
     ck_assert_ptr_nonnull(strstr(p->reason, "local because the job asks for it"));
+    job.sync.algorithm = word_of("diloco");
+    ck_assert_int_eq(plan_nodes(4, &known), 0);
+    ck_assert(lists_named());
+    ck_assert_str_eq(p->algorithm, "diloco");
+    job.sync.algorithm = word_of("auto");
     job.sync.mode = word_of("auto");
     known.algorithm = "diloco";
     ck_assert_int_eq(plan_nodes(4, &known), 0);
@@ -200,7 +205,7 @@ END_TEST
 static void add_tests(TCase *tc)
 {
     planning_add(tc);
-    tcase_add_test(tc, local_only_if_named);
+    tcase_add_test(tc, diloco_only_if_named);
     tcase_add_test(tc, local_groups);
     tcase_add_test(tc, local_options);
     tcase_add_test(tc, local_wire);
