@@ -43,7 +43,7 @@ struct simulation_options {
     const int *node_of;  /* [n_ranks], in runs from 0 on */
     const char *algorithm;
     int64_t period;
-    double moving_rate; /* negative: 0.9 / groups */
+    double moving_rate;                /* negative: 0.9 / groups */
     double outer_rate, outer_momentum; /* of DiLoCo */
     enum sync_wire
         wire;      /* format of gradients; in 16 bits each worker of a group is on its own host */

@@ -157,12 +157,15 @@ int objective_best_period(const struct objective_way *way, int64_t *ret, struct 
 static int is_hopeless(const struct objective_way *way, const struct objective_choice *c,
                        struct eddis_error *err)
 {
-    struct forecast most = { .efficiency =
-                                 efficiency_is_measured(way->measured, way->algorithm)
-                                     ? EFFICIENCY_MOST
-                                     : algorithm_efficiency(way->algorithm, way->writers, 1) };
+    struct forecast most;
     int rc = modes_unexchanged(way->setup, way->group, &most.samples_per_s, err);
 
+    if (efficiency_is_measured(way->measured, way->algorithm))
+        most.efficiency = EFFICIENCY_MOST;
+    else if (way->algorithm->traits & ALGORITHM_OUTER) /* it rises with the period */
+        most.efficiency = 1;
+    else
+        most.efficiency = algorithm_efficiency(way->algorithm, way->writers, 1);
     return rc < 0 ? rc : forecast_progress(most) <= forecast_progress(c->forecast);
 }
 

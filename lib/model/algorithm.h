@@ -33,8 +33,8 @@ enum algorithm_trait {
                               * round of `period` steps */
     ALGORITHM_OUTER = 64,    /* the combined difference of the models is a gradient for an outer
                               * optimizer, of outer_rate and outer_momentum */
-    ALGORITHM_NAMED = 128, /* eddis chooses it only for a job that names the algorithm, since it was
-                            * not better than others wherever it was measured */
+    ALGORITHM_NAMED = 128,   /* eddis chooses it only for a job that names the algorithm: with some
+                              * learning rates it diverges */
 };
 
 /* Number format of gradient sums sent between nodes */
@@ -137,8 +137,8 @@ const char *algorithm_later(size_t i);
 
 /* Return the progress per sample relative to sync, at most 1.  `writers` is the number of workers
  * in async mode, of groups in hybrid and local mode; they average models every `period` steps.  The
- * result never rises with writers or period.  It is 1 for one writer, for period 0 and for an
- * algorithm without measurements.
+ * result never rises with writers nor, without ALGORITHM_OUTER, with period.  It is 1 for one
+ * writer, for period 0 and for an algorithm without measurements.
  */
 double algorithm_efficiency(const struct algorithm *a, int writers, int64_t period);
 

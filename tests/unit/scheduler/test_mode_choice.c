@@ -202,6 +202,60 @@ START_TEST(local_wire)
 }
 END_TEST
 
+static const struct plan_candidate *candidate_of(const char *algorithm)
+{
+    for (int i = 0; i < p->n_candidates; i++)
+        if (strcmp(p->candidate[i].algorithm, algorithm) == 0)
+            return &p->candidate[i];
+    ck_abort_msg("%s is no candidate", algorithm);
+    return NULL;
+}
+
+static double throughput(const char *algorithm)
+{
+    return candidate_of(algorithm)->predicted_samples_per_s;
+}
+
+/* The mode of the most progress a second, by the plan's own predictions and the table: it may not
+ * be the one of the most samples, and both the wire and the period decide.
+ */
+START_TEST(chooses_by_progress)
+{
+    static const double wires[] = { 2e6, 5e6, 10e6, 25e6, 125e6 };
+    const struct algorithm *easgd = algorithm_find("easgd"), *hsgd = algorithm_find("hsgd");
+    int other = 0, held_back = 0;
+
+    make_mix(4);
+    job.batch.global = 512;
+    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
+        for (int64_t period = 1; period <= 1024; period *= 4) {
+            struct planner_history known = { 4000000, 1e-4, wires[i] };
+            double sync, async, hybrid, local;
+            const char *want = "sync";
+
+            job.sync.options.period = period;
+            ck_assert_int_eq(plan_nodes(4, &known), 0);
+            sync = throughput("allreduce");
+            if (candidate_of("allreduce")->options.wire == SYNC_WIRE_FLOAT32)
+                sync *= ALGORITHM_MARGIN;
+            async = throughput("easgd") * algorithm_efficiency(easgd, 16, period);
+            hybrid = throughput("hsgd") * algorithm_efficiency(hsgd, 4, period);
+            local = candidate_of("local")->predicted_progress; /* with groups of its own */
+            if (local > sync && local > async && local > hybrid)
+                want = "local";
+            else if (async > sync && async > hybrid)
+                want = "async";
+            else if (hybrid > sync)
+                want = "hybrid";
+            ck_assert_str_eq(p->mode, want);
+            other += strcmp(want, "sync") != 0;
+            held_back += strcmp(want, "sync") == 0 && throughput("hsgd") > sync;
+        }
+    ck_assert_int_gt(other, 0);
+    ck_assert_int_gt(held_back, 0);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     planning_add(tc);
@@ -209,6 +263,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, local_groups);
     tcase_add_test(tc, local_options);
     tcase_add_test(tc, local_wire);
+    tcase_add_test(tc, chooses_by_progress);
     tcase_add_test(tc, one_group_is_no_choice);
     tcase_add_test(tc, short_job);
     tcase_add_test(tc, a_batch_for_fewer_models);

@@ -462,20 +462,6 @@ START_TEST(seasgd_5_the_moving_rate_is_shared_by_the_writers)
 }
 END_TEST
 
-static const struct plan_candidate *candidate_of(const char *algorithm)
-{
-    for (int i = 0; i < p->n_candidates; i++)
-        if (strcmp(p->candidate[i].algorithm, algorithm) == 0)
-            return &p->candidate[i];
-    ck_abort_msg("%s is no candidate", algorithm);
-    return NULL;
-}
-
-static double throughput(const char *algorithm)
-{
-    return candidate_of(algorithm)->predicted_samples_per_s;
-}
-
 /* Every algorithm that a plan may choose has its predictor, and there are no others. */
 START_TEST(predictors_follow_the_table)
 {
@@ -509,46 +495,6 @@ START_TEST(candidates)
         if (!c->lost[0])
             ck_assert(memcmp(&c->options, &p->options, sizeof p->options) == 0);
     }
-}
-END_TEST
-
-/* The mode of the most progress a second, by the plan's own predictions and the table: it may not
- * be the one of the most samples, and both the wire and the period decide.
- */
-START_TEST(chooses_by_progress)
-{
-    static const double wires[] = { 2e6, 5e6, 10e6, 25e6, 125e6 };
-    const struct algorithm *easgd = algorithm_find("easgd"), *hsgd = algorithm_find("hsgd");
-    int other = 0, held_back = 0;
-
-    make_mix(4);
-    job.batch.global = 512;
-    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
-        for (int64_t period = 1; period <= 1024; period *= 4) {
-            struct planner_history known = { 4000000, 1e-4, wires[i] };
-            double sync, async, hybrid, local;
-            const char *want = "sync";
-
-            job.sync.options.period = period;
-            ck_assert_int_eq(plan_nodes(4, &known), 0);
-            sync = throughput("allreduce");
-            if (candidate_of("allreduce")->options.wire == SYNC_WIRE_FLOAT32)
-                sync *= ALGORITHM_MARGIN;
-            async = throughput("easgd") * algorithm_efficiency(easgd, 16, period);
-            hybrid = throughput("hsgd") * algorithm_efficiency(hsgd, 4, period);
-            local = candidate_of("local")->predicted_progress; /* with groups of its own */
-            if (local > sync && local > async && local > hybrid)
-                want = "local";
-            else if (async > sync && async > hybrid)
-                want = "async";
-            else if (hybrid > sync)
-                want = "hybrid";
-            ck_assert_str_eq(p->mode, want);
-            other += strcmp(want, "sync") != 0;
-            held_back += strcmp(want, "sync") == 0 && throughput("hsgd") > sync;
-        }
-    ck_assert_int_gt(other, 0);
-    ck_assert_int_gt(held_back, 0);
 }
 END_TEST
 
@@ -786,7 +732,6 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, unusable_wanted);
     tcase_add_test(tc, ratios_weigh_no_modes);
     tcase_add_test(tc, zero_samples);
-    tcase_add_test(tc, chooses_by_progress);
     tcase_add_loop_test(tc, mode, 0, sizeof modes / sizeof *modes);
     tcase_add_loop_test(tc, chooses_by_prediction, 0, sizeof chosen / sizeof *chosen);
     tcase_add_test(tc, external);
