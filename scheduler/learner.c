@@ -37,6 +37,7 @@ static const double WORTH_S = 6; /* speeds must last this long for plans to foll
 enum {
     USUAL_POINTS = 4,          /* weight of USUAL_NOISE, in points */
     WORTH_STEPS = 18,          /* WORTH_S in steps, for long steps */
+    WANDERING = 2,             /* drifts from which on a speed wanders */
     FICKLE = 2,                /* speeds that must have ended before their mean life is known */
     CALM = 2,                  /* a speed that lasts this many times worth_s is stable */
     CONTRADICTING_POINTS = 10, /* points of the first window that are compared */
@@ -45,8 +46,10 @@ enum {
 
 void learner_init(struct learner *l, const struct time_model *first, enum time_source source)
 {
+    double rest = first->fixed_s / first->sample_s;
+
     *l = (struct learner){
-        .first = *first, .source = source, .rest = first->fixed_s / first->sample_s, .per_sample = 1
+        .first = *first, .source = source, .rest = rest, .steady_rest = rest, .per_sample = 1
     };
 }
 
@@ -226,13 +229,19 @@ static bool is_refuted(const struct learner *l)
 }
 
 /* Fit the shape again if the points lie far enough apart, or refute the present shape. If the
- * points of the present speed alone lie far enough apart, remove all scaled points.
+ * points of the present speed alone lie far enough apart, remove all scaled points. While the speed
+ * wanders, return to the shape of the last full window: points of different speeds show no
+ * constant.
  */
 static void refit(struct learner *l)
 {
     struct sums s;
     double rest;
 
+    if (learner_wanders(l)) {
+        l->rest = l->steady_rest;
+        return;
+    }
     if (span(l, false) >= LEARNER_SPAN)
         drop_scaled(l);
     if (span(l, true) < LEARNER_SPAN && !is_refuted(l))
@@ -289,13 +298,16 @@ static struct learner_point point_of(const struct step_metrics *f)
 
 /* Replace the newest point by p, from a later report of the same window. If the speed drifts too
  * slowly for a new window to begin, scale the older points as well; otherwise the fit would take
- * the drift for a constant.
+ * the drift for a constant. Fewer points than before mean that a drift has shortened the window.
  */
 static void replace(struct learner *l, struct learner_point p)
 {
     struct learner_point *old = &l->point[l->n - 1];
 
-    if (old->first_s > 0) {
+    if (p.points < old->points) {
+        l->speeds.drifts++;
+        scale(l, l->n - 1, p.own_s / old->own_s);
+    } else if (old->first_s > 0) {
         double drift = p.own_s / old->first_s;
 
         p.first_s = old->first_s;
@@ -303,6 +315,10 @@ static void replace(struct learner *l, struct learner_point p)
             scale(l, l->n - 1, drift);
             p.first_s = p.own_s;
         }
+    }
+    if (p.points >= STEP_WINDOW_MAX) {
+        l->speeds.drifts = 0;
+        l->steady_rest = l->rest;
     }
     *old = p;
 }
@@ -474,12 +490,19 @@ enum time_source learner_source(const struct learner *l)
 
 bool learner_is_unstable(const struct learner *l)
 {
-    return l->n > 0 && l->speeds.ended >= FICKLE && l->speeds.life_s < l->speeds.worth_s;
+    return l->n > 0 && !learner_wanders(l) && l->speeds.ended >= FICKLE &&
+           l->speeds.life_s < l->speeds.worth_s;
 }
 
 bool learner_is_unsure(const struct learner *l)
 {
-    return l->n > 0 && l->speeds.plan == newest(l)->plan && l->speeds.since != newest(l)->since;
+    return l->n > 0 && !learner_wanders(l) && l->speeds.plan == newest(l)->plan &&
+           l->speeds.since != newest(l)->since;
+}
+
+bool learner_wanders(const struct learner *l)
+{
+    return l->speeds.drifts >= WANDERING;
 }
 
 struct time_model learner_present(const struct learner *l)

@@ -6,10 +6,22 @@
 #include <math.h>
 #include <string.h>
 
+enum {
+    BLOCK = STEP_WINDOW_SURE, /* points of a block */
+    LONG = 32,                /* blocks that the means of blocks cover */
+    ENOUGH = 6,               /* blocks from which on these means are used */
+};
+
+/* Greatest mean square change over two blocks, relative to the mean square distance from the mean,
+ * of a pace that wanders; 2: chance alone.
+ */
+static const double WANDERS = 0.6;
+
 void step_window_init(struct step_window *w)
 {
     memset(w, 0, sizeof *w);
     w->last = -1;
+    w->used = STEP_WINDOW_MAX;
 }
 
 /* ---- order statistics ---- */
@@ -130,6 +142,54 @@ static bool has_changed(const struct step_window *w)
     return slower == STEP_WINDOW_CHANGE || faster == STEP_WINDOW_CHANGE;
 }
 
+/* Return the median pace of n points, after which `back` newer ones follow. */
+static double median_pace(const struct step_window *w, int back, int n)
+{
+    double v[STEP_WINDOW_MAX];
+
+    for (int i = 0; i < n; i++)
+        v[i] = pace(&kept(w, back + i)->mean);
+    return median(v, n);
+}
+
+/* If the newest point completes a block, add the block to the means over blocks. */
+static void add_block(struct step_window *w)
+{
+    struct step_blocks *b = &w->blocks;
+    double x, change, distance;
+
+    if (w->points % BLOCK != 0)
+        return;
+    x = log(median_pace(w, 0, BLOCK));
+    change = x - b->last[b->n % 2];
+    distance = x - b->mean;
+    if (b->n >= 2) {
+        double part = 1 / fmin((double)b->n - 1, LONG);
+
+        b->change += (change * change - b->change) * part;
+        b->distance += (distance * distance - b->distance) * part;
+    }
+    b->mean += distance / fmin((double)b->n + 1, LONG);
+    b->last[b->n++ % 2] = x;
+}
+
+/* Check whether the speed has drifted: it wanders, and the median pace of the newest
+ * STEP_WINDOW_SURE points differs from that of the earlier ones by more than STEP_WINDOW_DRIFT. A
+ * speed that varies around a constant one, by chance or for some seconds, is soon as far from its
+ * newest value as from its mean. The median of many points predicts such a speed best.
+ */
+static bool has_drifted(const struct step_window *w)
+{
+    const struct step_blocks *b = &w->blocks;
+    int before = w->n - STEP_WINDOW_SURE < w->used ? w->n - STEP_WINDOW_SURE : w->used;
+    double ratio;
+
+    if (before < STEP_WINDOW_SURE || b->n < ENOUGH || b->change > WANDERS * b->distance)
+        return false;
+    ratio = median_pace(w, 0, STEP_WINDOW_SURE) / median_pace(w, STEP_WINDOW_SURE, before);
+    return ratio > STEP_WINDOW_DRIFT || ratio < 1 / STEP_WINDOW_DRIFT;
+}
+
 /* Remove all points from the window except the newest STEP_WINDOW_CHANGE. */
 static void begin_again(struct step_window *w)
 {
@@ -205,11 +265,22 @@ void step_window_add(struct step_window *w, const struct window_step *s, int64_t
     next = mean_of(&w->next);
     w->next.n = 0;
     keep(w, &next);
+    add_block(w);
     if (has_changed(w))
         begin_again(w);
+    else if (has_drifted(w))
+        w->used = STEP_WINDOW_SURE;
+    else if (w->used < STEP_WINDOW_MAX && w->points % 2 == 0)
+        w->used++;
 }
 
 /* ---- statistics ---- */
+
+/* Return the number of newest points that the statistics use. */
+static int used(const struct step_window *w)
+{
+    return w->n < w->used ? w->n : w->used;
+}
 
 /* Return the spread over the window's points of the time that time_s returns for a point.  Each
  * time is scaled from the point's work to this amount of work; work 0: not scaled.
@@ -219,9 +290,9 @@ static struct step_spread spread_by(const struct step_window *w, double work,
 {
     double v[STEP_WINDOW_MAX];
 
-    for (int i = 0; i < w->n; i++)
-        v[i] = time_s(&w->point[i].mean) * (work > 0 ? work / w->point[i].mean.work : 1);
-    return spread_of(v, w->n);
+    for (int i = 0; i < used(w); i++)
+        v[i] = time_s(&kept(w, i)->mean) * (work > 0 ? work / kept(w, i)->mean.work : 1);
+    return spread_of(v, used(w));
 }
 
 /* Return a step's compute time, for spread_by. */
@@ -251,18 +322,20 @@ static double total_s(const struct window_step *s)
 bool step_window_metrics(const struct step_window *w, struct step_metrics *ret)
 {
     double count[STEP_WINDOW_MAX], work[STEP_WINDOW_MAX];
+    int n = used(w);
+    int64_t points = n < STEP_WINDOW_MAX ? n : w->points;
 
     *ret = (struct step_metrics){
-        .plan = w->plan, .since = w->since, .steps = w->steps, .points = w->points
+        .plan = w->plan, .since = w->since, .steps = w->steps, .points = points
     };
-    if (w->points < STEP_WINDOW_CHANGE)
+    if (points < STEP_WINDOW_CHANGE)
         return false;
-    for (int i = 0; i < w->n; i++) {
-        count[i] = (double)w->point[i].mean.count;
-        work[i] = w->point[i].mean.work;
+    for (int i = 0; i < n; i++) {
+        count[i] = (double)kept(w, i)->mean.count;
+        work[i] = kept(w, i)->mean.work;
     }
-    ret->count = (int64_t)(median(count, w->n) + 0.5);
-    ret->work = median(work, w->n);
+    ret->count = (int64_t)(median(count, n) + 0.5);
+    ret->work = median(work, n);
     ret->own = spread_by(w, ret->work, own_s);
     ret->compute = spread_by(w, ret->work, compute_s);
     ret->input = spread_by(w, ret->work, input_s);

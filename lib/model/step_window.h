@@ -16,6 +16,13 @@
  * medians and quartiles, not means, because a single delay by the operating system predicts
  * nothing.
  *
+ * A speed may also wander, as if by chance from wherever it is. Then the median of 64 points is the
+ * speed of half a window ago.  A speed wanders if its changes within two blocks of STEP_WINDOW_SURE
+ * points are small compared with its distance from its long mean.  If it wanders and has drifted by
+ * STEP_WINDOW_DRIFT, the statistics use only the newest STEP_WINDOW_SURE points, and then more of
+ * them again, as long as the speed stays.  `since` and `steps` stay, since it is the same window;
+ * only `points` falls.
+ *
  * A step's own time is its compute time and its input time.  If the program reports work, a step's
  * own times are scaled to the window's median work, because steps of equal size then differ.
  * Communication and total time are not scaled.
@@ -37,6 +44,7 @@ enum {
 };
 
 #define STEP_WINDOW_RATIO 1.25
+#define STEP_WINDOW_DRIFT 1.03 /* least ratio of medians that is a drift */
 #define STEP_POINT_S      0.1
 /* Limit in seconds of the sum of two times that are int64_t in ns */
 #define STEP_FIGURES_MAX_S 2e10
@@ -61,7 +69,8 @@ struct step_metrics {
     int64_t plan;   /* plan version; 0: no step yet */
     int64_t since;  /* number of the first step in the window */
     int64_t steps;  /* steps in the window so far */
-    int64_t points; /* points of these steps; statistics use at most the last STEP_WINDOW_MAX */
+    int64_t points; /* points of these steps; statistics use at most the last STEP_WINDOW_MAX. After
+                     * a drift: only the points in the statistics */
     int64_t count;  /* samples per step, median */
     double work;    /* units of work per step, median */
     struct step_spread own, compute, input, exposed, total;
@@ -74,12 +83,25 @@ struct step_point {
     int64_t n;               /* number of steps in the point */
 };
 
+/* Means over blocks of STEP_WINDOW_SURE points, those of earlier windows included, with the
+ * logarithm of a block's median pace as its value
+ */
+struct step_blocks {
+    int64_t n;               /* number of blocks so far */
+    double last[2];          /* values of the last two blocks */
+    double mean;             /* mean value */
+    double change, distance; /* mean squares: of the change over two blocks; of the distance of a
+                              * block from the mean before it */
+};
+
 /* A window of steps */
 struct step_window {
-    int64_t plan, since, points, steps;       /* counters of the points, as in struct
-                                               * step_metrics */
-    int64_t last;                             /* number of the newest step added; -1: none */
-    int n;                                    /* number of points kept */
+    int64_t plan, since, points, steps; /* counters of the points, as in struct
+                                         * step_metrics */
+    int64_t last;                       /* number of the newest step added; -1: none */
+    int n;                              /* number of points kept */
+    int used;                  /* most newest points in the statistics; fewer after a drift */
+    struct step_blocks blocks; /* of all points so far */
     struct step_point point[STEP_WINDOW_MAX]; /* the newest is at points - 1 modulo the size */
     struct step_point next;                   /* sums over the steps of the next point, which is
                                                * incomplete */
