@@ -37,7 +37,6 @@ static const double WORTH_S = 6; /* speeds must last this long for plans to foll
 enum {
     USUAL_POINTS = 4,          /* weight of USUAL_NOISE, in points */
     WORTH_STEPS = 18,          /* WORTH_S in steps, for long steps */
-    WANDERING = 2,             /* drifts from which on a speed wanders */
     FICKLE = 2,                /* speeds that must have ended before their mean life is known */
     CALM = 2,                  /* a speed that lasts this many times worth_s is stable */
     CONTRADICTING_POINTS = 10, /* points of the first window that are compared */
@@ -46,10 +45,8 @@ enum {
 
 void learner_init(struct learner *l, const struct time_model *first, enum time_source source)
 {
-    double rest = first->fixed_s / first->sample_s;
-
     *l = (struct learner){
-        .first = *first, .source = source, .rest = rest, .steady_rest = rest, .per_sample = 1
+        .first = *first, .source = source, .rest = first->fixed_s / first->sample_s, .per_sample = 1
     };
 }
 
@@ -230,8 +227,8 @@ static bool is_refuted(const struct learner *l)
 
 /* Fit the shape again if the points lie far enough apart, or refute the present shape. If the
  * points of the present speed alone lie far enough apart, remove all scaled points. While the speed
- * wanders, return to the shape of the last full window: points of different speeds show no
- * constant.
+ * wanders, return to the first shape: points of different speeds show no constant, and the shape
+ * may have been fitted to such points before the window could show that the speed wanders.
  */
 static void refit(struct learner *l)
 {
@@ -239,7 +236,7 @@ static void refit(struct learner *l)
     double rest;
 
     if (learner_wanders(l)) {
-        l->rest = l->steady_rest;
+        l->rest = l->first.fixed_s / l->first.sample_s;
         return;
     }
     if (span(l, false) >= LEARNER_SPAN)
@@ -305,7 +302,7 @@ static void replace(struct learner *l, struct learner_point p)
     struct learner_point *old = &l->point[l->n - 1];
 
     if (p.points < old->points) {
-        l->speeds.drifts++;
+        l->speeds.wanders = true;
         scale(l, l->n - 1, p.own_s / old->own_s);
     } else if (old->first_s > 0) {
         double drift = p.own_s / old->first_s;
@@ -316,10 +313,8 @@ static void replace(struct learner *l, struct learner_point p)
             p.first_s = p.own_s;
         }
     }
-    if (p.points >= STEP_WINDOW_MAX) {
-        l->speeds.drifts = 0;
-        l->steady_rest = l->rest;
-    }
+    if (p.points >= STEP_WINDOW_MAX)
+        l->speeds.wanders = false;
     *old = p;
 }
 
@@ -375,8 +370,8 @@ static double window_s(const struct step_metrics *f)
 }
 
 /* Update l->speeds with a report: for how long the present speed has lasted, and the mean duration
- * of speeds that ended. A new window under the same plan ends the previous speed. A new plan begins
- * a window but ends no speed.
+ * of speeds that ended. A new window under the same plan ends the previous speed: the speed has
+ * jumped, so it does not wander. A new plan begins a window but ends no speed.
  */
 static void watch_speeds(struct learner *l, const struct step_metrics *f)
 {
@@ -388,6 +383,7 @@ static void watch_speeds(struct learner *l, const struct step_metrics *f)
         s->life_s = s->ended > 0 ? (s->life_s + s->lasted_s) / 2 : s->lasted_s;
         s->ended++;
         s->before_s = 0;
+        s->wanders = false;
     }
     s->lasted_s = s->before_s + window_s(f);
     s->worth_s = fmax(WORTH_S, WORTH_STEPS * f->total.median_s);
@@ -502,7 +498,7 @@ bool learner_is_unsure(const struct learner *l)
 
 bool learner_wanders(const struct learner *l)
 {
-    return l->speeds.drifts >= WANDERING;
+    return l->speeds.wanders;
 }
 
 struct time_model learner_present(const struct learner *l)

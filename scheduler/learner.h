@@ -56,15 +56,14 @@ struct learner_speeds {
     double life_s;  /* recent mean duration of speeds that have ended */
     double worth_s; /* duration that a speed must last for a new plan to gain more than it costs */
     int ended; /* number of speeds that have ended; reset to 0 after a speed that lasted for long */
-    int drifts; /* reports of a drift, since a window was full */
+    bool wanders; /* a drift has shortened a window, and none was full since */
 };
 
 struct learner {
     struct time_model first;
     enum time_source source;
-    double rest;        /* fixed_s / sample_s, in samples: the shape */
-    double steady_rest; /* the shape when a window was last full; at first that of `first` */
-    double per_sample;  /* units of work per sample */
+    double rest;       /* fixed_s / sample_s, in samples: the shape */
+    double per_sample; /* units of work per sample */
     /* Measured time / predicted time if the first window of the job contradicts a first model in
      * seconds by more than a quarter, so that times from earlier jobs are useless; 0: it does not
      */

@@ -16,12 +16,19 @@
  * medians and quartiles, not means, because a single delay by the operating system predicts
  * nothing.
  *
- * A speed may also wander, as if by chance from wherever it is. Then the median of 64 points is the
- * speed of half a window ago.  A speed wanders if its changes within two blocks of STEP_WINDOW_SURE
- * points are small compared with its distance from its long mean.  If it wanders and has drifted by
- * STEP_WINDOW_DRIFT, the statistics use only the newest STEP_WINDOW_SURE points, and then more of
- * them again, as long as the speed stays.  `since` and `steps` stay, since it is the same window;
- * only `points` falls.
+ * A speed may also wander: it changes by chance, from wherever it is.  Then the median of 64 points
+ * is the speed of half a window ago.  Steps that only vary, and speeds that jump, are no walk:
+ *
+ *              noise             walk                  jump
+ *     changes between blocks of STEP_WINDOW_SURE points, relative to those between points:
+ *              as expected       large, again and again   large, once
+ *
+ * The evidence for a walk adds up over the blocks, and each block adds only a limited part, so a
+ * jump does not suffice.  Changes from one plan to the next, and at a change of speed, are left
+ * out. If the speed wanders and has drifted by STEP_WINDOW_DRIFT, the statistics use only the
+ * newest STEP_WINDOW_SURE points, and then more of them again, as long as the speed stays.  `since`
+ * and `steps` stay, since it is the same window; only `points` falls.  While a speed wanders, no
+ * change of speed restarts the window.
  *
  * A step's own time is its compute time and its input time.  If the program reports work, a step's
  * own times are scaled to the window's median work, because steps of equal size then differ.
@@ -44,7 +51,7 @@ enum {
 };
 
 #define STEP_WINDOW_RATIO 1.25
-#define STEP_WINDOW_DRIFT 1.03 /* least ratio of medians that is a drift */
+#define STEP_WINDOW_DRIFT 1.06 /* least ratio of medians that is a drift */
 #define STEP_POINT_S      0.1
 /* Limit in seconds of the sum of two times that are int64_t in ns */
 #define STEP_FIGURES_MAX_S 2e10
@@ -83,15 +90,16 @@ struct step_point {
     int64_t n;               /* number of steps in the point */
 };
 
-/* Means over blocks of STEP_WINDOW_SURE points, those of earlier windows included, with the
- * logarithm of a block's median pace as its value
- */
-struct step_blocks {
-    int64_t n;               /* number of blocks so far */
-    double last[2];          /* values of the last two blocks */
-    double mean;             /* mean value */
-    double change, distance; /* mean squares: of the change over two blocks; of the distance of a
-                              * block from the mean before it */
+/* What shows that a speed wanders.  Earlier windows count. */
+struct step_walk {
+    int differences;         /* number of differences between consecutive points, up to a limit */
+    double square;           /* mean square of these, relative */
+    int blocks;              /* number of blocks of STEP_WINDOW_SURE points, up to a limit */
+    double last, mean;       /* logarithm of the median pace: of the last block, and mean */
+    double change, distance; /* mean squares: of the change between two blocks; of the distance of a
+                              * block from the mean */
+    double evidence;         /* logarithm of how much likelier a walk is than chance */
+    bool wanders;
 };
 
 /* A window of steps */
@@ -100,8 +108,8 @@ struct step_window {
                                          * step_metrics */
     int64_t last;                       /* number of the newest step added; -1: none */
     int n;                              /* number of points kept */
-    int used;                  /* most newest points in the statistics; fewer after a drift */
-    struct step_blocks blocks; /* of all points so far */
+    int used; /* most newest points in the statistics; fewer after a drift */
+    struct step_walk walk;
     struct step_point point[STEP_WINDOW_MAX]; /* the newest is at points - 1 modulo the size */
     struct step_point next;                   /* sums over the steps of the next point, which is
                                                * incomplete */

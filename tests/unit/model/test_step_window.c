@@ -259,6 +259,31 @@ START_TEST(short_steps_are_put_together)
 }
 END_TEST
 
+/* One change of speed that is too small to restart the window is no walk. */
+START_TEST(small_changes_are_no_drift)
+{
+    for (int i = 0; i < 60; i++)
+        add(1, 1, i % 2 ? 1 : 1.02);
+    for (int i = 0; i < 60; i++)
+        add(1, 1, i % 2 ? 1.2 : 1.22);
+    ck_assert_int_eq(metrics().points, 119);
+    ck_assert_int_eq(f.since, 1);
+}
+END_TEST
+
+/* Speeds that stay and then change at once are no walk, however often: each restarts the window,
+ * and no statistic is shortened.
+ */
+START_TEST(changes_of_speed_are_no_drift)
+{
+    for (int i = 0; i < 600; i++) {
+        add(1, 1, (i / 40 % 2 ? 1 : 1.5) * (i % 2 ? 1 : 1.02));
+        ck_assert_int_eq(metrics().points, f.points < 3 ? f.points : next - f.since);
+    }
+    ck_assert_int_ge(f.since, 560);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, NULL);
@@ -271,6 +296,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, jitter_is_no_change);
     tcase_add_test(tc, drifts_shorten_a_window);
     tcase_add_test(tc, passing_changes_are_no_drift);
+    tcase_add_test(tc, small_changes_are_no_drift);
+    tcase_add_test(tc, changes_of_speed_are_no_drift);
     tcase_add_test(tc, short_and_old_steps_are_left_out);
     tcase_add_test(tc, scaled_by_work);
 }
