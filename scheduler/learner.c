@@ -226,13 +226,19 @@ static bool is_refuted(const struct learner *l)
 }
 
 /* Fit the shape again if the points lie far enough apart, or refute the present shape. If the
- * points of the present speed alone lie far enough apart, remove all scaled points.
+ * points of the present speed alone lie far enough apart, remove all scaled points. While the speed
+ * wanders, return to the first shape: points of different speeds show no constant, and the shape
+ * may have been fitted to such points before the window could show that the speed wanders.
  */
 static void refit(struct learner *l)
 {
     struct sums s;
     double rest;
 
+    if (learner_wanders(l)) {
+        l->rest = l->first.fixed_s / l->first.sample_s;
+        return;
+    }
     if (span(l, false) >= LEARNER_SPAN)
         drop_scaled(l);
     if (span(l, true) < LEARNER_SPAN && !is_refuted(l))
@@ -289,13 +295,16 @@ static struct learner_point point_of(const struct step_metrics *f)
 
 /* Replace the newest point by p, from a later report of the same window. If the speed drifts too
  * slowly for a new window to begin, scale the older points as well; otherwise the fit would take
- * the drift for a constant.
+ * the drift for a constant. Fewer points than before mean that a drift has shortened the window.
  */
 static void replace(struct learner *l, struct learner_point p)
 {
     struct learner_point *old = &l->point[l->n - 1];
 
-    if (old->first_s > 0) {
+    if (p.points < old->points) {
+        l->speeds.wanders = true;
+        scale(l, l->n - 1, p.own_s / old->own_s);
+    } else if (old->first_s > 0) {
         double drift = p.own_s / old->first_s;
 
         p.first_s = old->first_s;
@@ -304,6 +313,8 @@ static void replace(struct learner *l, struct learner_point p)
             p.first_s = p.own_s;
         }
     }
+    if (p.points >= STEP_WINDOW_MAX)
+        l->speeds.wanders = false;
     *old = p;
 }
 
@@ -359,8 +370,8 @@ static double window_s(const struct step_metrics *f)
 }
 
 /* Update l->speeds with a report: for how long the present speed has lasted, and the mean duration
- * of speeds that ended. A new window under the same plan ends the previous speed. A new plan begins
- * a window but ends no speed.
+ * of speeds that ended. A new window under the same plan ends the previous speed: the speed has
+ * jumped, so it does not wander. A new plan begins a window but ends no speed.
  */
 static void watch_speeds(struct learner *l, const struct step_metrics *f)
 {
@@ -372,6 +383,7 @@ static void watch_speeds(struct learner *l, const struct step_metrics *f)
         s->life_s = s->ended > 0 ? (s->life_s + s->lasted_s) / 2 : s->lasted_s;
         s->ended++;
         s->before_s = 0;
+        s->wanders = false;
     }
     s->lasted_s = s->before_s + window_s(f);
     s->worth_s = fmax(WORTH_S, WORTH_STEPS * f->total.median_s);
@@ -474,12 +486,19 @@ enum time_source learner_source(const struct learner *l)
 
 bool learner_is_unstable(const struct learner *l)
 {
-    return l->n > 0 && l->speeds.ended >= FICKLE && l->speeds.life_s < l->speeds.worth_s;
+    return l->n > 0 && !learner_wanders(l) && l->speeds.ended >= FICKLE &&
+           l->speeds.life_s < l->speeds.worth_s;
 }
 
 bool learner_is_unsure(const struct learner *l)
 {
-    return l->n > 0 && l->speeds.plan == newest(l)->plan && l->speeds.since != newest(l)->since;
+    return l->n > 0 && !learner_wanders(l) && l->speeds.plan == newest(l)->plan &&
+           l->speeds.since != newest(l)->since;
+}
+
+bool learner_wanders(const struct learner *l)
+{
+    return l->speeds.wanders;
 }
 
 struct time_model learner_present(const struct learner *l)

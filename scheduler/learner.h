@@ -56,6 +56,7 @@ struct learner_speeds {
     double life_s;  /* recent mean duration of speeds that have ended */
     double worth_s; /* duration that a speed must last for a new plan to gain more than it costs */
     int ended; /* number of speeds that have ended; reset to 0 after a speed that lasted for long */
+    bool wanders; /* a drift has shortened a window, and none was full since */
 };
 
 struct learner {
@@ -93,12 +94,17 @@ struct time_model learner_model(const struct learner *l);
 enum time_source learner_source(const struct learner *l);
 
 /* Check whether the worker's recent speeds were too short: each ended before a plan made for it
- * could gain more than the change of plan costs.
+ * could gain more than the change of plan costs. False if the speed wanders.
  */
 bool learner_is_unstable(const struct learner *l);
 
-/* Check whether the newest window shows a new speed that is not accepted yet. */
+/* Check whether the newest window shows a new speed that is not accepted yet. False if the speed
+ * wanders: another one follows soon.
+ */
 bool learner_is_unsure(const struct learner *l);
+
+/* Check whether the worker's speed wanders, as the windows show (step_window.h). */
+bool learner_wanders(const struct learner *l);
 
 /* Return the time model scaled to the speed of the newest window, accepted or not. */
 struct time_model learner_present(const struct learner *l);

@@ -318,10 +318,13 @@ static bool is_time(const struct replan *r, int doublings, double now_s)
 {
     int64_t steps = replan_steps(r);
     double doubled = ldexp(1, doublings);
+    int64_t gap_steps = r->set.gap_steps;
 
     if (is_first_by_times(r))
         return true;
-    return r->agreed && steps >= 0 && (double)steps + 1 >= (double)r->set.gap_steps * doubled &&
+    if (gap_steps < REPLAN_WANDERING_STEPS && replan_wanders(r))
+        gap_steps = REPLAN_WANDERING_STEPS;
+    return r->agreed && steps >= 0 && (double)steps + 1 >= (double)gap_steps * doubled &&
            now_s - r->in_force_s >= r->set.gap_s * doubled;
 }
 
@@ -482,12 +485,24 @@ static bool decide_by_past(struct replan *r, double now_s, struct replan_proposa
     return true;
 }
 
+/* Forget what the plan in force promised, and all doublings of the gap: the speed of some worker
+ * wanders, so promises are not kept and shares go back and forth for a reason.
+ */
+static void expect_no_lasting(struct replan *r)
+{
+    r->before_s = r->promised_s = 0;
+    r->worse = false;
+    r->doublings = r->backs = 0;
+}
+
 bool replan_decide(struct replan *r, double now_s, struct replan_proposal *ret)
 {
     struct replan_proposal p = { .batch = r->best };
     bool forced = replan_outside(r, replan_present) >= 0, sure = is_sure(r, now_s);
 
     note_past(r, now_s);
+    if (replan_wanders(r))
+        expect_no_lasting(r);
     if (!r->fresh || !is_time(r, 0, now_s))
         return false;
     replan_fill(r);

@@ -25,6 +25,11 @@
  * before the speeds were known to change, is undone if over those seconds it is no better than the
  * last plan that held for long.
  *
+ * If a speed wanders (step_window.h), plans follow the newest speeds, but only every 25 steps, and
+ * the gain must pay for a step in these. Promises are not checked and the gap does not double,
+ * since shares go back and forth for a reason. A worker whose speed wanders gets slightly fewer
+ * samples than its speed allows: if it becomes slower, all others wait for it.
+ *
  * No worker gets more than twice the largest batch measured on it. If a worker's share moves back
  * and forth, moves are halved and the gap doubles, until a plan has held for long.
  *

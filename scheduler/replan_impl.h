@@ -69,7 +69,10 @@ struct replan {
     int *group;
 };
 
-enum { REBALANCE_PAST = 16 }; /* number of past moments that are kept, gap_s apart */
+enum {
+    REBALANCE_PAST = 16,         /* number of past moments that are kept, gap_s apart */
+    REPLAN_WANDERING_STEPS = 25, /* least gap_steps while the speed of a worker wanders */
+};
 
 static inline int64_t at_most(int64_t x, int64_t max)
 {
@@ -126,6 +129,9 @@ bool replan_is_worth(const struct replan *r, struct replan_proposal *ret);
 
 /* Check whether the speeds of some worker do not last (learner_is_unstable). */
 bool replan_is_unstable(const struct replan *r);
+
+/* Check whether the speed of some worker wanders (learner_wanders). */
+bool replan_wanders(const struct replan *r);
 
 /* Record the workers' present speeds as a past moment. */
 void replan_note_past(struct replan *r);

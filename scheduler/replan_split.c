@@ -7,6 +7,7 @@
 #include <math.h>
 
 static const double UNWAITED_GAIN = 0.1; /* extra gain required if nobody waits for another */
+static const double CARE = 0.06;         /* relative time added for a worker whose speed wanders */
 
 enum { TRUST = 2 /* a batch may be this many times the largest measured */ };
 
@@ -167,11 +168,32 @@ static void set_half_way(struct replan *r)
     }
 }
 
-int replan_solve(struct replan *r, bool half)
+bool replan_wanders(const struct replan *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (learner_wanders(&r->member[i].learner))
+            return true;
+    return false;
+}
+
+/* Lengthen the times in r->split of the workers whose speed wanders. While the plan lasts, such a
+ * worker may become slower or faster. If it becomes slower, all others wait for it; if faster, only
+ * it waits.
+ */
+static void be_careful(struct replan *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (learner_wanders(&r->member[i].learner)) {
+            r->split[i].t.fixed_s *= 1 + CARE;
+            r->split[i].t.sample_s *= 1 + CARE;
+        }
+}
+
+/* Compute the best split for the times in r->split into r->best, as replan_solve does. */
+static int solve(struct replan *r, bool half)
 {
     int rc;
 
-    replan_fill(r);
     rc = split_optimal(r->split, r->n, r->total, r->set.grain, r->best, NULL);
     if (rc == 0 && (r->algorithm->traits & ALGORITHM_GROUPED))
         rc = groups_balance(r->split, r->group, r->n, r->set.grain, r->best, NULL);
@@ -179,6 +201,18 @@ int replan_solve(struct replan *r, bool half)
         set_half_way(r);
         rc = split_optimal(r->split, r->n, r->total, r->set.grain, r->best, NULL);
     }
+    return rc;
+}
+
+int replan_solve(struct replan *r, bool half)
+{
+    int rc;
+
+    replan_fill(r);
+    if (!trains_several(r))
+        be_careful(r);
+    rc = solve(r, half);
+    replan_fill(r);
     return rc;
 }
 
@@ -269,11 +303,17 @@ static double error_of(const struct replan *r, int i)
 }
 
 /* Return the least gain that a change must promise if times have this relative error. It must have
- * two standard errors, plus those by which the slowest of n equal workers stands out.
+ * two standard errors, plus those by which the slowest of n equal workers stands out. If a speed
+ * wanders, the next plan comes soon, so the two errors are left out, but the gain must pay for one
+ * step in the shortest life of a plan.
  */
 static double threshold(const struct replan *r, double error)
 {
-    return r->set.least_gain + (2 + sqrt(2 * log(r->n))) * error;
+    double errors = sqrt(2 * log(r->n));
+
+    if (!trains_several(r) && replan_wanders(r))
+        return fmax(r->set.least_gain, 1.0 / REPLAN_WANDERING_STEPS) + errors * error;
+    return r->set.least_gain + (2 + errors) * error;
 }
 
 /* Return the least gain that a change must promise. It follows from the noise of the slowest

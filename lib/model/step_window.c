@@ -6,10 +6,30 @@
 #include <math.h>
 #include <string.h>
 
+/* Evidence for a walk: from which on a speed wanders; below which it no longer does; the most that
+ * is kept; and the most that one block adds, so that a single change of speed is no walk.
+ */
+static const double WANDERS = 6, STAYS = 2, MOST = 9, MOST_OF_BLOCK = 2;
+/* Standard deviation of the change between two blocks of a walk, relative to that of noise */
+static const double WALK = 3;
+/* Greatest mean square change between blocks, relative to the mean square distance from the mean,
+ * of a walk; a speed that soon returns to its mean changes more
+ */
+static const double RETURNS = 0.6;
+static const double ERRORS = 2;            /* standard errors of a block that a drift exceeds */
+static const double MEDIAN_ERROR = 1.2533; /* error of a median, relative to that of a mean */
+
+enum {
+    BLOCK = STEP_WINDOW_SURE, /* points of a block */
+    LONG = 64,                /* differences that their mean square covers */
+    LONG_BLOCKS = 32,         /* blocks that their mean squares cover */
+};
+
 void step_window_init(struct step_window *w)
 {
     memset(w, 0, sizeof *w);
     w->last = -1;
+    w->used = STEP_WINDOW_MAX;
 }
 
 /* ---- order statistics ---- */
@@ -99,9 +119,9 @@ static void begin(struct step_window *w, int64_t plan)
  */
 static bool may_have_changed(const struct step_window *w, const double *v, int n)
 {
-    double low = v[0], high = v[0], newest = pace(&kept(w, 0)->mean);
+    double newest = pace(&kept(w, 0)->mean), low = newest, high = newest;
 
-    for (int i = 1; i < n; i++) {
+    for (int i = 0; i < n; i++) {
         low = v[i] < low ? v[i] : low;
         high = v[i] > high ? v[i] : high;
     }
@@ -128,6 +148,95 @@ static bool has_changed(const struct step_window *w)
         faster += pace(&kept(w, i)->mean) < before / STEP_WINDOW_RATIO;
     }
     return slower == STEP_WINDOW_CHANGE || faster == STEP_WINDOW_CHANGE;
+}
+
+/* Return the median pace of n points, after which `back` newer ones follow. */
+static double median_pace(const struct step_window *w, int back, int n)
+{
+    double v[STEP_WINDOW_MAX];
+
+    for (int i = 0; i < n; i++)
+        v[i] = pace(&kept(w, back + i)->mean);
+    return median(v, n);
+}
+
+/* Return the relative error of a block's median pace, if the differences between consecutive points
+ * are noise.
+ */
+static double block_error(const struct step_window *w)
+{
+    return MEDIAN_ERROR * sqrt(w->walk.square / 2 / BLOCK);
+}
+
+/* Add the newest point's difference from the point before to the mean square. */
+static void add_difference(struct step_window *w)
+{
+    double change;
+
+    if (w->n < 2)
+        return;
+    change = log(pace(&kept(w, 0)->mean) / pace(&kept(w, 1)->mean));
+    w->walk.differences += w->walk.differences < LONG;
+    w->walk.square += (change * change - w->walk.square) / w->walk.differences;
+}
+
+/* Add x, the logarithm of a block's median pace, to the mean squares. first: the block is the
+ * window's first, so plan or speed may have jumped before it: the mean moves along.
+ */
+static void add_to_means(struct step_walk *k, double x, bool first)
+{
+    double change = x - k->last, distance = x - k->mean, part;
+
+    k->last = x;
+    if (k->blocks == 0)
+        k->mean = x;
+    else if (first)
+        k->mean += change;
+    k->blocks += k->blocks < LONG_BLOCKS;
+    if (first)
+        return;
+    part = 1.0 / k->blocks;
+    k->change += (change * change - k->change) * part;
+    k->distance += (distance * distance - k->distance) * part;
+    k->mean += distance * part;
+}
+
+/* If the newest point completes a block, add the change from the block before to the evidence for a
+ * walk: the logarithm of how much likelier this change is for a walk than for noise.
+ */
+static void add_block(struct step_window *w)
+{
+    struct step_walk *k = &w->walk;
+    bool first = w->n < 2 * BLOCK;
+    double x, z, more, change;
+
+    if (w->points % BLOCK != 0)
+        return;
+    x = log(median_pace(w, 0, BLOCK));
+    change = x - k->last;
+    add_to_means(k, x, first);
+    if (first || !(k->square > 0))
+        return;
+    z = change / (M_SQRT2 * block_error(w));
+    more = (1 - 1 / (WALK * WALK)) * z * z / 2 - log(WALK);
+    k->evidence = fmin(fmax(k->evidence + fmin(more, MOST_OF_BLOCK), 0), MOST);
+    if (k->evidence < STAYS || k->change > RETURNS * k->distance)
+        k->wanders = false;
+    else if (k->evidence >= WANDERS)
+        k->wanders = true;
+}
+
+/* Check whether the speed wanders, and the median pace of the newest STEP_WINDOW_SURE points
+ * differs from that of the earlier ones by more than STEP_WINDOW_DRIFT and noise explain.
+ */
+static bool has_drifted(const struct step_window *w)
+{
+    int before = w->n - STEP_WINDOW_SURE < w->used ? w->n - STEP_WINDOW_SURE : w->used;
+    double least = fmax(log(STEP_WINDOW_DRIFT), ERRORS * block_error(w));
+
+    return w->walk.wanders && before >= STEP_WINDOW_SURE &&
+           fabs(log(median_pace(w, 0, STEP_WINDOW_SURE) /
+                    median_pace(w, STEP_WINDOW_SURE, before))) > least;
 }
 
 /* Remove all points from the window except the newest STEP_WINDOW_CHANGE. */
@@ -205,11 +314,23 @@ void step_window_add(struct step_window *w, const struct window_step *s, int64_t
     next = mean_of(&w->next);
     w->next.n = 0;
     keep(w, &next);
-    if (has_changed(w))
+    add_difference(w);
+    add_block(w);
+    if (!w->walk.wanders && has_changed(w))
         begin_again(w);
+    else if (has_drifted(w))
+        w->used = STEP_WINDOW_SURE;
+    else if (w->used < STEP_WINDOW_MAX && w->points % 2 == 0)
+        w->used++;
 }
 
 /* ---- statistics ---- */
+
+/* Return the number of newest points that the statistics use. */
+static int used(const struct step_window *w)
+{
+    return w->n < w->used ? w->n : w->used;
+}
 
 /* Return the spread over the window's points of the time that time_s returns for a point.  Each
  * time is scaled from the point's work to this amount of work; work 0: not scaled.
@@ -219,9 +340,9 @@ static struct step_spread spread_by(const struct step_window *w, double work,
 {
     double v[STEP_WINDOW_MAX];
 
-    for (int i = 0; i < w->n; i++)
-        v[i] = time_s(&w->point[i].mean) * (work > 0 ? work / w->point[i].mean.work : 1);
-    return spread_of(v, w->n);
+    for (int i = 0; i < used(w); i++)
+        v[i] = time_s(&kept(w, i)->mean) * (work > 0 ? work / kept(w, i)->mean.work : 1);
+    return spread_of(v, used(w));
 }
 
 /* Return a step's compute time, for spread_by. */
@@ -251,18 +372,20 @@ static double total_s(const struct window_step *s)
 bool step_window_metrics(const struct step_window *w, struct step_metrics *ret)
 {
     double count[STEP_WINDOW_MAX], work[STEP_WINDOW_MAX];
+    int n = used(w);
+    int64_t points = n < STEP_WINDOW_MAX ? n : w->points;
 
     *ret = (struct step_metrics){
-        .plan = w->plan, .since = w->since, .steps = w->steps, .points = w->points
+        .plan = w->plan, .since = w->since, .steps = w->steps, .points = points
     };
-    if (w->points < STEP_WINDOW_CHANGE)
+    if (points < STEP_WINDOW_CHANGE)
         return false;
-    for (int i = 0; i < w->n; i++) {
-        count[i] = (double)w->point[i].mean.count;
-        work[i] = w->point[i].mean.work;
+    for (int i = 0; i < n; i++) {
+        count[i] = (double)kept(w, i)->mean.count;
+        work[i] = kept(w, i)->mean.work;
     }
-    ret->count = (int64_t)(median(count, w->n) + 0.5);
-    ret->work = median(work, w->n);
+    ret->count = (int64_t)(median(count, n) + 0.5);
+    ret->work = median(work, n);
     ret->own = spread_by(w, ret->work, own_s);
     ret->compute = spread_by(w, ret->work, compute_s);
     ret->input = spread_by(w, ret->work, input_s);

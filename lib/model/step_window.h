@@ -16,6 +16,20 @@
  * medians and quartiles, not means, because a single delay by the operating system predicts
  * nothing.
  *
+ * A speed may also wander: it changes by chance, from wherever it is.  Then the median of 64 points
+ * is the speed of half a window ago.  Steps that only vary, and speeds that jump, are no walk:
+ *
+ *              noise             walk                  jump
+ *     changes between blocks of STEP_WINDOW_SURE points, relative to those between points:
+ *              as expected       large, again and again   large, once
+ *
+ * The evidence for a walk adds up over the blocks, and each block adds only a limited part, so a
+ * jump does not suffice.  Changes from one plan to the next, and at a change of speed, are left
+ * out. If the speed wanders and has drifted by STEP_WINDOW_DRIFT, the statistics use only the
+ * newest STEP_WINDOW_SURE points, and then more of them again, as long as the speed stays.  `since`
+ * and `steps` stay, since it is the same window; only `points` falls.  While a speed wanders, no
+ * change of speed restarts the window.
+ *
  * A step's own time is its compute time and its input time.  If the program reports work, a step's
  * own times are scaled to the window's median work, because steps of equal size then differ.
  * Communication and total time are not scaled.
@@ -37,6 +51,7 @@ enum {
 };
 
 #define STEP_WINDOW_RATIO 1.25
+#define STEP_WINDOW_DRIFT 1.06 /* least ratio of medians that is a drift */
 #define STEP_POINT_S      0.1
 /* Limit in seconds of the sum of two times that are int64_t in ns */
 #define STEP_FIGURES_MAX_S 2e10
@@ -61,7 +76,8 @@ struct step_metrics {
     int64_t plan;   /* plan version; 0: no step yet */
     int64_t since;  /* number of the first step in the window */
     int64_t steps;  /* steps in the window so far */
-    int64_t points; /* points of these steps; statistics use at most the last STEP_WINDOW_MAX */
+    int64_t points; /* points of these steps; statistics use at most the last STEP_WINDOW_MAX. After
+                     * a drift: only the points in the statistics */
     int64_t count;  /* samples per step, median */
     double work;    /* units of work per step, median */
     struct step_spread own, compute, input, exposed, total;
@@ -74,12 +90,26 @@ struct step_point {
     int64_t n;               /* number of steps in the point */
 };
 
+/* What shows that a speed wanders.  Earlier windows count. */
+struct step_walk {
+    int differences;         /* number of differences between consecutive points, up to a limit */
+    double square;           /* mean square of these, relative */
+    int blocks;              /* number of blocks of STEP_WINDOW_SURE points, up to a limit */
+    double last, mean;       /* logarithm of the median pace: of the last block, and mean */
+    double change, distance; /* mean squares: of the change between two blocks; of the distance of a
+                              * block from the mean */
+    double evidence;         /* logarithm of how much likelier a walk is than chance */
+    bool wanders;
+};
+
 /* A window of steps */
 struct step_window {
-    int64_t plan, since, points, steps;       /* counters of the points, as in struct
-                                               * step_metrics */
-    int64_t last;                             /* number of the newest step added; -1: none */
-    int n;                                    /* number of points kept */
+    int64_t plan, since, points, steps; /* counters of the points, as in struct
+                                         * step_metrics */
+    int64_t last;                       /* number of the newest step added; -1: none */
+    int n;                              /* number of points kept */
+    int used; /* most newest points in the statistics; fewer after a drift */
+    struct step_walk walk;
     struct step_point point[STEP_WINDOW_MAX]; /* the newest is at points - 1 modulo the size */
     struct step_point next;                   /* sums over the steps of the next point, which is
                                                * incomplete */

@@ -162,6 +162,38 @@ START_TEST(jitter_is_no_change)
 }
 END_TEST
 
+/* Steps become 0.5 % longer each: the median is that of the last few. The window stays the same,
+ * and grows again when the speed stays. That of the next plan is short from its first report on.
+ */
+START_TEST(drifts_shorten_a_window)
+{
+    add(1, 31, 1);
+    ck_assert_int_eq(metrics().points, 30);
+    for (int i = 1; i <= 40; i++)
+        add(1, 1, 1 + 0.005 * i);
+    ck_assert_int_lt(metrics().points, 16);
+    ck_assert_double_gt(f.own.median_s, 1.16);
+    ck_assert_int_eq(f.since, 1);
+    ck_assert_int_eq(f.steps, 70);
+    add(2, 21, 1.2);
+    ck_assert_int_lt(metrics().points, 20);
+    add(2, 200, 1.2);
+    ck_assert_int_ge(metrics().points, STEP_WINDOW_MAX);
+    ck_assert_double_eq_tol(f.own.median_s, 1.2, 1e-9);
+}
+END_TEST
+
+/* Steps of two speeds, changing every few steps, are no drift. */
+START_TEST(passing_changes_are_no_drift)
+{
+    for (int i = 0; i < 600; i++) {
+        add(1, 1, i / 7 % 2 ? 1 : 1.15);
+        ck_assert_int_eq(metrics().points, i < STEP_WINDOW_CHANGE ? f.points : i);
+    }
+    ck_assert_int_eq(f.since, 1);
+}
+END_TEST
+
 START_TEST(short_and_old_steps_are_left_out)
 {
     struct window_step s = { .plan = 1, .count = BATCH / 2, .work = BATCH / 2, .compute_s = 0.5 };
@@ -227,6 +259,31 @@ START_TEST(short_steps_are_put_together)
 }
 END_TEST
 
+/* One change of speed that is too small to restart the window is no walk. */
+START_TEST(small_changes_are_no_drift)
+{
+    for (int i = 0; i < 60; i++)
+        add(1, 1, i % 2 ? 1 : 1.02);
+    for (int i = 0; i < 60; i++)
+        add(1, 1, i % 2 ? 1.2 : 1.22);
+    ck_assert_int_eq(metrics().points, 119);
+    ck_assert_int_eq(f.since, 1);
+}
+END_TEST
+
+/* Speeds that stay and then change at once are no walk, however often: each restarts the window,
+ * and no statistic is shortened.
+ */
+START_TEST(changes_of_speed_are_no_drift)
+{
+    for (int i = 0; i < 600; i++) {
+        add(1, 1, (i / 40 % 2 ? 1 : 1.5) * (i % 2 ? 1 : 1.02));
+        ck_assert_int_eq(metrics().points, f.points < 3 ? f.points : next - f.since);
+    }
+    ck_assert_int_ge(f.since, 560);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, NULL);
@@ -237,6 +294,10 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, plans_do_not_mix);
     tcase_add_test(tc, speeds_do_not_mix);
     tcase_add_test(tc, jitter_is_no_change);
+    tcase_add_test(tc, drifts_shorten_a_window);
+    tcase_add_test(tc, passing_changes_are_no_drift);
+    tcase_add_test(tc, small_changes_are_no_drift);
+    tcase_add_test(tc, changes_of_speed_are_no_drift);
     tcase_add_test(tc, short_and_old_steps_are_left_out);
     tcase_add_test(tc, scaled_by_work);
 }
