@@ -12,9 +12,9 @@
 enum {
     VERY_FEW = 12,   /* most workers that are taken and exchanged one by one */
     FEW = 64,        /* most workers for which many sets are weighed */
-    MANY_KINDS = 6,  /* most kinds of more workers */
+    MANY_KINDS = 10, /* most kinds of more workers */
     MOST_NODES = 16, /* most nodes that are taken or left one by one */
-    WORK = 6000,     /* workers in all plans that the search weighs; for very many workers: */
+    WORK = 10000,    /* workers in all plans that the search weighs; for very many workers: */
     PASSES = 3,      /* plans of all workers in place of that */
 };
 

@@ -326,7 +326,7 @@ START_TEST(thousand_workers)
     ck_assert_int_eq(drop_search_run(&s, &err), 0);
     for (int i = 0; i < N; i++)
         ck_assert(s.keep[i] == (i < N / 2));
-    ck_assert_int_le(s.spent, 12 * N);
+    ck_assert_int_le(s.spent, 20 * N);
     drop_search_fini(&s);
 }
 END_TEST
