@@ -6,8 +6,10 @@ import os
 import re
 import sys
 
+import yaml
+
 from cases import run
-from files import write
+from files import read, write
 from job import Folders, Job, tool
 from lab import HOME, LOGIN, Cluster
 from node import wait_for
@@ -80,6 +82,8 @@ def trained():
         assert {e["rank"] for e in j.events("rank_started")} == {0, 1}, j.events()
         (left,) = j.summary()["left_out"]
         assert left == j.plan()["left_out"][0], left
+        described = yaml.safe_load(read(os.path.join(SOURCE, "agents/driver/openapi.yaml")))["components"]["schemas"]["LeftOut"]
+        assert set(left) == set(described["required"]) == set(described["properties"]), left
         p = tool(BUILD, "eddis-status", j.dir, env=FOLDERS.environ())
         assert p.returncode == 0 and re.search(WHY, p.stdout), p
 
