@@ -5,6 +5,7 @@
 #include "cpus.h"
 #include "devices.h"
 #include "groups.h"
+#include "leave_out.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/key_index.h"
 #include "limits.h"
@@ -115,6 +116,11 @@ static int count_workers(const struct job *job, const struct node_profile *node,
         return eddis_fail(err, -EINVAL, "node '%s' is to have %lld workers, but the most is %d",
                           node->host, (long long)wanted, PLAN_MAX_WORKERS);
     return (int)wanted;
+}
+
+int planner_count(const struct job *job, const struct node_profile *node)
+{
+    return count_workers(job, node, NULL);
 }
 
 /* Format a device's name for display to ret: "emulated 0.50", "cpu 0-1", or the name of the GPU. */
@@ -529,6 +535,34 @@ static int choose_options(const struct job *job, const struct planner_history *h
                                                                      : rc;
 }
 
+int planner_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
+                    const struct planner_history *history, struct plan **ret,
+                    struct eddis_error *err)
+{
+    struct plan *p = NULL;
+    int rc = make_workers(job, nodes, n_nodes, planner_precision(job, &history->program), &p, err);
+
+    if (rc == 0)
+        rc = use_known(p, nodes, job->batch.global, history, err);
+    if (rc < 0)
+        plan_free(p);
+    else
+        *ret = p;
+    return rc;
+}
+
+int planner_complete(const struct job *job, const struct node_profile *nodes,
+                     const struct planner_history *history, struct plan *p, struct eddis_error *err)
+{
+    int rc = limits_use(job, nodes, history, p, err);
+
+    if (rc < 0)
+        return rc;
+    leave_out_nodes(p);
+    rc = plan_batches(job, p, err);
+    return rc < 0 ? rc : choose_options(job, history, p, err);
+}
+
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct planner_history *history, struct plan **ret, struct eddis_error *err)
 {
@@ -537,17 +571,16 @@ int planner_plan(const struct job *job, const struct node_profile *nodes, int n_
     int rc;
 
     history = history ? history : &nothing;
-    rc = make_workers(job, nodes, n_nodes, planner_precision(job, &history->program), &p, err);
+    rc = planner_workers(job, nodes, n_nodes, history, &p, err);
+    if (rc == 0)
+        rc = leave_out_marked(p, nodes, err);
+    if (rc == 0)
+        rc = planner_complete(job, nodes, history, p, err);
     if (rc < 0)
-        return rc;
-    if ((rc = use_known(p, nodes, job->batch.global, history, err)) < 0 ||
-        (rc = limits_use(job, nodes, history, p, err)) < 0 ||
-        (rc = plan_batches(job, p, err)) < 0 || (rc = choose_options(job, history, p, err)) < 0) {
         plan_free(p);
-        return rc;
-    }
-    *ret = p;
-    return 0;
+    else
+        *ret = p;
+    return rc;
 }
 
 bool planner_is_open(const struct job *job, const struct plan *p)

@@ -99,13 +99,34 @@ void planner_card_key(const struct node_profile *node, const struct device *card
  */
 int planner_host(const struct job_host *host, struct node_profile *node, struct eddis_error *err);
 
+/* Return how many workers run on a node if none is left out: as the job asks, or one per device.
+ * -EINVAL: the node cannot have them.
+ */
+int planner_count(const struct job *job, const struct node_profile *node);
+
 /* Make a plan of generation 1, version 1, in *ret; the caller frees it with plan_free. A node has
  * one worker per emulated device, else per GPU, else per NUMA node. If the node or the job sets a
- * number of workers, they divide the cores of a CPU node. history may be NULL. Return 0; -EINVAL:
- * the nodes cannot give what the job asks for; or another negative errno.
+ * number of workers, they divide the cores of a CPU node. Workers that the nodes' profiles leave
+ * out (drop.h), and nodes without a worker, are not in the plan. history may be NULL. Return 0;
+ * -EINVAL: the nodes cannot give what the job asks for; or another negative errno.
  */
 int planner_plan(const struct job *job, const struct node_profile *nodes, int n_nodes,
                  const struct planner_history *history, struct plan **ret, struct eddis_error *err);
+
+/* Make a plan in *ret that has all workers of the nodes, with their time models, and nothing else;
+ * the caller frees it. Return as planner_plan.
+ */
+int planner_workers(const struct job *job, const struct node_profile *nodes, int n_nodes,
+                    const struct planner_history *history, struct plan **ret,
+                    struct eddis_error *err);
+
+/* Complete a plan of planner_workers, from which workers may have been removed: limits, batches,
+ * mode and predictions. Nodes without a worker are removed. Return as planner_plan; after a failure
+ * the caller can only free the plan.
+ */
+int planner_complete(const struct job *job, const struct node_profile *nodes,
+                     const struct planner_history *history, struct plan *p,
+                     struct eddis_error *err);
 
 /* Return the nodes, network and model of a plan for a prediction of its steps, without workers. */
 struct modes_setup planner_network(const struct plan *p, const struct planner_history *history);

@@ -34,7 +34,7 @@ void planner_key(const char *host, const struct node_profile *node, const struct
             d = &node->device[i];
     software_of(node, software);
     snprintf(ret, PLANNER_KEY, "%s|%s|%s|%s|%d|%s|%d|%.2f|%lld|%lld%s", host, node->machine_id,
-             w->device_id, d ? d->name : "", d ? d->driver_version : 0, w->cpus, w->local_rank,
-             node->cpu_quota, (long long)node->memory_bytes, (long long)node->memory_limit,
-             software);
+             w->device_id, d ? d->name : "", d ? d->driver_version : 0, w->cpus,
+             w->local_rank + w->skipped, node->cpu_quota, (long long)node->memory_bytes,
+             (long long)node->memory_limit, software);
 }

@@ -16,6 +16,7 @@ static const char *const words[] = {
     [JOB_EVENT_MEASURES] = "measures",
     [JOB_EVENT_NETWORK] = "network",
     [JOB_EVENT_NETWORK_FAILED] = "network_failed",
+    [JOB_EVENT_LEFT_OUT] = "left_out",
     [JOB_EVENT_PLAN_PUBLISHED] = "plan_published",
     [JOB_EVENT_PLAN_AGREED] = "plan_agreed",
     [JOB_EVENT_MODE] = "mode",

@@ -18,6 +18,7 @@ enum job_event {
     JOB_EVENT_MEASURES, /* an agent may now measure its machine */
     JOB_EVENT_NETWORK,  /* a network was chosen, left out or measured */
     JOB_EVENT_NETWORK_FAILED,
+    JOB_EVENT_LEFT_OUT, /* workers that the plan leaves out, and why */
     JOB_EVENT_PLAN_PUBLISHED,
     JOB_EVENT_PLAN_AGREED,
     JOB_EVENT_MODE,      /* the training mode that was chosen, and why */

@@ -150,6 +150,7 @@ static const struct field job_fields[] = {
     FIELD(struct job_status, loss_says, TEXT, 0, 0),
     FIELD_GROUP("equal_split_samples_per_s", equal_table),
     FIELD_STRUCT("checkpoints", struct job_status, checkpoints, checkpoint_table),
+    FIELD_ARRAY_IF("left_out", struct job_status, left, n_left, plan_left_table),
 };
 
 /* Set every member of struct s that the table f [n] lists as FIELD_MEASURE to NAN, unknown. */

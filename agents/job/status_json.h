@@ -20,6 +20,7 @@
 #include "lib/base/error.h"
 #include "lib/model/choice.h"
 #include "lib/model/gpu_state.h"
+#include "lib/model/plan_left.h"
 #include "lib/model/step_window.h"
 
 #include <stdbool.h>
@@ -125,10 +126,10 @@ struct job_status {
     int64_t node_losses;              /* number of restarts after lost nodes */
     int64_t stragglers;               /* how many times a worker was found slow */
     double all_slow_times; /* step time / earlier step time, if most workers are slow, or NAN */
-    int n_nodes;
-    int64_t steps_done, steps_total; /* total 0: unknown */
-    int64_t epoch, epochs;           /* present epoch, from 1, and their number; 0: unknown */
-    int64_t samples;                 /* samples trained so far by all workers */
+    int n_nodes, n_workers, n_plans, n_left; /* nodes that have workers; lengths of lists below */
+    int64_t steps_done, steps_total;         /* total 0: unknown */
+    int64_t epoch, epochs; /* present epoch, from 1, and their number; 0: unknown */
+    int64_t samples;       /* samples trained so far by all workers */
     int64_t global_batch;
     double loss;                 /* last loss, weighted mean over workers */
     double accuracy, test_loss;  /* last test_accuracy and test_loss of rank 0 */
@@ -153,11 +154,10 @@ struct job_status {
     bool folder_hangs;       /* the job's folder did not respond at the end; not in JSON */
     bool may_be_left;        /* processes or files may remain on a node (--cleanup); not in JSON */
     struct checkpoint_status checkpoints;
+    struct plan_left left[PLAN_MAX_LEFT]; /* [n_left] workers that the present plan leaves out */
     struct first_failure failure;
     struct plan_status plan[STATUS_MAX_PLANS]; /* [n_plans] the first plan and the newest plans */
-    int n_plans;
-    struct worker_status *worker; /* [n_workers] by rank; owned */
-    int n_workers;
+    struct worker_status *worker;              /* [n_workers] by rank; owned */
 };
 
 /* Set all members of *s to "unknown", with no workers. */

@@ -441,6 +441,7 @@ void job_status_print(const struct job_status *s, const char *name, struct strbu
     }
     job_status_print_advice(s, name, b);
     job_status_print_checkpoints(s, "  ", b);
+    plan_left_print(s->left, s->n_left, "  left out: ", b);
     print_models(s, b);
     print_events(s, b);
 }

@@ -416,6 +416,7 @@ int status_page_make(const struct job_status *s, const struct status_page_form *
     add_plan(&page, s);
     add_result(&page, s);
     job_status_print_checkpoints(s, "saves   ", &page);
+    plan_left_print(s->left, s->n_left, "plan    left out: ", &page);
     add_note(&page, s->waiting);
     add_note(&page, s->refused);
     add_note(&page, s->message);

@@ -226,6 +226,10 @@ int job_check(const struct job *job, struct eddis_error *err)
             "a multiple of \"batch.grain\" must lie between \"batch.min\" and \"batch.max\"");
     if ((rc = check_sync(job, err)) < 0)
         return rc;
+    if (job->sync.groups.of && job->drop && strcmp(job->drop, "auto") == 0)
+        return clash(job, "nodes.drop", "sync.groups", err,
+                     "workers that are left out have no rank, so a list of ranks would name "
+                     "others; write the number of groups, or remove \"nodes.drop\"");
     if (job->slurm.nodes && job->slurm.n_components)
         return clash(job, "slurm.nodes", "slurm.components", err,
                      "each component has its own number of nodes; remove \"slurm.nodes\"");

@@ -343,6 +343,19 @@ static int no_such_key(const struct job_reader *r, const char *key, struct eddis
 
 /* ---- flags ---- */
 
+/* Borrow the row of a flag's key; NULL: there is none. */
+static const struct job_key *find_key(const char *key)
+{
+    const struct job_key *k = job_key_find(&job_table, key);
+    const char *dot = strrchr(key, '.');
+    char group[PATH_SIZE];
+
+    if (k || !dot)
+        return k;
+    snprintf(group, sizeof group, "%.*s", (int)(dot - key), key);
+    return job_key_inside(&job_table, group, dot + 1);
+}
+
 /* Set a key of the job to `value`, from this flag, and derive defaults again.  A quoted value is
  * one scalar, never YAML.  If the key replaces another one (nodes, hostfile), the origin of the
  * other becomes the default.  Return 0 or a negative errno, and then the job is unchanged; -EINVAL:
@@ -352,7 +365,7 @@ static int set(struct job *job, const char *key, const struct job_node *value, c
                struct eddis_error *err)
 {
     const struct job_reader r = { .job = job, .base = job, .file = flag, .flag = flag };
-    const struct job_key *k = job_key_find(&job_table, key), *other;
+    const struct job_key *k = find_key(key), *other;
     int rc;
 
     if (!k)

@@ -90,6 +90,43 @@ static const char *add_group(struct strbuf *b, const char *name, const char *bef
     return dot + 1;
 }
 
+/* Check whether the file or a flag sets a key of the group of this name. */
+static bool is_opened(const struct job *job, const char *group)
+{
+    size_t n = strlen(group);
+
+    for (size_t i = 0; i < job_table.n; i++)
+        if (strncmp(job_table.row[i].name, group, n) == 0 && job_table.row[i].name[n] == '.' &&
+            job->origin[i].kind != JOB_DEFAULT)
+            return true;
+    return false;
+}
+
+/* Append the key's name, as add_group.  A key whose value may be inside a map (job_field.inner)
+ * opens the map if a key of its group is set; otherwise the keys of the group are not written.
+ * Return the name, or NULL: the key is not written.
+ */
+static const char *add_name(struct strbuf *b, const struct job *job, const struct job_key *k,
+                            const char *before)
+{
+    const char *dot = strchr(k->name, '.');
+    char group[64];
+    const struct job_key *outer;
+
+    if (k->field->inner && is_opened(job, k->name)) {
+        strbuf_addf(b, "%s:\n  ", k->name);
+        return k->field->inner;
+    }
+    (void)snprintf(group, sizeof group, "%.*s", dot ? (int)(dot - k->name) : 0, k->name);
+    outer = job_key_find(&job_table, group);
+    if (!outer)
+        return add_group(b, k->name, before);
+    if (!is_opened(job, group))
+        return NULL;
+    strbuf_add(b, "  ");
+    return dot + 1;
+}
+
 char *job_text(const struct job *job)
 {
     struct strbuf b = { 0 };
@@ -100,10 +137,11 @@ char *job_text(const struct job *job)
     strbuf_add(&b, JOB_TEXT_HEAD EDDIS_VERSION " read it: each value and where it is from\n");
     for (size_t i = 0; i < n; i++) {
         const struct job_key *k = &keys[i];
+        const char *name = k->field ? add_name(&b, job, k, before) : NULL;
 
-        if (!k->field)
+        if (!name)
             continue;
-        strbuf_addf(&b, "%s: ", add_group(&b, k->name, before));
+        strbuf_addf(&b, "%s: ", name);
         if (job->hostfile && strcmp(k->name, "hostfile") == 0)
             strbuf_add(&b, k->field->word); /* the file's hosts are written as nodes */
         else

@@ -90,6 +90,8 @@ struct job {
     char **setup;          /* NULL-ended shell lines to run before the command */
     struct job_host *host; /* [n_hosts]; NULL: only this machine */
     size_t n_hosts;
+    char *drop; /* nodes.drop: "none", or "auto": leave out workers that cost more than they bring;
+                 * NULL: none */
     char *hostfile;           /* absolute path, or NULL; the hosts in that file are in `host` */
     struct job_ssh ssh;       /* default for all hosts */
     int64_t workers_per_node; /* 0: auto */

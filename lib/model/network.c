@@ -192,39 +192,62 @@ static double median(double *x, size_t n)
     return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
-/* Store the bandwidth in bytes per second of each link from or to this node in ret, which has room
- * for all links.  Return the number of these links.
- */
-static size_t links_at(const struct network *n, int node, double *ret)
+/* Check whether both nodes of a link are in the set; NULL: the set of all nodes. */
+static bool is_within(const struct network_link *l, const bool *in)
 {
-    size_t k = 0;
+    return !in || (in[l->from] && in[l->to]);
+}
+
+/* Sort the bandwidths of the links within a set by their nodes: those of node i are ret from
+ * first[i] to first[i + 1].  ret has room for twice the number of links.
+ */
+static void sort_links(const struct network *n, const bool *in, size_t *first, double *ret)
+{
+    size_t sum = 0;
 
     for (int i = 0; i < n->n_links; i++)
-        if (n->link[i].from == node || n->link[i].to == node)
-            ret[k++] = n->link[i].bytes_per_s;
-    return k;
+        if (is_within(&n->link[i], in)) {
+            first[n->link[i].from]++;
+            first[n->link[i].to]++;
+        }
+    for (int i = 0; i <= n->n_nodes; i++) {
+        sum += first[i];
+        first[i] = sum; /* the end of node i, which becomes its start below */
+    }
+    for (int i = 0; i < n->n_links; i++)
+        if (is_within(&n->link[i], in)) {
+            ret[--first[n->link[i].from]] = n->link[i].bytes_per_s;
+            ret[--first[n->link[i].to]] = n->link[i].bytes_per_s;
+        }
+}
+
+int network_wire_within(const struct network *n, const bool *in, double *ret_latency_s,
+                        double *ret_bytes_per_s)
+{
+    cleanup_free double *x = calloc(2 * (size_t)n->n_links + 1, sizeof *x);
+    cleanup_free size_t *first = calloc((size_t)n->n_nodes + 2, sizeof *first);
+    double least = INFINITY;
+    size_t k = 0;
+
+    if (!x || !first)
+        return -ENOMEM;
+    sort_links(n, in, first, x);
+    for (int node = 0; node < n->n_nodes; node++)
+        if (first[node + 1] > first[node])
+            least = fmin(least, median(x + first[node], first[node + 1] - first[node]));
+    for (int i = 0; i < n->n_links; i++)
+        if (is_within(&n->link[i], in))
+            x[k++] = n->link[i].latency_s;
+    if (k == 0)
+        return -ENODATA;
+    *ret_latency_s = median(x, k);
+    *ret_bytes_per_s = least;
+    return 0;
 }
 
 int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s)
 {
-    cleanup_free double *x = calloc((size_t)n->n_links + 1, sizeof *x);
-    double least = INFINITY;
-
-    if (!x)
-        return -ENOMEM;
-    if (n->n_links == 0)
-        return -ENODATA;
-    for (int node = 0; node < n->n_nodes; node++) {
-        size_t k = links_at(n, node, x);
-
-        if (k > 0)
-            least = fmin(least, median(x, k));
-    }
-    for (int i = 0; i < n->n_links; i++)
-        x[i] = n->link[i].latency_s;
-    *ret_latency_s = median(x, (size_t)n->n_links);
-    *ret_bytes_per_s = least;
-    return 0;
+    return network_wire_within(n, NULL, ret_latency_s, ret_bytes_per_s);
 }
 
 void network_free(struct network *n)

@@ -10,6 +10,7 @@
 #include "lib/base/error.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { NETWORK_MAX_NODES = 65536, NETWORK_MAX_LINKS = 1 << 20 };
@@ -52,6 +53,12 @@ const struct network_link *network_slowest(const struct network *n);
  * links, or -ENOMEM.
  */
 int network_wire(const struct network *n, double *ret_latency_s, double *ret_bytes_per_s);
+
+/* Estimate the same for the links between the nodes of a set, in [n_nodes]; NULL: all nodes. Return
+ * as network_wire; -ENODATA: no link of the set was measured.
+ */
+int network_wire_within(const struct network *n, const bool *in, double *ret_latency_s,
+                        double *ret_bytes_per_s);
 
 /* Free a network.  Accept NULL. */
 void network_free(struct network *n);

@@ -6,6 +6,7 @@
 #include "lib/base/error.h"
 #include "lib/model/algorithm.h"
 #include "lib/model/choice.h"
+#include "lib/model/plan_left.h"
 #include "lib/model/profile.h"
 #include "lib/model/program_facts.h"
 
@@ -43,7 +44,8 @@ struct plan_candidate {
 /* One worker's share */
 struct plan_worker {
     int rank, local_rank;
-    int node; /* index into plan.node */
+    int skipped; /* number of the node's workers before it that the plan leaves out; not in files */
+    int node;    /* index into plan.node */
     enum device_kind kind;
     char device_id[DEVICE_ID];
     char device[96];          /* for people: "emulated 0.50" */
@@ -100,6 +102,8 @@ struct plan {
     int n_nodes;
     struct plan_worker *worker; /* [n_workers] by rank */
     int n_workers;
+    struct plan_left left[PLAN_MAX_LEFT]; /* [n_left] workers that were left out (nodes.drop) */
+    int n_left;
 };
 
 /* Return the name of a source: "probe", "guessed", "given", "learnt" or "measured", a constant. */

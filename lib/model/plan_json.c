@@ -103,6 +103,10 @@ static const struct fields worker_table = FIELDS(struct plan_worker, worker_fiel
 static const struct field choice_row[] = {
     FIELD_POINTER("communication", struct plan, choice, choice_table),
 };
+/* The workers that were left out, absent from a plan of all workers. */
+static const struct field left_row[] = {
+    FIELD_ARRAY_IF("left_out", struct plan, left, n_left, plan_left_table),
+};
 /* The keys that no table reads, for only_known. */
 static const struct field plan_others[] = {
     { .key = "nodes" },
@@ -112,9 +116,8 @@ static const struct field plan_others[] = {
 
 /* All tables of a plan's members, for only_known. */
 static const struct fields plan_tables[] = {
-    FIELDS(struct plan, plan_fields),
-    FIELDS(struct plan, network_fields),
-    FIELDS(struct plan, choice_row),
+    FIELDS(struct plan, plan_fields), FIELDS(struct plan, network_fields),
+    FIELDS(struct plan, choice_row),  FIELDS(struct plan, left_row),
     FIELDS(struct plan, plan_others),
 };
 
@@ -147,6 +150,7 @@ static int write_nodes(const struct plan *p, json_t *o)
 static int write_plan(const struct plan *p, json_t *o)
 {
     if (fields_write(choice_row, N(choice_row), p, o) < 0 ||
+        fields_write(left_row, N(left_row), p, o) < 0 ||
         json_object_set_new(o, "schema_version", json_integer(PLAN_SCHEMA_VERSION)) < 0 ||
         fields_write(plan_fields, N(plan_fields), p, o) < 0 ||
         fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0)
@@ -384,6 +388,8 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
         rc = check_mode(p, err);
     if (rc >= 0 && json_has(o, "communication"))
         rc = fields_read(choice_row, N(choice_row), o, p, err);
+    if (rc >= 0)
+        rc = fields_read(left_row, N(left_row), o, p, err);
     return rc < 0 ? rc : 0;
 }
 

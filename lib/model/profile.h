@@ -20,7 +20,8 @@ enum {
     PROFILE_PROBE_VERSION = 6, /* increment it if a probe changes what it measures */
     PROFILE_MAX_DEVICES = 64,
     PROFILE_MAX_NUMA = 64,
-    PROFILE_MAX_BUNDLE = GPU_MOST,                 /* most GPUs of one worker */
+    PROFILE_MAX_LEFT = 1024,       /* most workers of a node from which some may be left out */
+    PROFILE_MAX_BUNDLE = GPU_MOST, /* most GPUs of one worker */
     DEVICE_ID = PROFILE_MAX_BUNDLE * (40 + 1) + 8, /* bytes of their ids, divided by commas */
 };
 
@@ -70,6 +71,8 @@ struct node_profile {
      */
     int64_t workers, max_batch;
     int bundle; /* GPUs of each device, as bundles_make has joined them; 0: one; not in the JSON */
+    /* Set of the node's workers that the plan leaves out, a bit for each; not in the JSON. */
+    uint64_t left_out[PROFILE_MAX_LEFT / 64];
     bool cpus_only; /* the program computes on the CPUs, whatever GPUs there are; not in the JSON */
     uint32_t software; /* checksum of the software that the job names for the node alone; 0: none;
                         * not in the JSON */
@@ -77,6 +80,12 @@ struct node_profile {
                         * "": none */
     char note[512];    /* why something could not be measured, one sentence; "": all was measured */
 };
+
+/* Check whether the plan leaves out the node's worker of this index. */
+static inline bool profile_leaves_out(const struct node_profile *p, int worker)
+{
+    return worker < PROFILE_MAX_LEFT && (p->left_out[worker / 64] >> worker % 64 & 1);
+}
 
 /* Return a device without measurements: its metrics are NAN, other members 0. */
 static inline struct device device_unmeasured(enum device_kind kind, int index, int numa)

@@ -37,6 +37,10 @@ void history_fill(struct history *k, struct planner_history *ret)
         ret->wire = k->wire;
     }
     past_wire(k->network->measured, ret);
+    if (k->network->measured && k->among.bytes_per_s > 0) {
+        ret->bytes_per_s = k->among.bytes_per_s;
+        ret->latency_s = k->among.latency_s;
+    }
     if (k->run->wire.bytes_per_s > 0)
         ret->bytes_per_s = k->run->wire.bytes_per_s;
     if (k->run->wire.latency_s > 0)

@@ -13,11 +13,13 @@
 struct history {
     struct job_run *run;               /* borrowed */
     const struct run_network *network; /* the network that the plan uses; borrowed */
-    char algorithm[16];        /* algorithm of the last launched plan; "": no plan was launched */
-    enum sync_wire wire;       /* wire format of the last launched plan; SYNC_WIRE_AUTO: none */
-    struct past_model model;   /* the program's model, as last reported */
-    struct past_times times;   /* the workers' times per batch, in seconds */
-    struct past_memory memory; /* the workers' limits by memory */
+    struct run_wire among;   /* network between the nodes that keep workers, if the plan leaves some
+                              * out; 0: all keep workers */
+    char algorithm[16];      /* algorithm of the last launched plan; "": no plan was launched */
+    enum sync_wire wire;     /* wire format of the last launched plan; SYNC_WIRE_AUTO: none */
+    struct past_model model; /* the program's model, as last reported */
+    struct past_times times; /* the workers' times per batch, in seconds */
+    struct past_memory memory;             /* the workers' limits by memory */
     struct past_efficiencies efficiencies; /* of modes, as a comparison measured them */
     bool limited;     /* a worker of this job lacked memory: plans keep to the limits since */
     int retries;      /* restarts of this job with fewer samples for a worker */

@@ -482,9 +482,18 @@ void past_fill(const struct past_model *model, const struct past_times *times,
 
 void past_wire(const char *measured, struct planner_history *history)
 {
-    struct network *n = NULL;
+    struct network *n = past_network(measured);
 
-    if (measured && network_parse(measured, strlen(measured), "the network", &n, NULL) == 0)
+    if (n)
         (void)network_wire(n, &history->latency_s, &history->bytes_per_s); /* else unknown */
     network_free(n);
+}
+
+struct network *past_network(const char *measured)
+{
+    struct network *n = NULL;
+
+    if (measured)
+        (void)network_parse(measured, strlen(measured), "the network", &n, NULL);
+    return n;
 }

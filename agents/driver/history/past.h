@@ -162,4 +162,9 @@ void past_fill(const struct past_model *model, const struct past_times *times,
  */
 void past_wire(const char *measured, struct planner_history *history);
 
+/* Return the network of the network probe's results (JSON, or NULL), which the caller frees; NULL:
+ * there is none, or no memory.
+ */
+struct network *past_network(const char *measured);
+
 #endif

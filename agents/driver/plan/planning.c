@@ -190,10 +190,14 @@ static bool is_unconfirmed(const struct planning *g)
            g->history.model.bytes == 0;
 }
 
-/* Set the plan's generation, and with several nodes its description of the network. */
+/* Set the plan's generation, the workers that it leaves out, and with several nodes its description
+ * of the network.
+ */
 static void name_plan(struct planning *g, struct plan *p)
 {
     p->generation = g->run->state.generation;
+    memcpy(p->left, g->drop.left, sizeof p->left);
+    p->n_left = g->drop.n_left;
     if (p->n_nodes < 2)
         return;
     (void)snprintf(p->network, sizeof p->network, "%s", g->history.network->subnet);
@@ -260,9 +264,10 @@ static bool plan(struct planning *g)
     if (n == 0) /* all nodes left while the plan was waiting */
         n = eddis_fail(&err, -ENOENT, "no node is left");
     if (n >= 0) {
-        g->run->status.n_nodes = n;
         record_profiles(g, n);
         forget_plans(g);
+        n = node_drop(g->run, &g->history, g->agent, g->node, n, &g->drop);
+        g->run->status.n_nodes = n;
     }
     if (n >= 0 && g->run->state.generation > 1)
         say_restart(g, n);

@@ -7,6 +7,7 @@
 #include "agents/driver/core/job_run.h"
 #include "agents/driver/core/subject.h"
 #include "agents/driver/history/history.h"
+#include "node_drop.h"
 #include "plan_versions.h"
 #include "plan_watch.h"
 
@@ -19,6 +20,7 @@ struct planning {
     struct plan_watch watch;       /* watches the launched plan */
     int *agent;                    /* [n_agents] agents of the plan's nodes */
     struct node_profile *node;     /* [n_agents] their profiles, adjusted to the job's settings */
+    struct drop_result drop;       /* workers that the generation leaves out */
     enum precision precision;      /* the program's when the plan was made, as far as known */
     enum precision remarked;       /* the precision whose lack on GPUs was reported to the user */
     bool choice_given;             /* the replayed plan fixes how ranks communicate */

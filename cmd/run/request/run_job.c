@@ -331,6 +331,11 @@ static int set_keys(const struct words *w, struct run_request *r, struct eddis_e
         rc = job_set(r->job, "checkpoint.resume", checkpoint, "--resume", err);
     if (rc == 0 && w->plan)
         rc = run_find_plan(w->plan, &r->plan_path, err);
+    if (rc == 0 && w->plan && strcmp(r->job->drop, "auto") == 0)
+        return eddis_fail(
+            err, -EINVAL,
+            "--plan and nodes.drop: auto exclude each other, since the plan says which "
+            "workers train; add --set nodes.drop=none, and give the plan's nodes by -H");
     if (rc == 0 && (w->n_set || w->resume))
         rc = job_check(r->job, err);
     return rc == 0 && checkpoint ? run_resume_check(r->job, checkpoint, !compared, err) : rc;

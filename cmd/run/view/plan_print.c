@@ -359,9 +359,25 @@ static void print_alone(const struct plan_print *o, const struct plan *p)
     paint(o, YELLOW, "slower than one worker");
     text_add_clean(o->out, ": rank %d on %s alone would make %s the progress; ", rank,
                    p->node[p->worker[rank].node], number_times(alone, planned, times));
-    strbuf_addf(o->out, "%s would help\n",
-                p->n_nodes > 1 ? "fewer nodes (-H), a larger batch.global or a faster network"
-                               : "fewer workers (workers_per_node) or a larger batch.global");
+    strbuf_addf(
+        o->out, "%s would help\n",
+        p->n_nodes > 1
+            ? "nodes.drop: auto, a larger batch.global or a faster network"
+            : "nodes.drop: auto, fewer workers (workers_per_node) or a larger batch.global");
+}
+
+/* Print which workers the plan leaves out, and why. */
+static void print_left(const struct plan_print *o, const struct plan *p)
+{
+    char text[512];
+
+    for (int i = 0; i < p->n_left; i++) {
+        plan_left_text(&p->left[i], text, sizeof text);
+        strbuf_add(o->out, "  ");
+        paint(o, YELLOW, "left out");
+        text_add_clean(o->out, ": %s", text);
+        strbuf_add(o->out, "\n");
+    }
 }
 
 /* Print the ranks whose batch is as large as their memory allows, at most a few; the speeds alone
@@ -469,6 +485,7 @@ static void print_predictions(const struct plan_print *o, const struct plan *p)
     print_speed(o, p);
     print_rounds(o, p);
     print_unmeasured(o, p);
+    print_left(o, p);
     print_alone(o, p);
     print_memory(o, p);
     print_precision(o, p);

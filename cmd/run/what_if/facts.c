@@ -6,6 +6,7 @@
 #include "lib/base/strbuf.h"
 #include "lib/job/host_program.h"
 #include "scheduler/bundles.h"
+#include "scheduler/drop.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -268,6 +269,7 @@ static int change_all(struct facts *f, const struct what_if_changes *c, struct e
         return eddis_fail(err, -EINVAL, "no node is left");
     if (narrow_network(f, c) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for the network");
+    f->network_changed = c->bytes_per_s > 0;
     f->bytes_per_s = c->bytes_per_s > 0 ? c->bytes_per_s : f->bytes_per_s;
     f->latency_s = c->latency_s > 0 ? c->latency_s : f->latency_s;
     return 0;
@@ -311,6 +313,8 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
                struct eddis_error *err)
 {
     struct planner_history history = f->program;
+    struct drop_input in = { .job = job, .n_nodes = f->n_nodes, .history = &history };
+    struct drop_result drop;
     struct plan *p = NULL;
     int rc;
 
@@ -320,9 +324,17 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
     history.n_bounds = f->n_bounds;
     history.latency_s = f->latency_s;
     history.bytes_per_s = f->bytes_per_s;
+    in.network = f->network_changed ? NULL : f->network;
+    rc = drop_decide(&in, f->node, &drop, err);
+    if (rc < 0)
+        return rc;
+    history.latency_s = drop.latency_s;
+    history.bytes_per_s = drop.bytes_per_s;
     rc = planner_plan(job, f->node, f->n_nodes, &history, &p, err);
     if (rc < 0)
         return rc;
+    memcpy(p->left, drop.left, sizeof p->left);
+    p->n_left = drop.n_left;
     if (planner_is_open(job, p))
         planner_leave_open(p);
     *ret = p;

@@ -13,6 +13,7 @@
 #include "lib/model/profile.h"
 #include "scheduler/planner.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What earlier jobs measured of nodes, program and network; zero-initialised: nothing */
@@ -24,7 +25,8 @@ struct facts {
     int n_times;
     struct planner_bound *bound; /* [n_bounds] owned: memory limits of workers */
     int n_bounds;
-    const struct network *network;  /* borrowed: links between the nodes; NULL: not measured */
+    const struct network *network; /* borrowed: links between the nodes; NULL: not measured */
+    bool network_changed; /* the bandwidth is not that of the links, but given by --what-if */
     double latency_s, bytes_per_s;  /* of the slowest node's link; 0: unknown */
     struct planner_history program; /* the rest of the history; its members are borrowed */
 };

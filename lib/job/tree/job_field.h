@@ -52,6 +52,8 @@ struct job_field {
     const char *word;    /* a word allowed besides the type's values ("auto"), or NULL */
     bool keep_word;      /* the word of a path or text is stored as text, not as NULL */
     bool tilde;          /* a path may begin with "~", which ssh expands */
+    const char *inner;   /* name of the value inside a map, beside the keys of the group of this
+                          * key's name: nodes: {hosts: [a], drop: auto}; NULL: none */
     const char *instead; /* other key of the same setting, which an option for this key resets to
                           * its default */
     int (*check)(const char *text, struct eddis_error *err); /* check of a text, or of each word of

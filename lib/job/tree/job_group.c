@@ -80,13 +80,16 @@ int job_unknown_key(const struct job_reader *r, const struct job_table *t, const
                     const struct job_node *n, struct eddis_error *err)
 {
     char below[JOB_MAX_KEYS][32], where[PATH_SIZE + 2];
-    const char *names[JOB_MAX_KEYS], *nearest, *dotted = NULL;
+    const char *names[JOB_MAX_KEYS + 1], *nearest, *dotted = NULL;
     const struct job_key *around = r->flag && !*group ? key_around(t, n->key) : NULL;
+    const struct job_key *outer = job_key_find(t, group);
     size_t count = job_keys_below(t, group, below);
     cleanup_strbuf struct strbuf b = { 0 };
 
     for (size_t i = 0; i < count; i++)
         names[i] = below[i];
+    if (outer && outer->field && outer->field->inner)
+        names[count++] = outer->field->inner;
     nearest = text_nearest(n->key, names, count);
     if (!r->flag && strchr(n->key, '.'))
         dotted = nearest_dotted(t, group, n->key);
@@ -159,6 +162,14 @@ bool job_gather(const struct job_reader *r, int rc, const struct eddis_error *er
     return true;
 }
 
+const struct job_key *job_key_inside(const struct job_table *t, const char *group, const char *name)
+{
+    const struct job_key *key = job_key_find(t, group);
+
+    return key && key->field && key->field->inner && strcmp(key->field->inner, name) == 0 ? key
+                                                                                          : NULL;
+}
+
 /* Read one key of a group: a value, or a nested group.  Return 0 or a negative errno; -EINVAL also
  * for an unknown key.
  */
@@ -172,6 +183,10 @@ static int read_key(const struct job_reader *r, const struct job_table *t, const
         return job_unknown_key(r, t, group, n, err);
     snprintf(path, sizeof path, "%s%s%s", group, *group ? "." : "", n->key);
     key = job_key_find(t, path);
+    if (!key)
+        key = job_key_inside(t, group, n->key);
+    else if (key->field && key->field->inner && n->kind == JOB_MAP)
+        return job_group_read(r, t, path, n, err);
     if (key)
         return read_value(r, t, key, n, err);
     if (job_keys_below(t, path, below) == 0)

@@ -12,6 +12,12 @@
 int job_group_read(const struct job_reader *r, const struct job_table *t, const char *group,
                    const struct job_node *map, struct eddis_error *err);
 
+/* Borrow the row of the key whose value has this name in the map of the group (job_field.inner), as
+ * "nodes" for "hosts" in "nodes"; NULL: there is none.
+ */
+const struct job_key *job_key_inside(const struct job_table *t, const char *group,
+                                     const char *name);
+
 /* Return -EINVAL for an unknown key n->key of a group ("" for the top level), with the nearest key
  * or how to write it.
  */

@@ -143,6 +143,19 @@ START_TEST(slower_than_one)
     ck_assert_int_eq(plan_nodes(2, &known), 0);
     plan_print_plan(&out, p, NULL);
     ck_assert_int_eq(count_output(line), 1);
+    p->n_left = 1;
+    p->left[0] = (struct plan_left){ "node3", 2, 1, 1, "cpu 0-1", 882000, 180000 };
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output("  left out: node3 worker 2 (cpu 0-1): 882 000 samples/s without "
+                                  "it, 180 000 with it\n"),
+                     1);
+    p->left[0].n_workers = 8;
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output("  left out: 8 workers of node3 (cpu 0-1): "), 1);
+    p->left[0].n_nodes = 3;
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output("  left out: 8 workers of node3 and 2 other nodes (cpu 0-1): "),
+                     1);
 }
 END_TEST
 

@@ -145,6 +145,12 @@ static const struct {
     { C "batchsize: 3", "2:1: unknown key \"batchsize\" in the job; did you mean \"batch\"?" },
     { C "batch:\n  globl: 3", "3:3: unknown key \"globl\" in \"batch\"; did you mean \"global\"?" },
     { C "global: 3", "2:1: unknown key \"global\" in the job; did you mean \"batch.global\"?" },
+    { C "nodes: {dorp: auto}", "2:9: unknown key \"dorp\" in \"nodes\"; did you mean \"drop\"?" },
+    { C "nodes: {zzzzzzz: 3}",
+      "2:9: unknown key \"zzzzzzz\" in \"nodes\"; the known keys are drop, "
+      "hosts" },
+    { C "nodes: {drop: yes}", "2:15: \"nodes.drop\" is \"yes\"; write auto or none" },
+    { C "nodes: {drop: auto}\nsync: {mode: hybrid, groups: [[0], [1, 2]]}", NULL },
     { C "batch: {zzzzzzz: 3}", "2:9: unknown key \"zzzzzzz\" in \"batch\"; the known keys are "
                                "global, min, max, grain, rebalance" },
     { C "qqqqqqqq: 3",
@@ -634,6 +640,36 @@ START_TEST(flags)
 }
 END_TEST
 
+/* nodes is a list, or a map of it and nodes.drop; a flag of one leaves the other. */
+START_TEST(nodes_and_drop)
+{
+    char text[64];
+
+    read_job("command: a\nnodes: [b, c]\n");
+    ck_assert_str_eq(job->drop, "none");
+    read_job("command: a\nnodes:\n  drop: auto\n");
+    ck_assert_str_eq(job->drop, "auto");
+    ck_assert_uint_eq(job->n_hosts, 0);
+    job_origin_text(job, "nodes.drop", text, sizeof text);
+    ck_assert_str_eq(text, "train.yaml:3");
+    read_job("command: a\ncheckpoint: {dir: /x}\nnodes:\n  hosts: [b, {host: c, workers: 2}]\n"
+             "  drop: auto\n");
+    ck_assert_str_eq(job->drop, "auto");
+    ck_assert_uint_eq(job->n_hosts, 2);
+    ck_assert_int_eq(job->host[1].workers, 2);
+    job_origin_text(job, "nodes", text, sizeof text);
+    ck_assert_str_eq(text, "train.yaml:4");
+    assert_text_again();
+    ck_assert_int_eq(job_set(job, "nodes", "[d]", "-H", &err), 0);
+    ck_assert_str_eq(job->drop, "auto");
+    ck_assert_int_eq(job_set(job, "nodes.hosts", "[d, e]", "--set", &err), 0);
+    ck_assert_uint_eq(job->n_hosts, 2);
+    ck_assert_int_eq(job_set(job, "nodes.drop", "none", "--set", &err), 0);
+    ck_assert_uint_eq(job->n_hosts, 2);
+    assert_text_again();
+}
+END_TEST
+
 START_TEST(files)
 {
     cleanup_free char *path = file_join(scratch, "train.yaml");
@@ -735,6 +771,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, prefixes);
     tcase_add_test(tc, mutations);
     tcase_add_test(tc, flags);
+    tcase_add_test(tc, nodes_and_drop);
     tcase_add_test(tc, files);
     tcase_add_test(tc, all_mistakes);
     tcase_add_test(tc, table);

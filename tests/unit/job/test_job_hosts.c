@@ -486,8 +486,9 @@ static const struct {
     { "nodes: [-oProxyCommand=x]",
       "3:9: \"nodes\": \"-oProxyCommand=x\" is not a name or address of a host; write letters, "
       "digits, '.', '-' and '_', or an IPv4 or IPv6 address" },
-    { "nodes: {a: 1}", "3:8: \"nodes\" is a map; write a list like [a100-1, {host: "
-                       "\"v100-[1-4]\", workers: 2}]" },
+    { "nodes: {a: 1}", "3:9: unknown key \"a\" in \"nodes\"; the known keys are drop, hosts" },
+    { "nodes: {hosts: {a: 1}}", "3:16: \"nodes\" is a map; write a list like [a100-1, {host: "
+                                "\"v100-[1-4]\", workers: 2}]" },
     { "nodes:", "3:7: \"nodes\" is empty; write a list like [a100-1, {host: \"v100-[1-4]\", "
                 "workers: 2}]" },
     { "nodes: [{workers: 2}]", "3:9: \"host\" is missing in an entry of \"nodes\"; add it, as in "
