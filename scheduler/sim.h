@@ -14,11 +14,11 @@
  *
  * A run is a function of its setup and the calls that follow: no clock is read.
  */
-#ifndef EDDIS_BENCH_SIM_H
-#define EDDIS_BENCH_SIM_H
+#ifndef EDDIS_SCHEDULER_SIM_H
+#define EDDIS_SCHEDULER_SIM_H
 
-#include "scheduler/replan.h"
-#include "scheduler/stragglers.h"
+#include "replan.h"
+#include "stragglers.h"
 
 #include "lib/base/error.h"
 
