@@ -14,6 +14,12 @@
 /* Seconds between two looks at the simulated job: a plan takes force at most so often */
 static const double LOOK_S = 0.1;
 
+/* From this time on the work of the rest is foreseen, from the work so far. If it is wrong by less
+ * than this factor, the work may be done; by less than the other one, a time that an error names is
+ * possible.
+ */
+static const double FORESEEN_S = 5, MAY_BE = 1.1, SURELY = 1.3;
+
 struct sim_disturbance sim_disturbance_usual(void)
 {
     return (struct sim_disturbance){
@@ -147,28 +153,51 @@ static void draw_next(struct course *c)
     c->next_s = every_s > 0 ? c->next_s - every_s * log(1 - random_unit(&c->seed)) : INFINITY;
 }
 
-/* Begin a slow-down, and draw when the next one begins. */
-static int begin_slow(struct course *c, struct eddis_error *err)
+/* Borrow the slow-down of a worker that goes on at this time; NULL: the worker is not slow. */
+static struct sim_slow_down *slow_of(const struct course *c, int rank, double now_s)
 {
-    const struct sim_disturbance *d = &c->set->disturbance;
+    for (int i = c->first; i < c->reached.n_slow; i++)
+        if (c->reached.slow[i].rank == rank && c->reached.slow[i].end_s > now_s)
+            return &c->reached.slow[i];
+    return NULL;
+}
+
+/* Append a slow-down of a worker from c->next_s to this time. Return 0 or -ENOMEM. */
+static int add_slow(struct course *c, int rank, double end_s, struct eddis_error *err)
+{
     struct sim_reached *r = &c->reached;
-    double lasts_s = d->least_s + (d->most_s - d->least_s) * random_unit(&c->seed);
-    int i = (int)random_below(&c->seed, (uint64_t)c->plan->n_workers);
     struct sim_slow_down *more = realloc(r->slow, ((size_t)r->n_slow + 1) * sizeof *more);
 
     if (!more)
         return eddis_fail(err, -ENOMEM, "no memory for slow-downs");
     r->slow = more;
-    /* `rank` is that of the simulation until the end. */
     more[r->n_slow++] = (struct sim_slow_down){
-        .rank = i, .begin_s = c->next_s, .end_s = c->next_s + lasts_s, .followed_s = INFINITY
+        .rank = rank, .begin_s = c->next_s, .end_s = end_s, .followed_s = INFINITY
     };
-    sim_slow(c->sim, i, d->times);
-    draw_next(c);
+    sim_slow(c->sim, rank, c->set->disturbance.times);
     return 0;
 }
 
-/* End the slow-downs that are over; a worker whose slow-downs overlap stays slow. */
+/* Begin a slow-down, or let that of a worker that is slow already last longer, and draw when the
+ * next one begins.
+ */
+static int begin_slow(struct course *c, struct eddis_error *err)
+{
+    const struct sim_disturbance *d = &c->set->disturbance;
+    double lasts_s = d->least_s + (d->most_s - d->least_s) * random_unit(&c->seed);
+    double end_s = c->next_s + lasts_s;
+    int rank = (int)random_below(&c->seed, (uint64_t)c->plan->n_workers), rc = 0;
+    struct sim_slow_down *longer = slow_of(c, rank, c->next_s);
+
+    if (longer)
+        longer->end_s = fmax(longer->end_s, end_s);
+    else
+        rc = add_slow(c, rank, end_s, err);
+    draw_next(c);
+    return rc;
+}
+
+/* End the slow-downs that are over between two times. */
 static void end_slow(struct course *c, double before_s, double now_s)
 {
     const struct sim_reached *r = &c->reached;
@@ -176,7 +205,7 @@ static void end_slow(struct course *c, double before_s, double now_s)
     for (int i = c->first; i < r->n_slow; i++)
         if (r->slow[i].end_s > before_s && r->slow[i].end_s <= now_s)
             sim_slow(c->sim, r->slow[i].rank, 1);
-    for (int i = c->first; i < r->n_slow; i++)
+    for (int i = c->first; i < r->n_slow; i++) /* if one began anew since then */
         if (r->slow[i].end_s > now_s)
             sim_slow(c->sim, r->slow[i].rank, c->set->disturbance.times);
     while (c->first < r->n_slow && r->slow[c->first].end_s <= now_s)
@@ -212,11 +241,22 @@ static void look_at_stragglers(struct course *c, double now_s)
             r->slow[i].found |= r->slow[i].rank == x.rank && r->slow[i].end_s > now_s;
 }
 
-/* Fail because the simulation would take too long, after so many seconds. */
-static int too_much(const struct sim_plan *s, double now_s, struct eddis_error *err)
+/* Return how many seconds can surely be simulated; INFINITY: maybe all. */
+static double foresee(const struct course *c, double now_s, int64_t most)
 {
-    double possible_s = floor(now_s);
+    const double work = fmax((double)sim_work(c->sim), 1);
+    double possible_s = (double)most * now_s / work;
 
+    if (work > (double)most)
+        return now_s / MAY_BE;
+    return now_s >= FORESEEN_S && possible_s * MAY_BE < c->set->seconds ? possible_s / SURELY
+                                                                        : INFINITY;
+}
+
+/* Fail because only so many seconds can be simulated. */
+static int too_much(const struct sim_plan *s, double possible_s, struct eddis_error *err)
+{
+    possible_s = floor(possible_s);
     if (possible_s < 1)
         return eddis_fail(err, -E2BIG, "%d workers are too many to simulate", s->plan->n_workers);
     return eddis_fail(err, -E2BIG,
@@ -229,7 +269,7 @@ static int run(struct course *c, struct eddis_error *err)
 {
     const struct sim_plan *s = c->set;
     const int64_t most = s->most_work > 0 ? s->most_work : SIM_PLAN_WORK;
-    double now_s = 0, next_s;
+    double now_s = 0, next_s, possible_s;
 
     draw_next(c);
     for (int64_t k = 1; now_s < s->seconds; now_s = next_s, k++) {
@@ -244,8 +284,9 @@ static int run(struct course *c, struct eddis_error *err)
         end_slow(c, now_s, next_s);
         look_at_plan(c, next_s);
         look_at_stragglers(c, next_s);
-        if (sim_work(c->sim) > most && next_s < s->seconds)
-            return too_much(s, next_s, err);
+        possible_s = foresee(c, next_s, most);
+        if (next_s < s->seconds && possible_s < s->seconds)
+            return too_much(s, possible_s, err);
     }
     if (sim_samples(c->sim) == 0)
         return eddis_fail(err, -EINVAL, "no step ends in %g s; simulate a longer time", s->seconds);

@@ -46,9 +46,9 @@ struct sim_plan {
     int64_t most_work;
 };
 
-enum { SIM_PLAN_WORK = 20000000 };
+enum { SIM_PLAN_WORK = 12000000 };
 
-/* A time in which a worker was slow */
+/* A time in which a worker was slow: a slow-down, or several that overlap */
 struct sim_slow_down {
     int rank;
     double begin_s, end_s; /* end_s: may be later than the end of the simulation */
