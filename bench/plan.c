@@ -11,7 +11,7 @@
 #include "lib/base/json.h"
 #include "lib/base/text.h"
 #include "scheduler/planner.h"
-#include "sim.h"
+#include "scheduler/sim.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * Prints the samples per second of so many steps of rank 0, in virtual time and without jitter.
  */
 #include "lib/base/json.h"
-#include "sim.h"
+#include "scheduler/sim.h"
 
 #include <errno.h>
 #include <stdint.h>

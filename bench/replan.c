@@ -18,7 +18,7 @@
  * coarse measurement is not needless.
  */
 #include "lib/base/json.h"
-#include "sim.h"
+#include "scheduler/sim.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -70,22 +70,28 @@ static double centre_bytes(const struct modes_setup *s)
     return (double)program_sizes(&s->program, s->model_bytes).centre_bytes;
 }
 
+/* Return the bytes that take as long on a link as `all` bytes in the setup's format, conversion
+ * included. narrow: bytes of `all` that are float32, which a wire format of 16 bits halves and
+ * converts.
+ */
+static double wire_bytes(const struct modes_setup *s, double all, double narrow)
+{
+    return sync_wire_is_half(s->wire) ? all - narrow / 2 + narrow * CONVERT_BYTE_S * s->bytes_per_s
+                                      : all;
+}
+
 /* Return the times of an all-reduce of `all` bytes over `members` workers on `nodes` nodes; the
- * ring takes time if has_wire. narrow: bytes of `all` that are float32, which a wire format of 16
- * bits halves and converts.
+ * ring takes time if has_wire. narrow: see wire_bytes.
  */
 static struct combining combining_bytes(const struct modes_setup *s, int members, int nodes,
                                         double all, double narrow)
 {
     struct combining c = { .node_s = members > nodes ? 2 * all / MEMORY_BYTES_PER_S : 0 };
-    double pass;
 
     if (nodes < 2 || !has_wire(s))
         return c;
-    pass = sync_wire_is_half(s->wire)
-               ? (all - narrow / 2) / s->bytes_per_s + narrow * CONVERT_BYTE_S
-               : all / s->bytes_per_s;
-    c.ring_s = 2.0 * (nodes - 1) / nodes * pass + 2.0 * (nodes - 1) * s->latency_s;
+    c.ring_s = 2.0 * (nodes - 1) / nodes * wire_bytes(s, all, narrow) / s->bytes_per_s +
+               2.0 * (nodes - 1) * s->latency_s;
     return c;
 }
 
@@ -442,18 +448,42 @@ static struct party *gather_rounds(const struct modes_setup *s, const int *group
     return p;
 }
 
-/* Return the seconds from the end of the last step of a round to the first step of the next.
+/* Return the bytes of differences of models that 16 bits halve (narrow, see wire_bytes).
  * Differences of 16-bit parameters are float32, so 2 more bytes of the centre than of the gradients
  * are 4 bytes of float32; those of float64 are not narrowed.
  */
+static double narrow_centre(const struct program *p)
+{
+    double m = (double)p->centre_bytes, more = fmax(m - (double)p->gradient_bytes, 0);
+
+    return fmin((double)p->float32_bytes + 2 * more, m);
+}
+
+/* Return the seconds from the end of the last step of a round to the first step of the next. */
 static double combine_s(const struct modes_setup *s)
 {
     struct program p = program_sizes(&s->program, s->model_bytes);
-    double m = (double)p.centre_bytes, more = fmax(m - (double)p.gradient_bytes, 0);
-    struct combining c =
-        combining_bytes(s, s->n, s->n_nodes, m, fmin((double)p.float32_bytes + 2 * more, m));
+    double m = (double)p.centre_bytes;
+    struct combining c = combining_bytes(s, s->n, s->n_nodes, m, narrow_centre(&p));
 
     return c.node_s + c.ring_s + 3 * m / MEMORY_BYTES_PER_S;
+}
+
+void modes_sending(const struct modes_setup *s, struct modes_sending *ret)
+{
+    struct program p = program_sizes(&s->program, s->model_bytes);
+    double all = program_is_external(&s->program) ? 0 : (double)p.gradient_bytes;
+    struct buckets b = buckets_of(s);
+
+    *ret = (struct modes_sending){
+        .gradient_bytes = all,
+        .wire_bytes = wire_bytes(s, all, fmin((double)p.float32_bytes, all)),
+        .model_bytes = (double)p.centre_bytes,
+        .model_wire_bytes = wire_bytes(s, (double)p.centre_bytes, narrow_centre(&p)),
+        .buckets = b.n,
+        .behind = b.behind,
+        .left = b.left,
+    };
 }
 
 int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,

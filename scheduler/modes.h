@@ -103,6 +103,23 @@ int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,
 int modes_unexchanged(const struct modes_setup *s, const int *group, double *ret_samples_per_s,
                       struct eddis_error *err);
 
+/* What is sent, for a simulation of single steps. The wire bytes take as long on a link as what is
+ * sent in the setup's format, conversion included.
+ */
+struct modes_sending {
+    double gradient_bytes, wire_bytes; /* of the gradients of a step; 0: the program sends them */
+    double model_bytes;                /* of the center variable */
+    double model_wire_bytes;           /* of the differences of models at the end of a round */
+    double buckets;                    /* number of equal buckets of the gradients */
+    /* fractions of the gradients' bytes: those ready after the largest gradient, and those not yet
+     * sent when it is ready; left 0: the size of the largest gradient is unknown
+     */
+    double behind, left;
+};
+
+/* Fill *ret with what the model of s sends. */
+void modes_sending(const struct modes_setup *s, struct modes_sending *ret);
+
 /* Seconds that workers which train one model together spend */
 struct modes_time {
     double compute_s; /* in a step: computing by the slowest member */

@@ -556,8 +556,8 @@ static int tell_over(const struct run *r)
     return 0;
 }
 
-/* Run --what-if: print the prediction of the job with the changes. Return the exit code: 0, or
- * EXIT_USAGE: it cannot be predicted.
+/* Run --what-if and --simulate: print the prediction of the job, with the changes. Return the exit
+ * code: 0, or EXIT_USAGE: it cannot be predicted.
  */
 static int predict(const struct run *r)
 {
@@ -566,6 +566,8 @@ static int predict(const struct run *r)
                                .then = r->q.then,
                                .changes = &r->q.changes,
                                .text = r->q.what_if,
+                               .simulate_s = (double)r->q.simulate_ns / CLOCK_S,
+                               .only_today = r->q.only_today,
                                .job_dir = r->q.job_dir,
                                .json = r->q.json };
     const struct plan_print o = { .out = &text,

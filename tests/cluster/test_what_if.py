@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test_what_if.py BUILD SOURCE [CASE ...] - eddis-run --what-if behind a job that has run: what it predicts of changes,
-that it starts and writes nothing, and what it refuses."""
+"""test_what_if.py BUILD SOURCE [CASE ...] - eddis-run --what-if and --simulate behind a job that has run: what they predict
+of changes, that they start and write nothing, and what they refuse."""
 
 import json
 import math
@@ -46,7 +46,8 @@ def asked(changes, *args):
     p = eddis_run(f"--what-if={changes}", "--json", *args, job())
     assert p.returncode == 0 and not p.stderr, p
     answer = json.loads(p.stdout)
-    assert answer["changes"] == changes and set(answer["today"]) == set(answer["then"]) == FIGURES, answer
+    figures = FIGURES | ({"simulated"} if "simulate" in answer else set())
+    assert answer["changes"] == changes and set(answer["today"]) == set(answer["then"]) == figures, answer
     return answer
 
 
@@ -100,6 +101,43 @@ def changed():
         assert part in text, (part, text)
 
 
+def simulated():
+    """A simulated job is disturbed, and beside it that with changes; equal seeds give equal figures."""
+    path = job()
+    before = files()
+    p = eddis_run("--simulate=600s", path)
+    assert p.returncode == 0 and not p.stderr, p
+    for part in ("simulate  600 s with seed 0: ", "today\n", "\n  simulated samples/s ", "\n  re-plans ", "; a plan follows after "):
+        assert part in p.stdout, (part, p.stdout)
+    assert "then" not in p.stdout and "what if" not in p.stdout and "x\n" not in p.stdout, p.stdout
+    assert eddis_run("--simulate=10m", path).stdout.splitlines()[2:] == p.stdout.splitlines()[2:]
+    one = json.loads(eddis_run("--simulate=600s", "--json", path).stdout)
+    assert set(one) == {"schema_version", "from", "notes", "today", "simulate"} and one["simulate"]["seconds"] == 600, one
+    today = one["today"]["simulated"]
+    assert 0.7 < today["of_predicted"] < 1 and today["replans"] >= 1 and today["slow_downs"], today
+    assert all(set(s) == {"rank", "begin_s", "end_s", "followed_s", "found"} and s["rank"] in (0, 1)
+               for s in today["slow_downs"]), today
+    both = asked(f"+{HOST}", "--simulate=600s")
+    assert both["today"]["simulated"] == today and both["simulate"] == one["simulate"], both
+    then = both["then"]["simulated"]
+    assert then["samples_per_s"] > 1.5 * today["samples_per_s"], both
+    assert json.loads(eddis_run("--simulate=600s", "--seed=3", "--json", path).stdout)["today"]["simulated"] != today
+    kept = asked("batch.rebalance=off", "--simulate=600s")
+    assert kept["then"]["simulated"]["replans"] == 0 and len(kept["notes"]) == 1, kept
+    assert kept["then"]["simulated"]["samples_per_s"] < today["samples_per_s"], kept
+    assert files() == before
+
+
+def guessed():
+    """Of a program whose steps were never timed, parts are simulated, and a note says that this is a guess."""
+    FOLDERS.know(BUILD)
+    assert eddis_run("--quiet", "-n", "2", "--", "true").returncode == 0
+    p = eddis_run("--simulate=100s", "-n", "2", "--", "true")
+    assert p.returncode == 0 and "the simulation is a guess, with steps of 100 ms" in p.stdout, p
+    one = json.loads(eddis_run("--simulate=100s", "--json", "-n", "2", "--", "true").stdout)["today"]["simulated"]
+    assert one["samples_per_s"] is None and 0.7 < one["of_predicted"] < 1.01, one
+
+
 def refused():
     path = job()
     before = files()
@@ -118,6 +156,12 @@ def refused():
             (["--what-if=", "--check"], "--what-if and --check exclude each other"),
             (["--what-if=", "--detach"], "--what-if and --detach exclude each other"),
             (["--what-if=", "--resume", "digits"], "--what-if and --resume exclude each other"),
+            (["--simulate=0s"], '--simulate "0s" is not a duration from 1s to 30d'),
+            (["--simulate=600"], '--simulate "600" is not a duration from 1s to 30d'),
+            (["--simulate=30d"], "--simulate: 2592000 s of 2 workers are too much to simulate; write at most "),
+            (["--simulate=9s", "--what-if=-nowhere"], "--what-if: there is no node 'nowhere'"),
+            (["--simulate=9s", "--dry-run"], "--simulate and --dry-run exclude each other"),
+            (["--simulate=9s", "--resume", "digits"], "--simulate and --resume exclude each other"),
             (["--what-if=", "--job-dir", FOLDERS.path("work")], FOLDERS.path("work")),
             (["--what-if=", "--set", "profile.emulate=[{rate: 1, a_ms: 2, c_ms: 1}]"], "no earlier job of this program")):
         p = eddis_run(*words, path)
@@ -158,4 +202,4 @@ def several_nodes():
         c.check_nothing_left()
 
 
-run([nothing, changed, refused, several_nodes], sys.argv[3:])
+run([nothing, changed, simulated, guessed, refused, several_nodes], sys.argv[3:])

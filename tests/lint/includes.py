@@ -49,7 +49,7 @@ MAY_INCLUDE = {
     "cmd": ["lib", "scheduler", "profiler", "agents", "cmd"],
     "bench": ["lib", "scheduler", "profiler", "agents", "cmd", "bench"],
     "tests": ["lib", "scheduler", "profiler", "agents", "cmd", "tests", "bench/loop.h", "bench/loop_thread.h",
-              "bench/simulation.h", "bench/sim.h"],
+              "bench/simulation.h"],
     "examples": ["lib/eddis.h", "lib/eddis_smb.h"],
 }
 

@@ -15,6 +15,7 @@
 #include "scheduler/bundles.h"
 #include "scheduler/devices.h"
 #include "scheduler/planner.h"
+#include "scheduler/replan_plan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -432,7 +433,8 @@ static void say_lacking(struct planning *g)
     if (!now || g->remarked == is)
         return;
     g->remarked = is;
-    if (devices_lacking(g->node, now->n_nodes, is, !replanner_is_by_rates(now), text, sizeof text))
+    if (devices_lacking(g->node, now->n_nodes, is, !replan_plan_is_by_rates(now), text,
+                        sizeof text))
         job_run_say(g->run, JOB_EVENT_SAY, -1, -1, text);
 }
 
@@ -451,7 +453,7 @@ static void take_precision(struct planning *g)
         g->run->state.outcome != STATE_OUTCOME_OPEN)
         return;
     g->precision = is;
-    if (!replanner_is_by_rates(now) || !replanner_is_unmeasured(&g->watch.replan))
+    if (!replan_plan_is_by_rates(now) || !replanner_is_unmeasured(&g->watch.replan))
         return;
     p = plan_precise(g, now, &err);
     if (!p) {

@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "scheduler/limits.h"
+#include "scheduler/replan_plan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -18,38 +19,6 @@ static double seconds(int64_t ns)
 
 /* ---- the policy ---- */
 
-/* Fill the workers of the re-planning policy from a plan.  The policy also learns from an equal
- * split before the plan: two different batches per worker separate the fixed time from the time per
- * sample.
- */
-static void fill_workers(const struct run_plans *plans, const struct split_worker *bounds,
-                         struct replan_worker *w)
-{
-    const struct plan *p = plans->plan;
-
-    for (int i = 0; i < p->n_workers; i++) {
-        const struct plan_worker *from = &p->worker[i];
-
-        w[i] = (struct replan_worker){
-            .first = { .fixed_s = from->fixed_s, .sample_s = from->sample_s },
-            .source = from->time,
-            .batch = plans->equal ? from->equal_batch : from->batch,
-            .min = bounds[i].min,
-            .max = bounds[i].max,
-            .node = from->node,
-            .group = from->group,
-        };
-    }
-}
-
-bool replanner_is_by_rates(const struct plan *p)
-{
-    for (int i = 0; i < p->n_workers; i++)
-        if (p->worker[i].kind == DEVICE_CUDA && p->worker[i].time == TIME_PROBE)
-            return true;
-    return false;
-}
-
 /* Make the re-planning policy r->policy for a generation's plans, and reset the counts of r.
  * Return 0, -EINVAL or -ENOMEM; r->contradicted may be set also on failure, and r owns it.
  */
@@ -57,32 +26,14 @@ static int open_policy(struct replanner *r, const struct run_plans *plans,
                        const struct planner_history *history, struct eddis_error *err)
 {
     const struct plan *p = plans->plan;
-    const struct job *job = r->run->o->job;
-    cleanup_free struct replan_worker *w = calloc((size_t)p->n_workers, sizeof *w);
-    cleanup_free struct split_worker *bounds = calloc((size_t)p->n_workers, sizeof *bounds);
-    const struct replan_setup s = {
-        .worker = w,
-        .n = p->n_workers,
-        .version = 1,
-        .grain = job->batch.grain,
-        .algorithm = p->algorithm,
-        .period = p->options.period,
-        .keep_period = job->sync.options.period > 0,
-        .network = planner_network(p, history),
-        .measured = { history->efficiency, history->n_efficiencies, p->global_batch },
-        .gap_steps = job->batch.rebalance,
-        .early = job->batch.rebalance == 0 && replanner_is_by_rates(p),
-    };
 
     r->n_workers = p->n_workers;
     r->n_contradicted = 0;
     r->contradicted = calloc((size_t)p->n_workers, sizeof *r->contradicted);
-    if (!w || !bounds || !r->contradicted)
+    if (!r->contradicted)
         return eddis_fail(err, -ENOMEM, "no memory to follow %d workers", p->n_workers);
     r->min_count = history->program.min_count;
-    limits_bounds(job, p, r->min_count, NULL, bounds);
-    fill_workers(plans, bounds, w);
-    return replan_new(&s, &r->policy, err);
+    return replan_plan(r->run->o->job, p, history, plans->equal != NULL, &r->policy, err);
 }
 
 /* Start re-planning for a generation.  A single worker cannot be re-planned; its times are measured

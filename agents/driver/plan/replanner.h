@@ -75,9 +75,6 @@ struct plan *replanner_plan(struct replanner *r, const struct plan *p,
                             const struct planner_history *history,
                             const struct replan_proposal *proposal);
 
-/* Check whether the plan compares GPUs by rates of the probe. */
-bool replanner_is_by_rates(const struct plan *p);
-
 /* Check whether new plans may be made, and no worker's time is measured yet. */
 bool replanner_is_unmeasured(const struct replanner *r);
 

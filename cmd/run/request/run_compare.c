@@ -28,7 +28,8 @@ int run_compare_check(struct run_request *r, bool resumes, bool plan, struct edd
         { r->dry_run, "--dry-run", "leave out --compare to see the plan of one mode" },
         { r->profile, "--profile", "nothing is trained" },
         { r->check, "--check", "nothing is trained; check first, then compare" },
-        { r->what_if != NULL, "--what-if", "it predicts one job; give one of the two" },
+        { r->what_if != NULL, r->only_today ? "--simulate" : "--what-if",
+          "it predicts one job; give one of the two" },
         { r->ranks.n > 0, "--ranks", "the output of workers is only in their log files" },
     };
 

@@ -98,6 +98,23 @@ static int take_measure_equal(const char *text, int64_t *ret, struct eddis_error
     return 0;
 }
 
+/* Longest duration that --simulate accepts: 30 d. */
+enum { MOST_SIMULATED_S = 30 * 86400 };
+
+/* Parse the argument of --simulate. Return 0; -EINVAL: text is no duration in the range. */
+static int take_simulate(const char *text, int64_t *ret, struct eddis_error *err)
+{
+    int64_t ns = 0;
+
+    if (text_duration_ns(text, &ns, NULL) < 0 || ns < CLOCK_S || ns > MOST_SIMULATED_S * CLOCK_S)
+        return eddis_fail(err, -EINVAL,
+                          "--simulate \"%s\" is not a duration from 1s to 30d; write one like "
+                          "600s or 10m",
+                          text);
+    *ret = ns;
+    return 0;
+}
+
 /* Append the key and value of --set to w->set. Return 0; -EINVAL: text is not KEY=VALUE; -E2BIG. */
 static int take_set(struct words *w, const char *text, struct eddis_error *err)
 {
@@ -156,6 +173,8 @@ static int take_option(struct run_request *r, struct words *w, const struct opti
     }
     if (options_is(i, "measure-equal"))
         return take_measure_equal(i->value, &r->measure_equal, err);
+    if (options_is(i, "simulate"))
+        return take_simulate(i->value, &r->simulate_ns, err);
     if (options_is(i, "modes"))
         return compare_ask_modes(i->value, &r->ask, err);
     if (options_is(i, "until"))
@@ -355,6 +374,14 @@ static void settle_prune(struct words *w, struct run_request *r)
     w->file = NULL;
     r->dry_run = r->dry_run || dry;
     r->failed = r->failed || failed;
+}
+
+/* Let --simulate without --what-if predict the job without changes. */
+static void settle_simulate(struct run_request *r)
+{
+    r->only_today = r->simulate_ns > 0 && !r->what_if;
+    if (r->only_today)
+        r->what_if = "";
 }
 
 /* Check the options given beside --stop, --cleanup or --prune, which run no job. Parse the duration
@@ -568,6 +595,7 @@ int run_request_read(int argc, char **argv, struct run_request *ret, struct eddi
 
     if (rc == 0 && !r.help && !r.version) {
         settle_prune(&w, &r);
+        settle_simulate(&r);
         if (r.stop || r.cleanup || w.prune) {
             rc = check_mode(&w, &r, err);
         } else if ((rc = run_compare_check(&r, w.resume, w.plan, err)) < 0) {

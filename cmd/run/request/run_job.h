@@ -38,6 +38,8 @@ struct run_request {
     struct strlist args; /* ... by starting eddis-run with these arguments, owned */
     const char
         *what_if; /* changes of the job, borrowed from argv: predict, start nothing; NULL: none */
+    int64_t simulate_ns;            /* with what_if: duration of training to simulate; 0: none */
+    bool only_today;                /* with what_if: --what-if is not given, only --simulate */
     struct what_if_changes changes; /* those of nodes and network; with what_if */
     struct job *then;               /* the job with the changed keys; with what_if */
     bool compare; /* compare modes: eddis-run runs with args, options of each run, and ... */

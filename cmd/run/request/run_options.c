@@ -40,6 +40,7 @@ static const struct option_row rows[] = {
     { "failed", 0, NULL, "with --prune: only of jobs that failed, or whose driver has died" },
     { "dry-run", 0, NULL, "print the plan and where each value of the job comes from, and exit" },
     { "what-if", 0, "CHANGES", "predict the job with changes, as -node3,+2xnode1,network=10gbit" },
+    { "simulate", 0, "TIME", "simulate the job for this time, as 600s, also with --what-if" },
     { "profile", 0, NULL, "print the measurements of the devices and exit" },
     { "json", 0, NULL, "print one JSON document instead of text" },
     { "verbose", 'v', NULL, "with the plan, print each value and where it comes from" },

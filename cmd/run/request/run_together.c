@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Check the options beside --what-if, which starts nothing. Return 0 or -EINVAL. */
+/* Check the options beside --what-if and --simulate, which start nothing. Return 0 or -EINVAL. */
 static int check_what_if(const struct run_request *r, const char *resume, const char *plan,
                          struct eddis_error *err)
 {
@@ -21,7 +21,8 @@ static int check_what_if(const struct run_request *r, const char *resume, const 
 
     if (!other)
         return 0;
-    return eddis_fail(err, -EINVAL, "--what-if and %s exclude each other; give one", other);
+    return eddis_fail(err, -EINVAL, "%s and %s exclude each other; give one",
+                      r->only_today ? "--simulate" : "--what-if", other);
 }
 
 int run_together_check(const struct run_request *r, const char *resume, const char *plan,

@@ -8,6 +8,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
 #include "lib/base/json_bytes.h"
+#include "simulated.h"
 
 #include <errno.h>
 #include <math.h>
@@ -52,6 +53,8 @@ static struct figures figures_of(const struct comparison_case *c, int64_t sample
 }
 
 /* ---- the table ---- */
+
+enum { COLUMN_THEN = 2, COLUMN_RATIO };
 
 static const struct table_column columns[] = {
     { "", false },
@@ -101,7 +104,7 @@ static char *time_of(double s, char *ret)
 }
 
 /* Format an efficiency in ret [NUMBER_SIZE]. Return ret. */
-static char *efficiency_of(double x, char *ret)
+static char *factor_of(double x, char *ret)
 {
     if (!isfinite(x))
         return number_rate(x, ret);
@@ -157,15 +160,20 @@ void comparison_print(const struct comparison *c, struct strbuf *b)
             unlike ? NAN : y.speed / x.speed);
     add_row(&t, "of the devices' sum", number_percent(x.of_sum, 1, m),
             number_percent(y.of_sum, 1, n), NAN);
-    add_row(&t, "efficiency", efficiency_of(x.efficiency, m), efficiency_of(y.efficiency, n),
+    add_row(&t, "efficiency", factor_of(x.efficiency, m), factor_of(y.efficiency, n),
             y.efficiency / x.efficiency);
     add_row(&t, "progress", number_rate(x.progress, m), number_rate(y.progress, n),
             y.progress / x.progress);
     if (c->samples > 0)
         add_row(&t, "time for its samples", time_of(x.seconds, m), time_of(y.seconds, n),
                 y.seconds / x.seconds);
+    if (c->today.reached)
+        simulated_rows(&(struct simulated){ c->today.plan, c->today.reached },
+                       &(struct simulated){ c->then.plan, c->then.reached }, &t);
     if (t.cell.failed)
         b->failed = true;
+    if (c->only_today)
+        t.hidden = 1 << COLUMN_THEN | 1 << COLUMN_RATIO;
     table_print(&t, 2, b);
 }
 
@@ -182,15 +190,21 @@ static json_t *case_json(const struct comparison_case *c, int64_t samples)
 {
     cleanup_free char *text = plan_text(c->plan);
     struct figures f = figures_of(c, samples);
+    cleanup_json json_t *o = NULL;
     json_t *plan = NULL;
 
     if (!text || json_parse(text, strlen(text), "our own text", &plan, NULL) < 0)
         return NULL;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples_per_s",
-                     number(f.samples_per_s), "of_sum", number(f.of_sum), "efficiency",
-                     number(f.efficiency), "progress", number(f.progress), "seconds",
-                     number(f.seconds), "bytes_per_s", number(above_0(c->bytes_per_s)), "latency_s",
-                     number(above_0(c->latency_s)), "plan", plan);
+    o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "samples_per_s",
+                  number(f.samples_per_s), "of_sum", number(f.of_sum), "efficiency",
+                  number(f.efficiency), "progress", number(f.progress), "seconds",
+                  number(f.seconds), "bytes_per_s", number(above_0(c->bytes_per_s)), "latency_s",
+                  number(above_0(c->latency_s)), "plan", plan);
+    if (o && c->reached &&
+        json_object_set_new(o, "simulated",
+                            simulated_json(&(struct simulated){ c->plan, c->reached })) < 0)
+        return NULL;
+    return json_incref(o);
 }
 
 /* Return a list of sentences in JSON; NULL without memory. */
@@ -207,13 +221,22 @@ static json_t *sentences(const struct strlist *l)
 int comparison_json(const struct comparison *c, const struct comparison_about *about, char **ret,
                     struct eddis_error *err)
 {
-    cleanup_json json_t *o = json_pack(
-        "{s:i, s:o, s:{s:o, s:I}, s:o, s:o, s:o}", "schema_version", WHAT_IF_SCHEMA_VERSION,
-        "changes", json_sentence(about->changes), "from", "job", json_sentence(about->job),
-        "measured_s", (json_int_t)about->measured_s, "notes", sentences(about->note), "today",
-        case_json(&c->today, c->samples), "then", case_json(&c->then, c->samples));
-    cleanup_free char *text = o ? json_text(o, true) : NULL;
+    cleanup_json json_t *o =
+        json_pack("{s:i, s:{s:o, s:I}, s:o, s:o}", "schema_version", WHAT_IF_SCHEMA_VERSION, "from",
+                  "job", json_sentence(about->job), "measured_s", (json_int_t)about->measured_s,
+                  "notes", sentences(about->note), "today", case_json(&c->today, c->samples));
+    cleanup_free char *text = NULL;
     char *line = NULL;
+    int rc = o ? 0 : -1;
+
+    if (rc == 0 && !c->only_today)
+        rc = json_object_set_new(o, "changes", json_sentence(about->changes)) < 0 ||
+                     json_object_set_new(o, "then", case_json(&c->then, c->samples)) < 0
+                 ? -1
+                 : 0;
+    if (rc == 0 && about->simulate_s > 0)
+        rc = json_object_set_new(o, "simulate", simulate_json(about->simulate_s, about->seed));
+    text = rc == 0 ? json_text(o, true) : NULL;
 
     if (!text || asprintf(&line, "%s\n", text) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to describe the plans");

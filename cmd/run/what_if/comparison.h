@@ -11,7 +11,8 @@
  *     progress                       18 500        12 300  0.66x
  *     time for its samples          1:12:03       1:48:10  1.50x
  *
- * Figures that cannot be predicted are "-", in JSON null.
+ * Rows about simulations follow if there are any (simulated.h). Figures that cannot be predicted
+ * are "-", in JSON null.
  */
 #ifndef EDDIS_CMD_RUN_WHAT_IF_COMPARISON_H
 #define EDDIS_CMD_RUN_WHAT_IF_COMPARISON_H
@@ -20,7 +21,9 @@
 #include "lib/base/strbuf.h"
 #include "lib/base/strlist.h"
 #include "lib/model/plan.h"
+#include "scheduler/sim_plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { WHAT_IF_SCHEMA_VERSION = 1 };
@@ -28,12 +31,14 @@ enum { WHAT_IF_SCHEMA_VERSION = 1 };
 /* A plan, borrowed, and the network between its nodes; 0: unknown */
 struct comparison_case {
     const struct plan *plan;
+    const struct sim_reached *reached; /* of a simulation, borrowed; NULL: there is none */
     double latency_s, bytes_per_s;
 };
 
 /* Two plans of a job */
 struct comparison {
     struct comparison_case today, then;
+    bool only_today; /* `then` is not printed */
     int64_t samples; /* number of samples of the whole job; 0: unknown */
 };
 
@@ -43,6 +48,8 @@ struct comparison_about {
     const char *job;            /* id of the job that measured nodes and network */
     int64_t measured_s;         /* when it did, in seconds since 1970 */
     const struct strlist *note; /* sentences about the predictions */
+    double simulate_s;          /* duration of the simulations; 0: there are none */
+    uint64_t seed;              /* of the simulations */
 };
 
 /* Append the table. Without memory b has failed. */
@@ -56,6 +63,9 @@ void comparison_print(const struct comparison *c, struct strbuf *b);
  *                  "seconds": ..., "bytes_per_s": ..., "latency_s": ...,
  *                  "plan": { ... } },                        as plan-1-1.json
  *       "then":  { ... } }
+ *
+ * Simulations add "simulate" to the document, and "simulated" to both plans (simulated.h). With
+ * only_today there is neither "changes" nor "then".
  *
  * Return 0 or -ENOMEM.
  */

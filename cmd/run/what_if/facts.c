@@ -309,14 +309,10 @@ int facts_change(const struct facts *base, const struct job *job, const struct w
     return rc;
 }
 
-int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
-               struct eddis_error *err)
+/* Return what a plan is made from beside the nodes; it borrows from f. */
+static struct planner_history history_of(const struct facts *f)
 {
     struct planner_history history = f->program;
-    struct drop_input in = { .job = job, .n_nodes = f->n_nodes, .history = &history };
-    struct drop_result drop;
-    struct plan *p = NULL;
-    int rc;
 
     history.time = f->time;
     history.n_times = f->n_times;
@@ -324,8 +320,21 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
     history.n_bounds = f->n_bounds;
     history.latency_s = f->latency_s;
     history.bytes_per_s = f->bytes_per_s;
-    in.network = f->network_changed ? NULL : f->network;
-    rc = drop_decide(&in, f->node, &drop, err);
+    return history;
+}
+
+int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
+               struct eddis_error *err)
+{
+    struct planner_history history = history_of(f);
+    const struct drop_input in = { .job = job,
+                                   .n_nodes = f->n_nodes,
+                                   .history = &history,
+                                   .network = f->network_changed ? NULL : f->network };
+    struct drop_result drop;
+    struct plan *p = NULL;
+    int rc = drop_decide(&in, f->node, &drop, err);
+
     if (rc < 0)
         return rc;
     history.latency_s = drop.latency_s;
@@ -339,6 +348,20 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
         planner_leave_open(p);
     *ret = p;
     return 0;
+}
+
+int facts_simulate(const struct facts *f, const struct job *job, const struct plan *p,
+                   double seconds, uint64_t seed, struct sim_reached *ret, struct eddis_error *err)
+{
+    const struct planner_history history = history_of(f);
+    const struct sim_plan s = { .job = job,
+                                .plan = p,
+                                .history = &history,
+                                .disturbance = sim_disturbance_usual(),
+                                .seconds = seconds,
+                                .seed = seed };
+
+    return sim_plan(&s, ret, err);
 }
 
 void facts_fini(struct facts *f)

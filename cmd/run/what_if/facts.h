@@ -12,6 +12,7 @@
 #include "lib/model/network.h"
 #include "lib/model/profile.h"
 #include "scheduler/planner.h"
+#include "scheduler/sim_plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,6 +47,12 @@ int facts_change(const struct facts *base, const struct job *job, const struct w
  */
 int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
                struct eddis_error *err);
+
+/* Simulate so many seconds of the job's training by this plan of these facts, with the usual
+ * disturbances, and fill *ret, which the caller frees with sim_reached_fini. Return as sim_plan.
+ */
+int facts_simulate(const struct facts *f, const struct job *job, const struct plan *p,
+                   double seconds, uint64_t seed, struct sim_reached *ret, struct eddis_error *err);
 
 /* Free what the facts own. */
 void facts_fini(struct facts *f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* what_if.c - --what-if: predict a job with other nodes, another network or other keys */
+/* what_if.c - --what-if and --simulate: predict a job as it is, and with changes */
 #include "what_if.h"
 
 #include "cmd/shared/number.h"
@@ -8,6 +8,7 @@
 #include "learnt.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "simulated.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,6 +18,7 @@ struct cases {
     struct learnt learnt;
     struct facts today, then;
     struct plan *plan_today, *plan_then;
+    struct sim_reached reached_today, reached_then;
     struct strlist note; /* sentences about the predictions */
 };
 
@@ -25,6 +27,8 @@ static void cases_fini(struct cases *s)
 {
     plan_free(s->plan_today);
     plan_free(s->plan_then);
+    sim_reached_fini(&s->reached_today);
+    sim_reached_fini(&s->reached_then);
     facts_fini(&s->today);
     facts_fini(&s->then);
     learnt_fini(&s->learnt);
@@ -32,6 +36,12 @@ static void cases_fini(struct cases *s)
 }
 
 #define cleanup_cases __attribute__((cleanup(cases_fini)))
+
+/* Return the option that asks. */
+static const char *option_of(const struct what_if *w)
+{
+    return w->only_today ? "--simulate" : "--what-if";
+}
 
 /* Make both plans. Return 0 or a negative error. */
 static int plan_both(const struct what_if *w, struct cases *s, struct eddis_error *err)
@@ -42,11 +52,24 @@ static int plan_both(const struct what_if *w, struct cases *s, struct eddis_erro
     if (rc == 0)
         rc = facts_change(&s->learnt.facts, w->then, w->changes, &s->then, err);
     if (rc < 0)
-        return eddis_fail_prefix(err, rc, "--what-if");
+        return eddis_fail_prefix(err, rc, "%s", option_of(w));
     rc = facts_plan(&s->today, w->today, &s->plan_today, err);
     if (rc == 0)
         rc = facts_plan(&s->then, w->then, &s->plan_then, err);
     return rc;
+}
+
+/* Simulate both plans. Return 0 or a negative error. */
+static int simulate(const struct what_if *w, struct cases *s, struct eddis_error *err)
+{
+    uint64_t seed = (uint64_t)w->today->seed;
+    int rc = facts_simulate(&s->today, w->today, s->plan_today, w->simulate_s, seed,
+                            &s->reached_today, err);
+
+    if (rc == 0 && !w->only_today)
+        rc = facts_simulate(&s->then, w->then, s->plan_then, w->simulate_s, seed, &s->reached_then,
+                            err);
+    return rc < 0 ? eddis_fail_prefix(err, rc, "--simulate") : 0;
 }
 
 /* Return the length of the name of the node that this node copies; 0: it is no copy, but one
@@ -97,34 +120,70 @@ static void note_gaps(const struct what_if *w, struct cases *s)
                                "are not predicted; network=10gbit sets its bandwidth");
 }
 
-/* Return what is to be compared; it borrows from s. */
-static struct comparison compare(const struct cases *s)
+/* Note what the simulations assume. */
+static void note_simulation(const struct what_if *w, struct cases *s)
 {
-    return (struct comparison){
-        .today = { s->plan_today, s->today.latency_s, s->today.bytes_per_s },
-        .then = { s->plan_then, s->then.latency_s, s->then.bytes_per_s },
-        .samples = s->learnt.model.samples,
-    };
+    if (s->plan_today->relative || s->plan_then->relative)
+        strlist_addf(&s->note,
+                     "no earlier job has measured the time of steps, only the devices' "
+                     "ratios; the simulation is a guess, with steps of %g ms and without "
+                     "exchanges",
+                     1e3 * SIM_PLAN_STEP_S);
+    if (w->today->batch.rebalance < 0 || w->then->batch.rebalance < 0)
+        strlist_addf(&s->note, "with batch.rebalance: off the plan stays as it is");
+}
+
+/* Return a plan to be compared; it borrows. */
+static struct comparison_case case_of(const struct what_if *w, const struct facts *f,
+                                      const struct plan *p, const struct sim_reached *reached)
+{
+    return (struct comparison_case){ .plan = p,
+                                     .reached = w->simulate_s > 0 ? reached : NULL,
+                                     .latency_s = f->latency_s,
+                                     .bytes_per_s = f->bytes_per_s };
+}
+
+/* Return what is to be compared; it borrows from s. */
+static struct comparison compare(const struct what_if *w, const struct cases *s)
+{
+    struct comparison c = { .today = case_of(w, &s->today, s->plan_today, &s->reached_today),
+                            .then = case_of(w, &s->then, s->plan_then, &s->reached_then),
+                            .only_today = w->only_today,
+                            .samples = s->learnt.model.samples };
+
+    if (w->only_today)
+        c.then = c.today;
+    return c;
 }
 
 /* Print the answer for people. */
 static void print(const struct what_if *w, const struct cases *s, const struct plan_print *o)
 {
-    const struct comparison c = compare(s);
+    const struct comparison c = compare(w, s);
     bool none = what_if_changes_are_none(w->changes);
     char age[NUMBER_SIZE];
 
-    text_add_clean(o->out, "what if   %s", none ? "nothing changes" : w->text);
-    strbuf_add(o->out, "\n");
+    if (!w->only_today) {
+        text_add_clean(o->out, "what if   %s", none ? "nothing changes" : w->text);
+        strbuf_add(o->out, "\n");
+    }
+    if (w->simulate_s > 0) {
+        strbuf_add(o->out, "simulate  ");
+        simulate_print(w->simulate_s, (uint64_t)w->today->seed, o->out);
+    }
     text_add_clean(o->out, "from      job %s, whose nodes were measured %s ago", s->learnt.from.id,
                    number_age(o->now_s - s->learnt.measured_s, age));
     strbuf_add(o->out, "\n\n");
     comparison_print(&c, o->out);
+    if (c.then.reached)
+        simulated_print_slow(&(struct simulated){ c.then.plan, c.then.reached }, o->out);
     for (size_t i = 0; i < s->note.n; i++) {
         strbuf_add(o->out, i ? "  " : "\n  ");
         text_add_clean(o->out, "%s", s->note.item[i]);
         strbuf_add(o->out, "\n");
     }
+    if (w->only_today)
+        return;
     strbuf_add(o->out, "\n");
     plan_print_plan(o, s->plan_then, NULL);
 }
@@ -136,16 +195,24 @@ int what_if(const struct what_if *w, const struct plan_print *o, struct eddis_er
     int rc = learnt_load(w->today, w->job_dir, &s.learnt, err);
 
     if (rc < 0)
-        return eddis_fail_prefix(err, rc, "--what-if");
+        return eddis_fail_prefix(err, rc, "%s", option_of(w));
     rc = plan_both(w, &s, err);
+    if (rc == 0 && w->simulate_s > 0)
+        rc = simulate(w, &s, err);
     if (rc < 0)
         return rc;
     note_copies(&s);
     note_gaps(w, &s);
+    if (w->simulate_s > 0)
+        note_simulation(w, &s);
     if (w->json) {
-        const struct comparison c = compare(&s);
-        const struct comparison_about about = { w->text, s.learnt.from.id, s.learnt.measured_s,
-                                                &s.note };
+        const struct comparison c = compare(w, &s);
+        const struct comparison_about about = { .changes = w->text,
+                                                .simulate_s = w->simulate_s,
+                                                .seed = (uint64_t)w->today->seed,
+                                                .job = s.learnt.from.id,
+                                                .measured_s = s.learnt.measured_s,
+                                                .note = &s.note };
 
         rc = comparison_json(&c, &about, &text, err);
         strbuf_add(o->out, text ? text : "");

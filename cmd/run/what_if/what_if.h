@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* what_if.h - --what-if: predict a job with other nodes, another network or other keys
+/* what_if.h - --what-if and --simulate: predict a job as it is, or with other nodes, another
+ * network or other keys
  *
  * From what earlier jobs of the program measured; nothing is started, and nothing is written.
  */
@@ -19,13 +20,16 @@ struct what_if {
     const struct job *then;                /* the job with the changed keys */
     const struct what_if_changes *changes; /* changes of nodes and network */
     const char *text;                      /* the changes as they were given */
+    double simulate_s;                     /* simulate so many seconds of the training; 0: do not */
+    bool only_today;     /* --simulate without --what-if: leave out the changed job */
     const char *job_dir; /* folder of the earlier job; NULL: the newest of the program */
     bool json;           /* answer in JSON */
 };
 
 /* Append to o->out the plan of the job as it is beside that with the changes, and then the latter
- * in whole; or a JSON document. Return 0; -EINVAL: a change is impossible, or the job then;
- * -ENOENT: no earlier job has measured its nodes; or another negative errno.
+ * in whole; or a JSON document. Simulations have the seed of today's job. Return 0; -EINVAL: a
+ * change is impossible, or the job then; -ENOENT: no earlier job has measured its nodes; -E2BIG:
+ * there is too much to simulate; or another negative errno.
  */
 int what_if(const struct what_if *w, const struct plan_print *o, struct eddis_error *err);
 

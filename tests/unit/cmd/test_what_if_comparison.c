@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_what_if_comparison.c - tests of cmd/run/what_if/comparison.h */
 #include "cmd/run/what_if/comparison.h"
+#include "cmd/run/what_if/simulated.h"
 
 #include "lib/base/cleanup.h"
 #include "lib/base/json.h"
@@ -58,6 +59,49 @@ START_TEST(table)
                      "  efficiency                      1.00         0.80  0.80x\n"
                      "  progress                      22 500       18 100  0.81x\n"
                      "  time for its samples            0:29         0:28  0.99x\n");
+}
+END_TEST
+
+/* What simulations reached follows, a row each. */
+START_TEST(simulated)
+{
+    struct sim_slow_down slow[] = {
+        { .rank = 2, .begin_s = 72, .end_s = 110, .followed_s = 74.5, .found = true },
+        { .rank = 0, .begin_s = 300, .end_s = 320, .followed_s = INFINITY },
+    };
+    const struct sim_reached today = { .samples_per_s = 20000, .replans = 4 };
+    const struct sim_reached then = { .samples_per_s = 22000,
+                                      .replans = 3,
+                                      .period_changes = 1,
+                                      .period = 1,
+                                      .slow = slow,
+                                      .n_slow = 2 };
+    cleanup_strbuf struct strbuf b = { 0 };
+    struct comparison c = compare(1000);
+
+    c.today.reached = &today;
+    c.then.reached = &then;
+    comparison_print(&c, &b);
+    ck_assert_msg(strstr(strbuf_text(&b),
+                         "  simulated samples/s            20 000       22 000  1.10x\n"
+                         "    of the prediction              89 %         97 %\n"
+                         "    of the devices' sum            88 %         97 %\n"
+                         "  re-plans                            4            3\n"
+                         "    with another period               0            1\n"
+                         "  slow-downs                          0            2\n"
+                         "    found                             0            1\n") != NULL,
+                  "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+    c.only_today = true;
+    c.then = c.today;
+    comparison_print(&c, &b);
+    ck_assert_msg(strstr(strbuf_text(&b), "then") == NULL && strstr(strbuf_text(&b), "x\n") == NULL,
+                  "%s", strbuf_text(&b));
+    strbuf_fini(&b);
+    simulated_print_slow(&(struct simulated){ p, &then }, &b);
+    ck_assert_str_eq(strbuf_text(&b),
+                     "\n  rank 2 on login1 is slow from 1:12 to 1:50; a plan follows after 2.5 s\n"
+                     "  rank 0 on login1 is slow from 5:00 to 5:20; no plan follows\n");
 }
 END_TEST
 
@@ -146,6 +190,7 @@ static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, planning_begin, tear_down);
     tcase_add_test(tc, table);
+    tcase_add_test(tc, simulated);
     tcase_add_test(tc, local);
     tcase_add_test(tc, network);
     tcase_add_test(tc, relative);

@@ -3,7 +3,7 @@
 #ifndef EDDIS_TESTS_SIM_JOB_H
 #define EDDIS_TESTS_SIM_JOB_H
 
-#include "bench/sim.h"
+#include "scheduler/sim.h"
 
 #include "lib/base/random.h"
 #include "suite.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sim.c - the policy of scheduler/replan.h at work on the jobs of bench/sim.h */
+/* test_sim.c - the policy of scheduler/replan.h at work on the jobs of scheduler/sim.h */
 #include "sim_job.h"
 
 #include <string.h>

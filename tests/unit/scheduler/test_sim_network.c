@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_sim_network.c - predictions of modes and of their exchanges beside the jobs of bench/sim.h,
- * and re-planning when a link changes
+/* test_sim_network.c - predictions of modes and of their exchanges beside the jobs of
+ * scheduler/sim.h, and re-planning when a link changes
  */
 #include "sim_job.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sim_rounds.c - tests of groups that combine their models in rounds, in the simulation of
- * bench/sim.h
+ * scheduler/sim.h
  */
-#include "bench/sim.h"
 #include "lib/base/random.h"
+#include "scheduler/sim.h"
 #include "suite.h"
 
 #include <math.h>

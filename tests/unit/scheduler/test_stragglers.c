@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stragglers.c - tests of scheduler/stragglers.h, by hand and on the jobs of bench/sim.h
+/* test_stragglers.c - tests of scheduler/stragglers.h, by hand and on the jobs of scheduler/sim.h
  */
-#include "bench/sim.h"
+#include "scheduler/sim.h"
 #include "scheduler/stragglers.h"
 #include "steps.h"
 #include "suite.h"

@@ -8,7 +8,7 @@
  *     - the causal plan: the best split every 25 steps, in force 3 steps later
  *     - the fixed plan: the best single plan for the whole walk
  */
-#include "bench/sim.h"
+#include "scheduler/sim.h"
 
 #include "lib/base/random.h"
 #include "suite.h"

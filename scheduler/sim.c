@@ -21,7 +21,15 @@ static const double LEAST_OF_LAW = 0.2; /* jitter never makes a step shorter tha
 static const double THROTTLED = 3;  /* factor on the time of a worker that exceeds its quota */
 static const double SLICE_S = 3e-3; /* time slice of a core that programs share */
 
-enum { BUCKETS = 8 };
+enum {
+    BUCKETS = 8,
+    /* units of sim_work, measured: that of a report, that of a tick for each worker, and the number
+     * of transfers that are counted in the time of one unit
+     */
+    REPORT_WORK = 25,
+    TICK_WORK = 6,
+    TRANSFERS_OF_WORK = 128,
+};
 
 /* A simulated worker. */
 struct member {
@@ -75,6 +83,8 @@ struct sim {
     int contradictions;
     struct replan_contradiction contradiction;
     int64_t samples, total;
+    int64_t work;                 /* as sim_work */
+    struct modes_sending sending; /* of the setup, completed */
 };
 
 /* ---- randomness ---- */
@@ -214,44 +224,64 @@ static void sift_down(struct sim *s, int i)
 
 /* ---- communication ---- */
 
-/* Return the seconds of an all-reduce over the members of p, whose links carry `crowd` other
- * transfers at the same time.
+/* Return the seconds of an all-reduce of so many bytes, `wire` of them between nodes, over the
+ * members of p, whose links carry `crowd` other transfers at the same time.
  */
-static double ring_s(const struct sim *s, const struct party *p, double crowd)
+static double ring_s(const struct sim *s, const struct party *p, double bytes, double wire,
+                     double crowd)
 {
-    double m = (double)s->set.model_bytes, n = p->n_nodes, time = 0;
-    double wire = s->set.wire_bytes ? (double)s->set.wire_bytes : m;
+    double n = p->n_nodes, time = 0;
 
     if (p->n > p->n_nodes)
-        time += 2 * m / MEMORY_BYTES_PER_S;
-    if (p->n_nodes < 2 || !(p->slowest_bytes_per_s > 0))
+        time += 2 * bytes / MEMORY_BYTES_PER_S;
+    if (p->n_nodes < 2 || !(p->slowest_bytes_per_s > 0) || !(bytes > 0))
         return time;
     return time + 2 * (n - 1) * s->set.latency_s +
            2 * (n - 1) / n * wire / p->slowest_bytes_per_s * (1 + crowd);
 }
 
+/* Return the transfers of other parties on the links of a party. */
+static struct sim_crowd crowd_of(struct sim *s, const struct party *p, double at_s)
+{
+    s->work += s->links.n / TRANSFERS_OF_WORK;
+    return sim_links_crowd(&s->links, (int)(p - s->party), at_s);
+}
+
 /* Return the seconds that a party's all-reduce of its gradients takes from this time on, while
  * other parties' exchanges share its links.
  */
-static double allreduce_s(const struct sim *s, const struct party *p, double at_s)
+static double allreduce_s(struct sim *s, const struct party *p, double at_s)
 {
     struct sim_crowd c = { 0 };
 
-    if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0)
-        c = sim_links_crowd(&s->links, (int)(p - s->party), at_s);
-    return ring_s(s, p, fmax(c.receiving, c.sending));
+    if (p->n_nodes > 1 && p->slowest_bytes_per_s > 0 && s->links.n > 1)
+        c = crowd_of(s, p, at_s);
+    return ring_s(s, p, s->sending.gradient_bytes, s->sending.wire_bytes,
+                  fmax(c.receiving, c.sending));
+}
+
+/* Return the time at which part of a step that computes for so long is done, if the forward pass
+ * and this part of the backward pass are done then.
+ */
+static double ready_s(double compute, double part)
+{
+    return compute * (FORWARD + (1 - FORWARD) * part);
 }
 
 /* Return the seconds of a step whose slowest member computes for so long from this time on. Equal
- * buckets are sent one after another as back-propagation fills them.
+ * buckets are sent one after another as back-propagation fills them; the largest gradient is sent
+ * as a whole, and all later ones after it.
  */
-static double step_s(const struct sim *s, const struct party *p, double at_s, double compute)
+static double step_s(struct sim *s, const struct party *p, double at_s, double compute)
 {
-    double bucket = allreduce_s(s, p, at_s) / BUCKETS, end = 0;
+    const struct modes_sending *m = &s->sending;
+    double all = allreduce_s(s, p, at_s), end = compute;
 
-    for (int k = 1; k <= BUCKETS; k++)
-        end = fmax(end, compute * (FORWARD + (1 - FORWARD) * k / BUCKETS)) + bucket;
-    return fmax(fmax(end, compute), STEP_S);
+    if (all > 0) /* the last bucket, or the first one, decides when the last one is sent */
+        end = fmax(compute + all / m->buckets, ready_s(compute, 1 / m->buckets) + all);
+    if (all > 0 && m->left > 0)
+        end = fmax(end, ready_s(compute, 1 - m->behind) + all * m->left);
+    return fmax(end, STEP_S);
 }
 
 /* Return the steps since a party's last exchange was due; parties take turns as elastic_due of
@@ -265,7 +295,7 @@ static int64_t since_exchange(const struct sim *s, const struct party *p)
 /* Begin a party's exchange with the center. Return when its next step may begin. */
 static double exchange(struct sim *s, const struct party *p, double now_s)
 {
-    double m = (double)s->set.model_bytes, link = s->member[p->first].law.bytes_per_s;
+    double m = s->sending.model_bytes, link = s->member[p->first].law.bytes_per_s;
     struct sim_exchange_times t = { .local_s = 3 * m / MEMORY_BYTES_PER_S };
 
     if (s->links.n_nodes > 1 && link > 0) {
@@ -276,6 +306,7 @@ static double exchange(struct sim *s, const struct party *p, double now_s)
         t.link_s = m / p->slowest_bytes_per_s;
     if (p->n > p->n_nodes)
         t.memory_s = m / MEMORY_BYTES_PER_S;
+    s->work += s->links.n / TRANSFERS_OF_WORK;
     return sim_links_exchange(&s->links, (int)(p - s->party), &t, now_s);
 }
 
@@ -315,8 +346,9 @@ static void tick(struct sim *s)
     if (!s->set.replan || s->now_s < s->tick_s || s->waiting > 0)
         return;
     s->tick_s = s->now_s + SOON_S;
+    s->work += (int64_t)s->n * TICK_WORK;
     s->contradictions += replan_contradicted(s->set.replan, &s->contradiction);
-    if (!replan_decide(s->set.replan, s->now_s, &p))
+    if (s->set.keeps_plan || !replan_decide(s->set.replan, s->now_s, &p))
         return;
     s->period = p.period ? p.period : s->period;
     sim_publish(s, p.batch);
@@ -360,6 +392,7 @@ static void report(struct sim *s, int rank, const struct party *p)
     if (s->now_s < m->reported_s + (is_new ? SOON_S : REPORT_S))
         return;
     m->reported_s = s->now_s;
+    s->work += REPORT_WORK;
     if (!step_window_metrics(&m->window, &f))
         return;
     m->unsure =
@@ -406,6 +439,7 @@ static void begin_step(struct sim *s, struct party *p, double now_s)
         m->own_s += turns_s(m, now_s, m->own_s);
         longest = fmax(longest, m->own_s);
     }
+    s->work += p->n;
     p->longest_s = longest;
     p->begin_s = now_s;
     p->end_s = now_s + step_s(s, p, now_s, longest);
@@ -469,7 +503,8 @@ static double combine_s(const struct sim *s)
     for (int k = 0; k < s->links.n; k++)
         if (k == 0 || s->party[k].slowest_bytes_per_s < all.slowest_bytes_per_s)
             all.slowest_bytes_per_s = s->party[k].slowest_bytes_per_s;
-    return ring_s(s, &all, 0) + 3 * (double)s->set.model_bytes / MEMORY_BYTES_PER_S;
+    return ring_s(s, &all, s->sending.model_bytes, s->sending.model_wire_bytes, 0) +
+           3 * s->sending.model_bytes / MEMORY_BYTES_PER_S;
 }
 
 /* End a round and begin the next one. */
@@ -546,7 +581,27 @@ void sim_run(struct sim *s, int64_t steps)
         next_event(s);
 }
 
+void sim_run_until(struct sim *s, double until_s)
+{
+    while (s->party[s->heap[0]].end_s <= until_s)
+        next_event(s);
+}
+
 /* ---- making one ---- */
+
+/* Return what is sent: that of the setup, or eight buckets of its model. */
+static struct modes_sending sending_of(const struct sim_setup *s)
+{
+    double m = (double)s->model_bytes, wire = s->wire_bytes ? (double)s->wire_bytes : m;
+
+    if (s->sending.buckets > 0)
+        return s->sending;
+    return (struct modes_sending){ .gradient_bytes = m,
+                                   .wire_bytes = wire,
+                                   .model_bytes = m,
+                                   .model_wire_bytes = wire,
+                                   .buckets = BUCKETS };
+}
 
 /* Check the setup. -EINVAL: a value is out of range. */
 static int check(const struct sim_setup *s, struct eddis_error *err)
@@ -629,6 +684,7 @@ int sim_new(const struct sim_setup *set, struct sim **ret, struct eddis_error *e
         s->set = *set;
         s->algorithm = algorithm_find(set->algorithm);
         s->n = set->n;
+        s->sending = sending_of(set);
         s->seed = random_mix(set->seed, 1);
         s->version = s->published = 1;
         s->period = s->algorithm->traits & ALGORITHM_SEVERAL ? set->period : 0;
@@ -682,6 +738,11 @@ double sim_now_s(const struct sim *s)
 int64_t sim_samples(const struct sim *s)
 {
     return s->samples;
+}
+
+int64_t sim_work(const struct sim *s)
+{
+    return s->work;
 }
 
 int64_t sim_version(const struct sim *s)

@@ -14,11 +14,11 @@
  *
  * A run is a function of its setup and the calls that follow: no clock is read.
  */
-#ifndef EDDIS_BENCH_SIM_H
-#define EDDIS_BENCH_SIM_H
+#ifndef EDDIS_SCHEDULER_SIM_H
+#define EDDIS_SCHEDULER_SIM_H
 
-#include "scheduler/replan.h"
-#include "scheduler/stragglers.h"
+#include "replan.h"
+#include "stragglers.h"
 
 #include "lib/base/error.h"
 
@@ -47,12 +47,17 @@ struct sim_setup {
     int64_t period;      /* steps between exchanges of models; 0 in synchronous training */
     int64_t model_bytes; /* 0: there is no communication */
     int64_t wire_bytes;  /* bytes of the gradients between nodes; 0: as model_bytes */
+    /* of modes_sending, instead of model_bytes and wire_bytes; buckets 0: eight equal buckets of
+     * model_bytes
+     */
+    struct modes_sending sending;
     double latency_s;
     double jitter; /* standard deviation of a step's time, relative */
     double spike;  /* probability of a step that takes spike_ratio times as long */
     double spike_ratio;
     bool read_ahead;               /* input is read while the step before computes */
     struct replan *replan;         /* borrowed; NULL: the plan stays */
+    bool keeps_plan;               /* `replan` learns, but its proposals are ignored */
     struct stragglers *stragglers; /* gets the same reports; borrowed, may be NULL */
 };
 
@@ -64,6 +69,9 @@ void sim_free(struct sim *s);
 
 /* Advance until rank 0 has done so many more steps. */
 void sim_run(struct sim *s, int64_t steps);
+
+/* Advance until this time: steps that end later are not done yet. */
+void sim_run_until(struct sim *s, double until_s);
 
 /* Set the factor on the time of this worker from now on. */
 void sim_slow(struct sim *s, int rank, double times);
@@ -82,6 +90,11 @@ int64_t sim_samples(const struct sim *s); /* of all steps done */
 int64_t sim_version(const struct sim *s); /* in force everywhere; 1 at first */
 int64_t sim_step(const struct sim *s);    /* of rank 0 */
 int64_t sim_period(const struct sim *s);  /* steps between exchanges */
+
+/* Return the work of the simulation so far, to which its processor time is about proportional: a
+ * step of a worker is 1, which takes about 0.3 us.
+ */
+int64_t sim_work(const struct sim *s);
 
 /* Return how often the network was contradicted, and borrow the last contradiction. */
 int sim_contradictions(const struct sim *s, const struct replan_contradiction **ret);

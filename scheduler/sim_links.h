@@ -12,8 +12,8 @@
  *
  * Pure: times are in seconds of virtual time.
  */
-#ifndef EDDIS_BENCH_SIM_LINKS_H
-#define EDDIS_BENCH_SIM_LINKS_H
+#ifndef EDDIS_SCHEDULER_SIM_LINKS_H
+#define EDDIS_SCHEDULER_SIM_LINKS_H
 
 /* A party's last exchange of models */
 struct sim_exchange {
