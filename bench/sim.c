@@ -34,7 +34,7 @@ struct member {
     bool unsure;                           /* that window had begun again and had few points */
     double reported_s;                     /* when the worker last reported */
     double own_s;                          /* of the present step */
-    double exposed_s, exchange_s; /* sums over all steps; exchange_s: the part of exchanges */
+    double exposed_s, exchange_s; /* sums over all steps; exchange_s: exchanges, hidden reads too */
     double sum_s;                 /* sum of own times since the last sim_own_s */
     int64_t sum_n;                /* number of steps in sum_s */
     double slice_s, visited_s;    /* used of its time slice; until when `visited` holds */
@@ -50,6 +50,7 @@ struct party {
     int64_t step, version;
     int64_t switch_at;     /* step from which the published plan holds */
     int64_t exchanges;     /* number of exchanges so far */
+    double hidden_s;       /* part of the exchange before it that steps hid */
     double begin_s, end_s; /* of the present step */
     double longest_s;      /* longest own time of a member in it */
     double exchange_s;     /* duration of the exchange before it */
@@ -262,8 +263,8 @@ static int64_t since_exchange(const struct sim *s, const struct party *p)
     return (p->step + (p - s->party) * s->period / s->links.n) % s->period;
 }
 
-/* Begin a party's exchange with the center. Return when its next step may begin. */
-static double exchange(struct sim *s, const struct party *p, double now_s)
+/* Return how long the parts of a party's exchange with the center take. */
+static struct sim_exchange_times exchange_times(const struct sim *s, const struct party *p)
 {
     double m = (double)s->set.model_bytes, link = s->member[p->first].law.bytes_per_s;
     struct sim_exchange_times t = { .local_s = 3 * m / MEMORY_BYTES_PER_S };
@@ -276,7 +277,27 @@ static double exchange(struct sim *s, const struct party *p, double now_s)
         t.link_s = m / p->slowest_bytes_per_s;
     if (p->n > p->n_nodes)
         t.memory_s = m / MEMORY_BYTES_PER_S;
-    return sim_links_exchange(&s->links, (int)(p - s->party), &t, now_s);
+    return t;
+}
+
+/* At the end of a party's step, begin its exchange with the center if it is due, and the read for
+ * the next one if that goes ahead. Return when its next step may begin.
+ */
+static double exchange(struct sim *s, struct party *p)
+{
+    const struct sim_exchange_times t = exchange_times(s, p);
+    int64_t since = since_exchange(s, p);
+    double next_s = s->now_s;
+    int self = (int)(p - s->party);
+
+    p->hidden_s = 0;
+    if (since == 0) {
+        next_s = sim_links_exchange(&s->links, self, &t, (double)s->period, s->now_s);
+        p->exchanges++;
+        p->hidden_s = s->links.exchange[self].hidden_s;
+    }
+    sim_links_ahead(&s->links, self, &t, (double)(s->period - since), next_s);
+    return next_s;
 }
 
 /* ---- plans ---- */
@@ -428,7 +449,7 @@ static void end_step(struct sim *s, struct party *p)
 
         w.input_s = fmax(m->own_s - w.compute_s, 0);
         m->exposed_s += w.exposed_s;
-        m->exchange_s += p->exchange_s;
+        m->exchange_s += p->exchange_s + p->hidden_s;
         s->samples += m->count;
         m->sum_s += m->own_s;
         m->sum_n += m->count > 0;
@@ -520,10 +541,8 @@ static void next_event(struct sim *s)
         go_on(s, p);
         return;
     }
-    if (s->period > 0 && since_exchange(s, p) == 0) {
-        next_s = exchange(s, p, s->now_s);
-        p->exchanges++;
-    }
+    if (s->period > 0)
+        next_s = exchange(s, p);
     p->exchange_s = next_s - s->now_s;
     tick(s);
     begin_step(s, p, next_s);

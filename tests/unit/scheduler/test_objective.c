@@ -224,9 +224,9 @@ static void check_chosen(const struct chosen *c)
 /* Clusters with whose figures eddis once chose another mode or a period many times too long. */
 static const struct chosen clusters[] = {
     { 16, 1e9, 1e6, "sync", 0, 0.959 },     { 16, 200e6, 1e6, "sync", 0, 0.920 },
-    { 16, 10e6, 1e6, "async", 33, 0.191 },  { 16, 1e9, 25e6, "async", 9, 0.313 },
-    { 4, 50e6, 1e6, "hybrid", 64, 0.690 },  { 4, 10e6, 1e6, "hybrid", 72, 0.610 },
-    { 4, 1e9, 350e6, "hybrid", 86, 0.188 },
+    { 16, 10e6, 1e6, "async", 35, 0.272 },  { 16, 1e9, 25e6, "async", 9, 0.436 },
+    { 4, 50e6, 1e6, "hybrid", 6, 0.768 },   { 4, 10e6, 1e6, "hybrid", 28, 0.726 },
+    { 4, 1e9, 350e6, "hybrid", 59, 0.220 },
 };
 
 START_TEST(chosen)
@@ -238,10 +238,10 @@ END_TEST
 /* What eddis takes for clusters at random. */
 static const struct chosen drawn[] = {
     { .mode = "sync", .period = 0, .progress = 0.946 },
-    { .mode = "hybrid", .period = 95, .progress = 0.176 },
+    { .mode = "async", .period = 46, .progress = 0.243 },
     { .mode = "hybrid", .period = 256, .progress = 0.027 },
-    { .mode = "hybrid", .period = 146, .progress = 0.535 },
-    { .mode = "hybrid", .period = 256, .progress = 0.109 },
+    { .mode = "hybrid", .period = 64, .progress = 0.703 },
+    { .mode = "hybrid", .period = 127, .progress = 0.145 },
 };
 
 START_TEST(chosen_at_random)
