@@ -153,8 +153,10 @@ static int begin_exchange(struct worker *w, enum sync_exchange what, enum state 
 {
     const struct sync_turn turn = { .what = what,
                                     .step = w->step.step,
-                                    .period = w->run->o->period };
+                                    .period = w->run->o->period,
+                                    .hidden_ns = &w->step.hidden_ns };
 
+    w->step.hidden_ns = 0;
     w->exchanges++;
     w->state = next;
     return loop_thread_exchange(w->run->loop, w->rank, &turn, err);

@@ -18,7 +18,7 @@ enum { MAX_RANKS = 16, DIM = 6, MAX_STEPS = 9000, MAX_PULLS = 2000 };
 struct trace {
     int64_t n;
     double drawn[MAX_STEPS], x[MAX_STEPS]; /* first value before each step's gradient, after it */
-    int64_t begin_ns[MAX_STEPS], end_ns[MAX_STEPS], count[MAX_STEPS];
+    int64_t begin_ns[MAX_STEPS], end_ns[MAX_STEPS], count[MAX_STEPS], hidden_ns[MAX_STEPS];
 };
 
 /* f(x) = h/2 (x - target)^2 in each value, or least squares when data is set. */
@@ -178,6 +178,7 @@ static void update(void *arg, int rank, const struct simulation_step *s, void *c
     t->x[t->n] = p->x[rank][0];
     t->begin_ns[t->n] = s->begin_ns;
     t->end_ns[t->n] = s->end_ns;
+    t->hidden_ns[t->n] = s->hidden_ns;
     t->count[t->n++] = s->count;
     for (int i = 0; i < p->o.n_ranks; i++)
         if (p->group[i] == p->group[rank] && p->trace[i].n == t->n)
@@ -647,6 +648,29 @@ START_TEST(seasgd_2_own_increments_are_added_to_the_centre)
 }
 END_TEST
 
+/* All members of a group learn how long the read of an exchange was hidden, so that each can report
+ * how long the exchange took.
+ */
+START_TEST(hidden_reads_are_reported)
+{
+    const struct trace *root, *member;
+    int hidden = 0;
+
+    problem_init_narrow("hsgd", 4, 2, 4);
+    problem_run(&p);
+    root = &p.trace[2];
+    member = &p.trace[3];
+    for (int t = 0; t < root->n; t++) {
+        hidden += root->hidden_ns[t] > 0;
+        ck_assert_int_eq(root->hidden_ns[t], member->hidden_ns[t]);
+        ck_assert_int_le(root->hidden_ns[t], 4 * p.duration_ns[2]);
+        if ((t + 2) % 4) /* the second of two writers */
+            ck_assert_int_eq(root->hidden_ns[t], 0);
+    }
+    ck_assert_int_gt(hidden, root->n / 8);
+}
+END_TEST
+
 /* A read that takes as long as steps do is hidden by them, but not its first two exchanges. */
 START_TEST(steps_hide_a_long_read)
 {
@@ -754,6 +778,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_run_repeats_under_its_seed);
     tcase_add_loop_test(tc, hsgd_5_a_slow_worker_or_group_does_not_change_the_others, 0, ROWS);
     tcase_add_loop_test(tc, seasgd_2_own_increments_are_added_to_the_centre, 0, ROWS);
+    tcase_add_test(tc, hidden_reads_are_reported);
     tcase_add_test(tc, steps_hide_a_long_read);
     tcase_add_test(tc, seasgd_3_and_shared_counter_4_the_read_is_waited_for_and_the_update_is_not);
     tcase_add_test(tc, shared_counter_2_and_3_each_by_its_speed_and_every_sample_once);
