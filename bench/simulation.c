@@ -171,8 +171,10 @@ static int begin_exchange(struct worker *w, enum sync_exchange what, enum state 
                                     .step = w->step.step,
                                     .period = r->o->period,
                                     .weight = w->weight,
-                                    .whole = (double)r->global_batch * (double)r->o->period };
+                                    .whole = (double)r->global_batch * (double)r->o->period,
+                                    .hidden_ns = &w->step.hidden_ns };
 
+    w->step.hidden_ns = 0;
     w->exchanges++;
     w->state = next;
     return loop_thread_exchange(w->run->loop, w->rank, &turn, err);

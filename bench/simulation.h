@@ -21,6 +21,7 @@ struct simulation_step {
     int64_t first, count; /* this rank's positions in the epoch's permutation */
     int64_t batch;        /* samples of its group */
     double lr_factor;
+    int64_t hidden_ns;        /* how long steps hid the read of the exchange before this step */
     int64_t begin_ns, end_ns; /* virtual time, including the wait for samples and exchange */
 };
 

@@ -14,7 +14,11 @@ static const double FORWARD = 1.0 / 3;
 /* Bytes per second that one core reads, adds and writes. */
 static const double MEMORY_BYTES_PER_S = 4e9;
 static const double CONVERT_BYTE_S =
-    0.2e-9 / 4;                    /* s per byte of float32, to 16 bits or back: bench/half */
+    0.2e-9 / 4; /* s per byte of float32, to 16 bits or back: bench/half */
+/* Longest read of the center that steps do not hide, as a fraction of a step: ELASTIC_AHEAD_LEAST
+ * of lib/sync.
+ */
+static const double AHEAD_LEAST = 0.1;
 static const double STEP = 0.75;   /* damping of the iteration in settle_once */
 static const double AGREED = 1e-9; /* relative change at which the iteration ends */
 /* Assumed largest load of a link by other parties; at 1 waits would have no bound. */
@@ -42,6 +46,7 @@ struct party {
     struct combining gradients; /* of its gradients, in a step */
     double step_s;              /* duration of a step, communication of gradients included */
     double period_s; /* seconds from one exchange of models to the next; 0: not computed yet */
+    double hidden_s; /* part of an exchange, the read of the center, that steps hide */
 };
 
 /* Return the larger number: fmax is a call, and these are the innermost loops. */
@@ -271,19 +276,23 @@ static struct exchange exchange_of(const struct modes_setup *s)
     return x;
 }
 
-/* Return the seconds from one exchange of models of party p to the next, `period` steps later.
- * load: load of the root's link by other parties.
+/* Return the seconds from one exchange of models of party p to the next, `period` steps later, and
+ * set p->hidden_s.  load: load of the root's link by other parties.
  */
-static double exchange_period_s(const struct exchange *x, const struct party *p, int64_t period,
+static double exchange_period_s(const struct exchange *x, struct party *p, int64_t period,
                                 double load)
 {
     double wire = x->wire_s * slowed(load) + x->latency_s;
     double spread = p->members > p->nodes ? x->memory_s : 0;
-    double steps = (double)period * p->step_s;
+    double steps = (double)period * p->step_s, least = AHEAD_LEAST * p->step_s;
+    double written = wire + x->local_s, wait = wire < least ? wire : least;
 
+    p->hidden_s = 0;
     if (p->nodes > 1) /* the root writes and passes the model on by the same link */
         return steps + wire + x->local_s + wire + x->link_s + spread;
-    return larger(steps, wire + x->local_s) + wire + x->local_s + spread;
+    if (steps > written)
+        p->hidden_s = larger(wire - larger(wait, written + wire - steps), 0);
+    return larger(steps + wait, written + wire) + x->local_s + spread;
 }
 
 /* Move period_s of each party towards its value under these loads, once. Return the largest
@@ -388,7 +397,9 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
                                       .exposed_s = p[g].step_s - p[g].compute_s,
                                       .nodes = p[g].nodes };
         if (period > 0)
-            ret[g].exchange_s = p[g].period_s * overload(s, load) - (double)period * p[g].step_s;
+            ret[g].exchange_s =
+                p[g].period_s * overload(s, load) - (double)period * p[g].step_s + p[g].hidden_s;
+        ret[g].hidden_s = period > 0 ? p[g].hidden_s : 0;
     }
     return n;
 }

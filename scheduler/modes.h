@@ -15,7 +15,10 @@
  *     hybrid   Steps inside each group are as in sync.  Every `period` steps the group's root
  *              exchanges models with the center variable, which is striped over the nodes
  *              (heterogeneity: SEASGD of ShmCaffe):
- *                  T = max(period * step, write + accumulate) + read + local update + broadcast
+ *                  T = max(period * step + least, write + accumulate + read)
+ *                      + local update + broadcast
+ *              Steps hide the read, but of a read as short as a tenth of a step nothing, and of a
+ *              longer one as much is counted: least = min(read, step / 10).
  *              The broadcast to the group sends the parameters in their own format.  If the group
  *              is on several nodes, the root sends both write and broadcast by its link, so steps
  *              begin after both:
@@ -125,7 +128,8 @@ struct modes_time {
     double compute_s; /* in a step: computing by the slowest member */
     /* in a step: communication of gradients that is not hidden behind computing */
     double exposed_s;
-    double exchange_s; /* in an exchange of models: the part that is not hidden behind steps */
+    double exchange_s; /* an exchange of models, with the read that steps hide, not the write */
+    double hidden_s;   /* part of exchange_s that steps hide */
     int nodes;         /* number of nodes on which these workers run */
 };
 

@@ -119,7 +119,7 @@ struct replan_exposed {
     int64_t steps;     /* number of steps */
     int64_t exchanges; /* number of steps that began with an exchange of models */
     double exposed_s;  /* exposed communication of these steps, in seconds */
-    double exchange_s; /* part of exposed_s in exchanges of models, as the worker measured it */
+    double exchange_s; /* time of exchanges of models: part of exposed_s, and what steps hid */
 };
 
 /* Add a report of a worker's exposed communication. */

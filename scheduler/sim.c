@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim.c - parties of workers step in the order of virtual time, and report */
-#include "sim.h"
-#include "sim_links.h"
+#include "sim_impl.h"
 
 #include "lib/base/random.h"
 #include "lib/model/algorithm.h"
@@ -14,12 +13,8 @@
 static const double FORWARD = 1.0 / 3;        /* forward part of a step's compute */
 static const double MEMORY_BYTES_PER_S = 4e9; /* of one core that reads, adds and writes */
 static const double REPORT_S = 1;             /* time between two reports of a worker */
-static const double SOON_S = 0.1;       /* the same if there is something new; and between ticks */
-static const double STEP_S = 1e-5;      /* duration of a step without samples */
-static const double LEAST_OF_LAW = 0.2; /* jitter never makes a step shorter than this fraction */
-
-static const double THROTTLED = 3;  /* factor on the time of a worker that exceeds its quota */
-static const double SLICE_S = 3e-3; /* time slice of a core that programs share */
+static const double SOON_S = 0.1;  /* the same if there is something new; and between ticks */
+static const double STEP_S = 1e-5; /* duration of a step without samples */
 
 enum {
     BUCKETS = 8,
@@ -31,165 +26,10 @@ enum {
     TRANSFERS_OF_WORK = 128,
 };
 
-/* A simulated worker. */
-struct member {
-    struct sim_worker law;
-    double times; /* factor on the time by the law */
-    int64_t batch;
-    int64_t count; /* samples of the present step: a part of a round's, else `batch` */
-    struct step_window window;
-    int64_t reported_since, reported_plan; /* window of the last report with something new */
-    bool unsure;                           /* that window had begun again and had few points */
-    double reported_s;                     /* when the worker last reported */
-    double own_s;                          /* of the present step */
-    double exposed_s, exchange_s; /* sums over all steps; exchange_s: the part of exchanges */
-    double sum_s;                 /* sum of own times since the last sim_own_s */
-    int64_t sum_n;                /* number of steps in sum_s */
-    double slice_s, visited_s;    /* used of its time slice; until when `visited` holds */
-    bool visited;                 /* other programs use its core */
-    uint64_t visits; /* random state for visits alone, so that other plans do not change them */
-};
-
-/* Simulated workers that train one model together. */
-struct party {
-    int first, n; /* ranks */
-    int n_nodes;
-    double slowest_bytes_per_s;
-    int64_t step, version;
-    int64_t switch_at;     /* step from which the published plan holds */
-    int64_t exchanges;     /* number of exchanges so far */
-    double begin_s, end_s; /* of the present step */
-    double longest_s;      /* longest own time of a member in it */
-    double exchange_s;     /* duration of the exchange before it */
-    /* of a round (ALGORITHM_ROUNDS): its samples, its steps, and those done; and when they were */
-    int64_t round_samples, round_steps, round_step;
-    double round_end_s;
-};
-
-struct sim {
-    struct sim_setup set;
-    const struct algorithm *algorithm;
-    struct member *member; /* [n] */
-    int n;
-    struct party *party;    /* [links.n], a heap by end_s from `heap` */
-    int *heap;              /* [links.n] */
-    struct sim_links links; /* number of parties and of nodes; exchanges */
-    int64_t *batch, *next;  /* [n] batches in force everywhere; published batches */
-    int64_t version, published, period;
-    int waiting; /* number of parties that do not follow the published plan yet */
-    int at_end;  /* number of parties that wait at the end of a round */
-    uint64_t seed;
-    double now_s, tick_s;
-    int contradictions;
-    struct replan_contradiction contradiction;
-    int64_t samples, total;
-    int64_t work;                 /* as sim_work */
-    struct modes_sending sending; /* of the setup, completed */
-};
-
-/* ---- randomness ---- */
-
-/* Draw a random factor on a step's time, from jitter and spikes. */
-static double luck(struct sim *s)
-{
-    double x = 1;
-
-    if (s->set.jitter > 0)
-        x = fmax(1 + s->set.jitter * random_normal(&s->seed), LEAST_OF_LAW);
-    if (s->set.spike > 0 && random_unit(&s->seed) < s->set.spike)
-        x *= s->set.spike_ratio;
-    return x;
-}
-
 /* Check whether all parties combine their models at the end of rounds. */
 static bool has_rounds(const struct sim *s)
 {
     return s->algorithm->traits & ALGORITHM_ROUNDS;
-}
-
-/* ---- laws ---- */
-
-/* Return the true compute seconds of a simulated worker for a batch: those of its law, see struct
- * sim_worker, times the factor of sim_slow.
- */
-static double compute_s(const struct member *m, int64_t batch)
-{
-    const struct sim_worker *law = &m->law;
-    double s = fmax(law->floor_s, law->fixed_s + law->sample_s * (double)batch);
-
-    if (law->quota_s > 0 && s > law->quota_s)
-        s *= THROTTLED;
-    return batch <= 0 ? 0 : m->times * s;
-}
-
-/* Return the seconds that a worker waits for input, beside `compute` seconds. */
-static double input_s(const struct sim *s, const struct member *m, int64_t batch, double compute)
-{
-    double input = m->law.input_s * (double)batch;
-
-    return s->set.read_ahead ? fmax(input - compute, 0) : input;
-}
-
-/* Return a worker's own seconds for a batch: compute and the wait for input, without randomness. */
-static double own_s(const struct sim *s, int rank, int64_t batch)
-{
-    const struct member *m = &s->member[rank];
-    double compute = compute_s(m, batch);
-
-    return compute + input_s(s, m, batch, compute);
-}
-
-double sim_longest_s(const struct sim *s, const int64_t *batch)
-{
-    double longest = 0;
-
-    for (int i = 0; i < s->n; i++)
-        longest = fmax(longest, own_s(s, i, batch[i]));
-    return longest;
-}
-
-double sim_best_s(const struct sim *s, int64_t min, const int64_t *max, int64_t *ret)
-{
-    for (int i = 0; i < s->n; i++)
-        ret[i] = min;
-    for (int64_t left = s->total - min * s->n; left > 0; left--) {
-        int best = -1;
-
-        for (int i = 0; i < s->n; i++)
-            if ((!max || ret[i] < max[i]) &&
-                (best < 0 || own_s(s, i, ret[i] + 1) < own_s(s, best, ret[best] + 1)))
-                best = i;
-        if (best < 0)
-            return INFINITY;
-        ret[best]++;
-    }
-    return sim_longest_s(s, ret);
-}
-
-/* ---- other programs on a worker's core ---- */
-
-/* Check whether other programs use the worker's core now; advances the random visits. */
-static bool are_others_there(struct member *m, double now_s)
-{
-    if (m->law.others <= 0 || m->law.visit_s <= 0)
-        return m->law.others > 0;
-    for (; now_s >= m->visited_s; m->visited = !m->visited)
-        m->visited_s += m->law.visit_s * (0.5 + random_unit(&m->visits));
-    return m->visited;
-}
-
-/* Return how long a worker waits for other programs' time slices if it computes for so long from
- * now on.
- */
-static double turns_s(struct member *m, double now_s, double compute)
-{
-    double turns;
-
-    if (!are_others_there(m, now_s))
-        return 0;
-    turns = floor((m->slice_s + compute) / SLICE_S);
-    m->slice_s += compute - turns * SLICE_S;
-    return turns * SLICE_S * m->law.others;
 }
 
 /* ---- the heap of parties ---- */
@@ -292,8 +132,8 @@ static int64_t since_exchange(const struct sim *s, const struct party *p)
     return (p->step + (p - s->party) * s->period / s->links.n) % s->period;
 }
 
-/* Begin a party's exchange with the center. Return when its next step may begin. */
-static double exchange(struct sim *s, const struct party *p, double now_s)
+/* Return how long the parts of a party's exchange with the center take. */
+static struct sim_exchange_times exchange_times(const struct sim *s, const struct party *p)
 {
     double m = s->sending.model_bytes, link = s->member[p->first].law.bytes_per_s;
     struct sim_exchange_times t = { .local_s = 3 * m / MEMORY_BYTES_PER_S };
@@ -306,8 +146,28 @@ static double exchange(struct sim *s, const struct party *p, double now_s)
         t.link_s = m / p->slowest_bytes_per_s;
     if (p->n > p->n_nodes)
         t.memory_s = m / MEMORY_BYTES_PER_S;
-    s->work += s->links.n / TRANSFERS_OF_WORK;
-    return sim_links_exchange(&s->links, (int)(p - s->party), &t, now_s);
+    return t;
+}
+
+/* At the end of a party's step, begin its exchange with the center if it is due, and the read for
+ * the next one if that goes ahead. Return when its next step may begin.
+ */
+static double exchange(struct sim *s, struct party *p)
+{
+    const struct sim_exchange_times t = exchange_times(s, p);
+    int64_t since = since_exchange(s, p);
+    double next_s = s->now_s;
+    int self = (int)(p - s->party);
+
+    p->hidden_s = 0;
+    if (since == 0) {
+        s->work += s->links.n / TRANSFERS_OF_WORK;
+        next_s = sim_links_exchange(&s->links, self, &t, (double)s->period, s->now_s);
+        p->exchanges++;
+        p->hidden_s = s->links.exchange[self].hidden_s;
+    }
+    sim_links_ahead(&s->links, self, &t, (double)(s->period - since), next_s);
+    return next_s;
 }
 
 /* ---- plans ---- */
@@ -435,8 +295,8 @@ static void begin_step(struct sim *s, struct party *p, double now_s)
 
         if (!has_rounds(s))
             m->count = m->batch;
-        m->own_s = own_s(s, i, m->count) * (m->count > 0 ? luck(s) : 0);
-        m->own_s += turns_s(m, now_s, m->own_s);
+        m->own_s = sim_impl_own_s(s, i, m->count) * (m->count > 0 ? sim_impl_luck(s) : 0);
+        m->own_s += sim_impl_turns_s(m, now_s, m->own_s);
         longest = fmax(longest, m->own_s);
     }
     s->work += p->n;
@@ -450,7 +310,7 @@ static void end_step(struct sim *s, struct party *p)
 {
     for (int i = p->first; i < p->first + p->n; i++) {
         struct member *m = &s->member[i];
-        double part = own_s(s, i, m->count), compute = compute_s(m, m->count);
+        double part = sim_impl_own_s(s, i, m->count), compute = sim_impl_compute_s(m, m->count);
         struct window_step w = { .step = p->step,
                                  .plan = p->version,
                                  .count = m->count,
@@ -462,7 +322,7 @@ static void end_step(struct sim *s, struct party *p)
 
         w.input_s = fmax(m->own_s - w.compute_s, 0);
         m->exposed_s += w.exposed_s;
-        m->exchange_s += p->exchange_s;
+        m->exchange_s += p->exchange_s + p->hidden_s;
         s->samples += m->count;
         m->sum_s += m->own_s;
         m->sum_n += m->count > 0;
@@ -555,10 +415,8 @@ static void next_event(struct sim *s)
         go_on(s, p);
         return;
     }
-    if (s->period > 0 && since_exchange(s, p) == 0) {
-        next_s = exchange(s, p, s->now_s);
-        p->exchanges++;
-    }
+    if (s->period > 0)
+        next_s = exchange(s, p);
     p->exchange_s = next_s - s->now_s;
     tick(s);
     begin_step(s, p, next_s);

@@ -7,6 +7,8 @@
  *              direction of each other node's link
  *     write    the opposite directions
  *
+ * A read goes ahead of its exchange as in lib/sync/elastic_ahead.h.
+ *
  * A transfer takes as many times as long as transfers use its root's link when it begins. Later
  * ones are not counted, but neither do those that end make it shorter; on average both agree.
  *
@@ -15,11 +17,19 @@
 #ifndef EDDIS_SCHEDULER_SIM_LINKS_H
 #define EDDIS_SCHEDULER_SIM_LINKS_H
 
-/* A party's last exchange of models */
+#include <stdbool.h>
+
+/* A party's last exchange of models, and its newest read */
 struct sim_exchange {
     int node; /* node of the party's root */
-    /* when the read ended, when the increment had left the node, and when it was in the center */
-    double read_s, sent_s, written_s;
+    /* when the newest read began and ended, when the increment began to leave the node and had
+     * left it, when it was in the center, and when the party's next step began
+     */
+    double read_from_s, read_s, sent_from_s, sent_s, written_s, over_s;
+    double step_s;   /* duration of a step between the last two exchanges; 0: not known */
+    double hidden_s; /* duration of the last exchange's read before the exchange */
+    bool has_read;   /* the newest read is that of the next exchange */
+    bool read_waits; /* that read begins when the increment is in the center */
 };
 
 /* Exchanges of all parties */
@@ -47,12 +57,18 @@ struct sim_crowd {
 /* Return the crowd at this time around party `self`. */
 struct sim_crowd sim_links_crowd(const struct sim_links *l, int self, double at_s);
 
-/* Begin an exchange of party `self`, once its last increment is in the center. Return when the
- * party's next step may begin. The increment is written while the party computes. A party on
- * several nodes passes the model on by the link over which its root writes, so its step begins
- * after both.
+/* Begin to read the center for the next exchange of party `self`, which is due in `left` steps, if
+ * this read goes ahead and it is time. The read begins once the last increment is in the center.
+ */
+void sim_links_ahead(struct sim_links *l, int self, const struct sim_exchange_times *t, double left,
+                     double now_s);
+
+/* Begin an exchange of party `self`, `steps` steps after the one before, once its last increment is
+ * in the center and the center is read. Return when the party's next step may begin. The increment
+ * is written while the party computes. A party on several nodes passes the model on by the link
+ * over which its root writes, so its step begins after both.
  */
 double sim_links_exchange(struct sim_links *l, int self, const struct sim_exchange_times *t,
-                          double now_s);
+                          double steps, double now_s);
 
 #endif

@@ -18,7 +18,7 @@ static const double LOOK_S = 0.1;
  * than this factor, the work may be done; by less than the other one, a time that an error names is
  * possible.
  */
-static const double FORESEEN_S = 5, MAY_BE = 1.1, SURELY = 1.3;
+static const double FORESEEN_S = 5, MAY_BE = 1.1, SURELY = 1.5;
 
 struct sim_disturbance sim_disturbance_usual(void)
 {

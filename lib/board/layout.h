@@ -134,7 +134,8 @@ struct board_page {
                              * unknown */
     struct board_times sum; /* sum over all finished steps */
     int64_t exchanges;      /* exchanges of models before the finished steps; 0 in sync mode */
-    int64_t exchange_ns;    /* sum of the times waited for exchanges of models */
+    int64_t exchange_ns;    /* sum of the times that exchanges of models took: waited for, and
+                             * the reads that steps have hidden */
     int64_t memory_bytes;   /* peak memory that the program reported under step_plan; 0: none */
     int64_t at_once;        /* most samples in memory at the same time in this step; 0: none yet */
     int64_t takes_pieces;   /* 1: the program uses a plan's micro-batch size */

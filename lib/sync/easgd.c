@@ -74,11 +74,12 @@ static int easgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now
                           struct outbox *out, struct eddis_error *err)
 {
     struct easgd *g = (struct easgd *)s;
+    int64_t since = s->since;
 
-    if (t->what == SYNC_STEP && !elastic_due(&g->m, t, s->since))
-        return 1;
+    if (t->what == SYNC_STEP && !elastic_due(&g->m, t, since))
+        return elastic_pass(g->elastic, t, now_ns, out, err);
     s->since = 0;
-    return elastic_begin(g->elastic, t->what, now_ns, out, err);
+    return elastic_begin(g->elastic, t, since, now_ns, out, err);
 }
 
 /* Continue the exchange after the finished request r to the box.  Return 1 if that ends an

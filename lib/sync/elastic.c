@@ -3,6 +3,8 @@
  */
 #include "elastic.h"
 
+#include "elastic_ahead.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
@@ -16,7 +18,8 @@ enum elastic_phase {
     ELASTIC_CREATE, /* create the increment's buffer */
     ELASTIC_SEED,   /* set up the float32 copies; writer 0 writes its parameters to the centre */
     ELASTIC_SETTLE, /* wait until the increment under way is in the centre */
-    ELASTIC_READ,   /* read the centre */
+    ELASTIC_TAKE,   /* read the centre, if it was not read ahead */
+    ELASTIC_READ,   /* read the centre now */
     ELASTIC_PULL,   /* apply the equations and start to write the increment */
     ELASTIC_COPY,   /* copy the centre to the parameters */
     ELASTIC_FREE,   /* detach from the increment's buffer */
@@ -28,9 +31,9 @@ enum { ELASTIC_MAX_PHASES = 5 };
 /* The phases of each kind of exchange; unused entries are ELASTIC_OVER. */
 static const enum elastic_phase phases[][ELASTIC_MAX_PHASES] = {
     [SYNC_START] = { ELASTIC_ATTACH, ELASTIC_CREATE, ELASTIC_SEED },
-    [SYNC_STEP] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_PULL },
+    [SYNC_STEP] = { ELASTIC_SETTLE, ELASTIC_TAKE, ELASTIC_PULL },
     [SYNC_SETTLE] = { ELASTIC_SETTLE },
-    [SYNC_LAST] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_PULL, ELASTIC_SETTLE },
+    [SYNC_LAST] = { ELASTIC_SETTLE, ELASTIC_TAKE, ELASTIC_PULL, ELASTIC_SETTLE },
     [SYNC_ADOPT] = { ELASTIC_SETTLE, ELASTIC_READ, ELASTIC_COPY },
     [SYNC_LEAVE] = { ELASTIC_SETTLE, ELASTIC_FREE, ELASTIC_DETACH },
 };
@@ -41,7 +44,7 @@ struct part {
     size_t n;                  /* number of elements */
     smb_key centre, increment; /* keys of the buffers in the box */
     void *data;                /* [n]: the centre as read, then the increment */
-    struct smb_request now;    /* request that the exchange waits for */
+    struct smb_request now;    /* request that the exchange waits for, or the read ahead of it */
     struct smb_request update; /* request that continues during the next steps */
 };
 
@@ -54,6 +57,11 @@ struct elastic {
     const enum elastic_phase *at; /* next phase of the exchange under way; `over`: none */
     int waiting;                  /* number of requests `now` that are not done */
     int updating;                 /* number of parts whose increment is under way to the centre */
+    enum sync_exchange what;      /* the exchange under way, or the newest one */
+    bool exchanging;              /* an exchange is under way */
+    bool goes_ahead;              /* reads may begin before their exchange */
+    bool has_read;                /* the next exchange's read has begun; it may be done */
+    struct elastic_ahead ahead;
 };
 
 /* The list of phases that has none: no exchange is under way. */
@@ -96,11 +104,17 @@ void elastic_values_scatter(const struct sync_value *v, int n, const void *block
     }
 }
 
-bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since)
+/* Return how many steps before the step of t an exchange was due last; 0: one is due before it. */
+static int64_t steps_after_due(const struct sync_models *m, const struct sync_turn *t)
 {
     int64_t offset = m->writer * t->period / m->n_writers;
 
-    return since > 0 && (t->step + offset) % t->period == 0;
+    return (t->step + offset) % t->period;
+}
+
+bool elastic_due(const struct sync_models *m, const struct sync_turn *t, int64_t since)
+{
+    return since > 0 && steps_after_due(m, t) == 0;
 }
 
 /* ---- opening ---- */
@@ -133,6 +147,7 @@ int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
         return eddis_fail(err, -ENOMEM, "no memory for elastic averaging");
     e->m = *m;
     e->moving_rate = o->options.moving_rate;
+    e->goes_ahead = !o->place.hosts; /* the read would delay the gradients between the hosts */
     e->at = over;
     for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
         rc = part_open(e, i, err);
@@ -407,6 +422,32 @@ static int phase_ask(struct elastic *e, enum elastic_phase phase, int64_t now_ns
     return 0;
 }
 
+/* Begin to read the centre.  Return 0 or a failure. */
+static int read_begin(struct elastic *e, int64_t now_ns, struct outbox *out,
+                      struct eddis_error *err)
+{
+    int rc;
+
+    e->has_read = true;
+    elastic_ahead_read(&e->ahead, now_ns);
+    rc = phase_ask(e, ELASTIC_READ, now_ns, out, err);
+    if (rc == 0 && !e->waiting)
+        elastic_ahead_have(&e->ahead, now_ns);
+    return rc;
+}
+
+/* Begin to read the centre for the next exchange, if it is time and the centre has this writer's
+ * last increment.  Return 0 or a failure.
+ */
+static int read_ahead(struct elastic *e, int64_t now_ns, struct outbox *out,
+                      struct eddis_error *err)
+{
+    if (!e->goes_ahead || e->exchanging || e->has_read || e->updating ||
+        !elastic_ahead_is_due(&e->ahead))
+        return 0;
+    return read_begin(e, now_ns, out, err);
+}
+
 /* Begin a phase: start its requests to the box, apply the equations, or copy the centre to the
  * parameters.  Return 0 or a failure.
  */
@@ -418,11 +459,17 @@ static int phase_begin(struct elastic *e, enum elastic_phase phase, int64_t now_
     switch (phase) {
     case ELASTIC_SETTLE:
         return 0;
+    case ELASTIC_TAKE:
+        return e->has_read ? 0 : read_begin(e, now_ns, out, err);
+    case ELASTIC_READ:
+        return read_begin(e, now_ns, out, err);
     case ELASTIC_PULL:
+        e->has_read = false;
         for (int i = 0; rc >= 0 && i < e->n_parts; i++)
             rc = update_begin(e, &e->part[i], now_ns, out, err);
         return rc < 0 ? rc : 0;
     case ELASTIC_COPY:
+        e->has_read = false;
         for (int i = 0; i < e->n_parts; i++)
             part_move(e, &e->part[i], DIRECTION_TO_VALUES);
         return 0;
@@ -452,19 +499,57 @@ static int elastic_run(struct elastic *e, int64_t now_ns, struct outbox *out,
     return e->waiting == 0;
 }
 
-int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
-                  struct eddis_error *err)
+/* Continue the exchange under way by elastic_run.  If it is over, read ahead if that is due. Return
+ * 1 if it is over, else 0, or a failure.
+ */
+static int elastic_go_on(struct elastic *e, int64_t now_ns, struct outbox *out,
+                         struct eddis_error *err)
 {
-    assert(*e->at == ELASTIC_OVER && !e->waiting);
-    e->at = phases[what];
-    return elastic_run(e, now_ns, out, err);
+    int rc = elastic_run(e, now_ns, out, err);
+
+    if (rc != 1)
+        return rc;
+    e->exchanging = false;
+    elastic_ahead_end(&e->ahead, e->what == SYNC_STEP, now_ns);
+    rc = read_ahead(e, now_ns, out, err);
+    return rc < 0 ? rc : 1;
+}
+
+int elastic_begin(struct elastic *e, const struct sync_turn *t, int64_t since, int64_t now_ns,
+                  struct outbox *out, struct eddis_error *err)
+{
+    assert(*e->at == ELASTIC_OVER && !e->exchanging);
+    e->at = phases[t->what];
+    e->what = t->what;
+    e->exchanging = true;
+    if (t->what == SYNC_STEP)
+        elastic_ahead_begin(&e->ahead, since, t->period, now_ns);
+    if (e->has_read && t->hidden_ns)
+        *t->hidden_ns = e->waiting ? now_ns - e->ahead.begun_ns : e->ahead.read_ns;
+    return elastic_go_on(e, now_ns, out, err);
+}
+
+int elastic_pass(struct elastic *e, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
+                 struct eddis_error *err)
+{
+    int rc;
+
+    e->ahead.left = t->period - steps_after_due(&e->m, t);
+    rc = read_ahead(e, now_ns, out, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Note that request p->now is done, and that the read is done if it was its last request. */
+static void request_done(struct elastic *e, struct part *p, int64_t now_ns)
+{
+    part_done(e, p);
+    if (--e->waiting == 0 && p->now.kind == SMB_READ)
+        elastic_ahead_have(&e->ahead, now_ns);
 }
 
 int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err)
 {
-    bool busy = *e->at != ELASTIC_OVER || e->waiting;
-
     if (r->rc < 0)
         return eddis_fail(err, r->rc, "%s", r->error.text);
     for (int i = 0; i < e->n_parts; i++) {
@@ -473,14 +558,12 @@ int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struc
 
         if (r == &p->update)
             rc = update_go_on(e, p, now_ns, out, err);
-        if (r == &p->now) {
-            part_done(e, p);
-            e->waiting--;
-        }
+        if (r == &p->now)
+            request_done(e, p, now_ns);
         if (rc < 0)
             return rc;
     }
-    return busy ? elastic_run(e, now_ns, out, err) : 0;
+    return e->exchanging ? elastic_go_on(e, now_ns, out, err) : read_ahead(e, now_ns, out, err);
 }
 
 int elastic_waits_for(const struct elastic *e)

@@ -3,17 +3,22 @@
  *
  * SEASGD's three equations, with x the writer's parameters, c the centre, a the moving rate:
  *
- *     d = a (x - c)        here, right after reading c; the exchange waits for the read on
- *     x = x - d            purpose, because stale reads harm learning
+ *     d = a (x - c)        here, with c as it was read
+ *     x = x - d            the same d as in the centre
  *     c = c + d            in the box, which adds one writer's increment at a time
  *
  * The increment d has its own buffer in the box for each writer.  Writing and adding the increment
- * continue while the next steps compute.  The next exchange begins by waiting for both.  So at most
- * one increment is under way, and a read contains the writer's own last increment.  Only these
- * additions change the centre, so the sum of all x and c stays constant, up to rounding.
+ * continue while the next steps compute.  No read begins before both are done.  So at most one
+ * increment is under way, and a read contains the writer's own last increment.  Only these
+ * additions change the centre, so the sum of all x and c stays constant, up to rounding, however
+ * old the c is that was read.
  *
- *     SYNC_STEP     settle | read | pull                     a step ... | settle
- *     background                   '- write - accumulate ------------------'
+ *     SYNC_STEP     settle | read | pull                     a step ... | settle | pull
+ *     background                   '- write - accumulate - read --------'
+ *
+ * If a read takes long, the next one goes ahead of its exchange (elastic_ahead.h), as few steps as
+ * the read takes, because a stale c costs learning, and not in a group on several hosts, whose
+ * gradients take the same links.  SYNC_ADOPT always reads anew.
  *
  * a = 0.9 / p for p writers is stable whatever the delays; a fixed 0.2 diverges from p = 8 on (p of
  * 8 increments of 0.2 overlap: together they overshoot the centre by more than its distance).
@@ -38,12 +43,20 @@ struct elastic;
 int elastic_open(const struct sync_setup *o, void *user, struct elastic **ret,
                  struct eddis_error *err);
 
-/* Begin an exchange of this kind.  Return 1 if the exchange is over already, else 0. */
-int elastic_begin(struct elastic *e, enum sync_exchange what, int64_t now_ns, struct outbox *out,
-                  struct eddis_error *err);
+/* Begin the exchange t, `since` steps after the previous one.  If a read ahead is under way, the
+ * exchange first waits for it.  Return 1 if the exchange is over already, else 0, or a failure.
+ */
+int elastic_begin(struct elastic *e, const struct sync_turn *t, int64_t since, int64_t now_ns,
+                  struct outbox *out, struct eddis_error *err);
 
-/* Continue after the request r to the box, which is done.  Return 1 if the exchange is over now,
- * else 0.
+/* Pass the SYNC_STEP t, which is not due: begin to read the centre for the next one if it is time.
+ * Return 1, or a failure.
+ */
+int elastic_pass(struct elastic *e, const struct sync_turn *t, int64_t now_ns, struct outbox *out,
+                 struct eddis_error *err);
+
+/* Continue after the request r to the box, which is done.  Return 1 if that ends an exchange, else
+ * 0, or a failure.
  */
 int elastic_done(struct elastic *e, struct smb_request *r, int64_t now_ns, struct outbox *out,
                  struct eddis_error *err);

@@ -23,7 +23,10 @@ struct hsgd {
     struct sync_models m;
     struct sync *gradients;  /* the algorithm that all-reduces gradients inside the group */
     struct elastic *elastic; /* only on the root, else NULL */
-    void *model;             /* all values in one block, the data of the broadcast */
+    /* data of the broadcast: all values in one block of `bytes`, then the int64 of hidden_ns */
+    char *model;
+    size_t bytes;
+    int64_t hidden_ns, *ret_hidden_ns; /* of the exchange under way, see struct sync_turn */
     struct collective *broadcast;
     int tag;   /* tag of the exchange under way */
     bool tell; /* the exchange under way ends with a broadcast */
@@ -52,16 +55,18 @@ static void hsgd_close(struct sync *s)
  */
 static int hsgd_build(struct hsgd *h, const struct sync_setup *o, struct eddis_error *err)
 {
-    size_t bytes = elastic_values_bytes(o->models->value, o->models->n_values);
+    size_t all;
     int rc;
 
-    h->model = malloc(bytes ? bytes : 1);
+    h->bytes = elastic_values_bytes(o->models->value, o->models->n_values);
+    all = h->bytes + sizeof h->hidden_ns;
+    h->model = malloc(all);
     if (!h->model)
-        return eddis_fail(err, -ENOMEM, "no memory for a model of %zu bytes", bytes);
+        return eddis_fail(err, -ENOMEM, "no memory for a model of %zu bytes", h->bytes);
     /* The broadcast comes first because it never changes: in any layout the gradients use one
      * contiguous part of the node's memory.
      */
-    rc = broadcast_shared_new(&o->place, h->model, bytes, &h->broadcast, err);
+    rc = broadcast_shared_new(&o->place, h->model, all, &h->broadcast, err);
     if (rc == 0)
         rc = sync_allreduce.open(o, &h->gradients, err);
     if (rc == 0 && is_root(h))
@@ -98,8 +103,12 @@ static int hsgd_open(const struct sync_setup *o, struct sync **ret, struct eddis
  */
 static int hsgd_reported(struct hsgd *h)
 {
-    if (h->tell && !is_root(h))
+    if (h->tell && !is_root(h)) {
         elastic_values_scatter(h->m.value, h->m.n_values, h->model);
+        memcpy(&h->hidden_ns, h->model + h->bytes, sizeof h->hidden_ns);
+    }
+    if (h->ret_hidden_ns)
+        *h->ret_hidden_ns = h->hidden_ns;
     return 1;
 }
 
@@ -178,8 +187,10 @@ static int hsgd_report(struct hsgd *h, struct outbox *out, struct eddis_error *e
 
     if (!h->tell)
         return 1;
-    if (is_root(h))
+    if (is_root(h)) {
         elastic_values_gather(h->m.value, h->m.n_values, h->model);
+        memcpy(h->model + h->bytes, &h->hidden_ns, sizeof h->hidden_ns);
+    }
     rc = collective_start(h->broadcast, h->tag, out, err);
     return rc == 1 ? hsgd_reported(h) : rc;
 }
@@ -192,15 +203,20 @@ static int hsgd_exchange(struct sync *s, const struct sync_turn *t, int64_t now_
                          struct outbox *out, struct eddis_error *err)
 {
     struct hsgd *h = (struct hsgd *)s;
+    struct sync_turn own = *t;
+    int64_t since = s->since;
     int rc = 1;
 
-    if (t->what == SYNC_STEP && !elastic_due(&h->m, t, s->since))
-        return 1;
+    if (t->what == SYNC_STEP && !elastic_due(&h->m, t, since))
+        return is_root(h) ? elastic_pass(h->elastic, t, now_ns, out, err) : 1;
     s->since = 0;
     h->tag = t->tag[0];
     h->tell = t->what == SYNC_STEP || t->what == SYNC_LAST || t->what == SYNC_ADOPT;
+    h->hidden_ns = 0;
+    h->ret_hidden_ns = t->hidden_ns;
+    own.hidden_ns = &h->hidden_ns;
     if (is_root(h))
-        rc = elastic_begin(h->elastic, t->what, now_ns, out, err);
+        rc = elastic_begin(h->elastic, &own, since, now_ns, out, err);
     return rc == 1 ? hsgd_report(h, out, err) : rc;
 }
 

@@ -158,6 +158,10 @@ struct sync_turn {
     int64_t step;   /* SYNC_STEP: the step that follows */
     int64_t period; /* SYNC_STEP: steps between two exchanges under the plan of that step, at least
                      * 1 */
+    /* SYNC_STEP: if steps before it have hidden a read of the centre, set to how long, before the
+     * exchange is over; borrowed until then; NULL: not wanted
+     */
+    int64_t *hidden_ns;
     /* SYNC_STEP with ALGORITHM_ROUNDS: this rank's samples in the round; those of a whole round,
      * about, the same on all ranks; and what this rank reports to all
      */
@@ -189,8 +193,9 @@ int sync_exchange_waits_for(const struct sync *s);
 /* Borrow the combined trailers of the newest round's end.  Only with ALGORITHM_ROUNDS. */
 const struct sync_trailer *sync_agreed(const struct sync *s);
 
-/* Return the number of steps since this model's newest exchange with the centre, which is the age
- * of what it knows of the other models.  0 for algorithms with one model.
+/* Return the number of steps since this model's newest exchange with the centre.  What it knows of
+ * the other models is that old, or older by the steps that hid the read.  0 for algorithms with one
+ * model.
  */
 int64_t sync_staleness(const struct sync *s);
 

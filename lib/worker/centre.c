@@ -288,8 +288,12 @@ int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_erro
 
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err)
 {
-    const struct sync_turn turn = { .what = SYNC_STEP, .step = m->samples->step, .period = period };
+    const struct sync_turn turn = {
+        .what = SYNC_STEP, .step = m->samples->step, .period = period, .hidden_ns = &m->hidden_ns
+    };
 
+    if (!m->exchanging)
+        m->hidden_ns = 0;
     return exchange(m, &turn, CLOCK_NEVER, err);
 }
 

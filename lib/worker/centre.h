@@ -34,6 +34,8 @@ struct centre {
     struct command_exchange command;
     int64_t timeout_ns; /* longest wait for communication of other workers; not for their steps */
     int64_t exchanges;  /* number of exchanges begun */
+    int64_t hidden_ns;  /* how long steps have hidden the read of the newest SYNC_STEP; written by
+                         * the  thread that drives the engine while it is under way */
     bool exchanging;    /* the newest exchange is not done */
     bool started;       /* the centre exists */
     enum centre_end end;

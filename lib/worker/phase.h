@@ -107,7 +107,7 @@ struct phase_step {
     int64_t step, count, plan;
     int64_t sent_bytes;  /* bytes that this rank has sent so far */
     int64_t staleness;   /* staleness of the algorithm's model, in steps */
-    int64_t exchange_ns; /* time waited for an exchange of models; 0: none */
+    int64_t exchange_ns; /* time that an exchange of models took; 0: none */
 };
 
 /* End a step at end_ns and show it on the board, with the program's report. */

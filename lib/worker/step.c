@@ -190,8 +190,8 @@ static void step_empty(struct eddis *e)
 
 /* Exchange with the centre before the present step, if due.  Return 0 or a negative errno.  After a
  * failure such as -ETIMEDOUT the next call continues the exchange; its time counts from the first
- * call.  Sets step.exchange_ns if there was an exchange, and step.written if it may have changed
- * the parameters.
+ * call, and the part that steps have hidden too.  Sets step.exchange_ns if there was an exchange,
+ * and step.written if it may have changed the parameters.
  */
 static int step_exchange(struct eddis *e, struct eddis_error *err)
 {
@@ -206,7 +206,7 @@ static int step_exchange(struct eddis *e, struct eddis_error *err)
     rc = centre_step(&e->centre, plan_switch_period(&e->plan_switch, e->step.current.step), err);
     e->step.exchanging = rc < 0;
     if (rc == 0 && e->step.stale && comm_thread_staleness(e->comm_thread) == 0)
-        e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns;
+        e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns + e->centre.hidden_ns;
     e->step.written |= rc == 0 && e->step.due;
     return rc;
 }

@@ -46,7 +46,8 @@ struct step {
     bool waited;               /* all results of this step have arrived */
     bool unread;               /* an exit ends the step: results need no place */
     int64_t round;             /* number of steps begun */
-    int64_t exchange_ns;       /* time that the step's beginning waited for an exchange; 0: none */
+    int64_t exchange_ns;       /* time that the exchange at the step's beginning took, with the read
+                                * that steps before it have hidden; 0: none */
     int64_t begun_ns;          /* time when the present step began */
     bool due;                  /* several models: an exchange is due before the next step */
     bool exchanging;           /* a call has begun the exchange and timed out */

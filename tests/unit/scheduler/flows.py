@@ -21,6 +21,7 @@ ORDERS = 4                # SMB_ORDERS of lib/smb
 LAYERS = 16
 JITTER = 0.02             # of a step's time
 STEPS = 60
+LEAST, MARGIN = 0.1, 1.25  # ELASTIC_AHEAD_... of lib/sync/elastic_ahead.h
 
 
 def fair_rates(flows, link):
@@ -54,7 +55,9 @@ class Group:
 
     def __init__(self, job, nodes, compute, number, of):
         self.job, self.nodes, self.compute, self.number, self.of = job, nodes, compute, number, of
-        self.steps, self.writing, self.waits, self.ends = 0, False, False, []
+        self.steps, self.ends = 0, []
+        self.writing, self.reading, self.ahead, self.waits = False, False, False, False
+        self.read_s, self.begun_s, self.over_s, self.step_s = 0.0, 0.0, 0.0, 0.0
 
     def gather(self, count, then):
         """Return a function whose call number `count` calls then."""
@@ -80,15 +83,47 @@ class Group:
         self.job.after(compute / 3 + compute * 2 / 3 / LAYERS, combine)
         self.job.after(compute, one)
 
+    def left(self):
+        """Return the number of steps from the present one to the one before which the next exchange is due."""
+        return self.job.period - (self.steps + self.number * self.job.period // self.of) % self.job.period
+
     def end_step(self):
         self.steps += 1
         self.ends.append(self.job.now)
-        if (self.steps + self.number * self.job.period // self.of) % self.job.period:
+        if self.left() < self.job.period:
             self.step()
-        elif self.writing:
-            self.waits = True
+            self.read_ahead()
+            return
+        self.step_s = (self.job.now - self.over_s) / self.job.period
+        self.waits = True
+        self.go_on()
+
+    def go_on(self):
+        """Continue the exchange that is due, if nothing is under way."""
+        if self.reading or self.writing:
+            return
+        if self.ahead:
+            self.pull()
         else:
-            self.stripes(True, self.pull)
+            self.read()
+
+    def read(self):
+        self.reading, self.ahead, self.begun_s = True, True, self.job.now
+        self.stripes(True, self.have_read)
+
+    def have_read(self):
+        self.reading, self.read_s = False, self.job.now - self.begun_s
+        if self.waits:
+            self.go_on()
+
+    def read_ahead(self):
+        """Begin to read the center for the next exchange, if it is so many steps ahead as reading takes."""
+        if len(self.nodes) > 1 or self.writing or self.ahead or self.waits:
+            return
+        if self.read_s < LEAST * self.step_s:
+            return
+        if self.step_s and self.left() <= 1 + MARGIN * self.read_s // self.step_s:
+            self.read()
 
     def stripes(self, reading, then):
         """Read or write the stripes of all other nodes."""
@@ -109,20 +144,26 @@ class Group:
 
     def pull(self):
         """Write the increment, and pass the model on by a chain of the group's nodes."""
-        self.writing = True
+        self.writing, self.ahead, self.waits = True, False, False
         self.stripes(False, self.written)
         if len(self.nodes) == 1:
-            self.step()
+            self.over()
             return
-        one = self.gather(len(self.nodes) - 1, self.step)
+        one = self.gather(len(self.nodes) - 1, self.over)
         for source, target in zip(self.nodes, self.nodes[1:]):
             self.job.send(source, target, MODEL, one)
+
+    def over(self):
+        self.over_s = self.job.now
+        self.step()
+        self.read_ahead()
 
     def written(self):
         self.writing = False
         if self.waits:
-            self.waits = False
-            self.stripes(True, self.pull)
+            self.go_on()
+        else:
+            self.read_ahead()
 
 
 class Job:

@@ -12,13 +12,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_RANKS = 16, DIM = 6, MAX_STEPS = 9000 };
+enum { MAX_RANKS = 16, DIM = 6, MAX_STEPS = 9000, MAX_PULLS = 2000 };
 
 /* What one rank trained, and when. */
 struct trace {
     int64_t n;
     double drawn[MAX_STEPS], x[MAX_STEPS]; /* first value before each step's gradient, after it */
-    int64_t begin_ns[MAX_STEPS], end_ns[MAX_STEPS], count[MAX_STEPS];
+    int64_t begin_ns[MAX_STEPS], end_ns[MAX_STEPS], count[MAX_STEPS], hidden_ns[MAX_STEPS];
 };
 
 /* f(x) = h/2 (x - target)^2 in each value, or least squares when data is set. */
@@ -48,6 +48,13 @@ static struct asker {
     const struct smb_request *update; /* the last accumulate */
     int reads, sums, seeds;           /* of, into and over the centre */
     bool strange, early;              /* another request; a read before the update was over */
+    double read_x;                    /* the writer's first value when the newest read began */
+    int ahead;                        /* increments before which that changed */
+    int n;                            /* increments; the first MAX_PULLS of them: */
+    struct pull {
+        double d[DIM], x[DIM]; /* the increment; own values after it */
+        int others;            /* increments of all other writers so far */
+    } pull[MAX_PULLS];
 } askers[MAX_RANKS];
 
 static struct asker *asker_of(const struct smb *box)
@@ -61,8 +68,29 @@ static struct asker *asker_of(const struct smb *box)
     return &askers[i];
 }
 
-static void note_write(struct asker *a, smb_key key)
+static const double *values_of(int rank);
+
+/* Record an increment that a writer is about to write, and its values, which it has changed. */
+static void note_pull(struct asker *a, const double *d)
 {
+    struct pull *at;
+
+    if (a->n++ >= MAX_PULLS)
+        return;
+    at = &a->pull[a->n - 1];
+    a->ahead += fabs(values_of((int)(a - askers))[0] + d[0] - a->read_x) > 1e-12;
+    memcpy(at->d, d, sizeof at->d);
+    memcpy(at->x, values_of((int)(a - askers)), sizeof at->x);
+    for (const struct asker *b = askers; b < askers + MAX_RANKS; b++)
+        at->others += b == a ? 0 : b->n;
+}
+
+static void note_write(struct asker *a, const struct smb_request *r)
+{
+    smb_key key = r->key;
+
+    if (key.id != a->centre.id)
+        note_pull(a, r->data);
     if (key.id == a->centre.id)
         a->seeds++;
     else if (a->own.id)
@@ -76,7 +104,7 @@ static void note(struct asker *a, const struct smb_request *r)
     if (r->kind == SMB_ATTACH && r->type == COMM_FLOAT64)
         a->centre = r->key;
     if (r->kind == SMB_WRITE)
-        note_write(a, r->key);
+        note_write(a, r);
     if (r->kind == SMB_ACCUMULATE) {
         a->strange |= r->key.id != a->centre.id || r->source.id != a->own.id;
         a->update = r;
@@ -86,6 +114,7 @@ static void note(struct asker *a, const struct smb_request *r)
         a->strange |= r->key.id != a->centre.id;
         a->early |= a->update && !(a->update->kind == SMB_ACCUMULATE && a->update->done);
         a->reads++;
+        a->read_x = values_of((int)(a - askers))[0];
     }
 }
 
@@ -149,6 +178,7 @@ static void update(void *arg, int rank, const struct simulation_step *s, void *c
     t->x[t->n] = p->x[rank][0];
     t->begin_ns[t->n] = s->begin_ns;
     t->end_ns[t->n] = s->end_ns;
+    t->hidden_ns[t->n] = s->hidden_ns;
     t->count[t->n++] = s->count;
     for (int i = 0; i < p->o.n_ranks; i++)
         if (p->group[i] == p->group[rank] && p->trace[i].n == t->n)
@@ -235,6 +265,11 @@ static double spread(const struct problem *p)
 /* ---- the properties ---- */
 
 static struct problem p;
+
+static const double *values_of(int rank)
+{
+    return p.x[rank];
+}
 
 static void tear_down(void)
 {
@@ -338,6 +373,93 @@ START_TEST(property_17_without_a_moving_rate_workers_are_independent)
         }
     }
     ck_assert(p.x[0][0] == p.start[0][0]); /* nor does the centre move */
+}
+END_TEST
+
+/* ---- reads ahead of their exchange ---- */
+
+/* Steps that are little longer than reading the centre, which takes some messages of up to a
+ * millisecond.
+ */
+static void problem_init_narrow(const char *algorithm, int n, int per_group, int64_t period)
+{
+    problem_init(&p, algorithm, n, per_group);
+    p.o.period = period;
+    p.o.samples = 200 * n;
+    for (int i = 0; i < n; i++)
+        p.duration_ns[i] = (4 + p.group[i] % 3) * CLOCK_MS;
+}
+
+START_TEST(property_15_also_if_reads_go_ahead)
+{
+    const struct row *r = &rows[_i];
+
+    for (uint64_t seed = 1; seed < 4; seed++) {
+        problem_init_narrow(r->algorithm, r->n, r->per_group, r->period);
+        p.o.seed = seed;
+        problem_run(&p);
+        for (int j = 0; j < DIM; j++) {
+            double before = p.start[0][j], after = p.x[0][j]; /* the centre */
+
+            for (int i = 0; i < r->n; i += r->per_group) {
+                before += p.start[i][j];
+                after += p.last[i][j];
+            }
+            ck_assert_msg(fabs(before - after) < 1e-12, "the sum changed by %g", after - before);
+        }
+        ck_assert_msg(spread(&p) < 1e-6, "the workers are %g apart", spread(&p));
+        ck_assert(!p.unequal);
+        for (int i = 0; i < r->n; i++)
+            ck_assert(!askers[i].strange && !askers[i].early);
+    }
+}
+END_TEST
+
+/* Return the m, at least `least`, for which c is the sum of these: the writer's start value, its
+ * own n first increments and the m first of the other; -1: none up to `most` is.
+ */
+static int others_in(double c, int j, const struct asker *own, int n, const struct asker *other,
+                     int least, int most)
+{
+    double sum = p.start[0][j];
+
+    for (int k = 0; k < n; k++)
+        sum += own->pull[k].d[j];
+    for (int m = 0; m <= most; sum += other->pull[m++].d[j])
+        if (m >= least && fabs(sum - c) < 1e-12)
+            return m;
+    return -1;
+}
+
+/* Each increment is the moving rate times the difference to a centre which has all of the writer's
+ * own increments and some of the other's, never fewer than the read before.  Most reads over the
+ * network begin before a step that the exchange follows.
+ */
+START_TEST(increments_follow_the_reads)
+{
+    problem_init_narrow("easgd", 2, 1, _i);
+    p.o.moving_rate = 0.3;
+    p.eta = 0.05;
+    p.least_squares = true;
+    problem_run(&p);
+    for (int i = 0; i < 2; i++) {
+        const struct asker *own = &askers[i], *other = &askers[1 - i];
+        int least[DIM] = { 0 };
+
+        ck_assert_int_gt(own->n, 20);
+        ck_assert_int_le(own->n, MAX_PULLS);
+        for (int t = 0; t < own->n; t++)
+            for (int j = 0; j < DIM; j++) {
+                const struct pull *at = &own->pull[t];
+                double c = at->x[j] + at->d[j] - at->d[j] / 0.3;
+
+                least[j] = others_in(c, j, own, t, other, least[j], at->others);
+                ck_assert_msg(least[j] >= 0, "worker %d, exchange %d: the centre was never %g", i,
+                              t, c);
+            }
+    }
+    ck_assert_int_eq(askers[0].ahead, 0); /* the centre is on its node */
+    ck_assert_int_gt(askers[1].ahead, askers[1].n * 3 / 4);
 }
 END_TEST
 
@@ -526,6 +648,45 @@ START_TEST(seasgd_2_own_increments_are_added_to_the_centre)
 }
 END_TEST
 
+/* All members of a group learn how long the read of an exchange was hidden, so that each can report
+ * how long the exchange took.
+ */
+START_TEST(hidden_reads_are_reported)
+{
+    const struct trace *root, *member;
+    int hidden = 0;
+
+    problem_init_narrow("hsgd", 4, 2, 4);
+    problem_run(&p);
+    root = &p.trace[2];
+    member = &p.trace[3];
+    for (int t = 0; t < root->n; t++) {
+        hidden += root->hidden_ns[t] > 0;
+        ck_assert_int_eq(root->hidden_ns[t], member->hidden_ns[t]);
+        ck_assert_int_le(root->hidden_ns[t], 4 * p.duration_ns[2]);
+        if ((t + 2) % 4) /* the second of two writers */
+            ck_assert_int_eq(root->hidden_ns[t], 0);
+    }
+    ck_assert_int_gt(hidden, root->n / 8);
+}
+END_TEST
+
+/* A read that takes as long as steps do is hidden by them, but not its first two exchanges. */
+START_TEST(steps_hide_a_long_read)
+{
+    double with, without;
+
+    problem_init_narrow("easgd", 2, 1, 4);
+    problem_run(&p);
+    with = step_ms(&p, 1);
+    ck_assert_int_gt(askers[1].sums, 20);
+    problem_init_narrow("easgd", 2, 1, 1000);
+    problem_run(&p);
+    without = step_ms(&p, 1);
+    ck_assert_msg(with < 1.02 * without, "%g against %g ms", with, without);
+}
+END_TEST
+
 /* Messages take up to a millisecond: reading the centre is some of them, one after the other; the
  * increment's way there would be as many again.
  */
@@ -607,6 +768,8 @@ static void add_tests(TCase *tc)
                         sizeof stability_rows / sizeof *stability_rows);
     tcase_add_test(tc, property_16_of_seasgd);
     tcase_add_test(tc, property_17_without_a_moving_rate_workers_are_independent);
+    tcase_add_loop_test(tc, property_15_also_if_reads_go_ahead, 0, ROWS);
+    tcase_add_loop_test(tc, increments_follow_the_reads, 1, 5);
     tcase_add_loop_test(tc, property_18_and_seasgd_1_one_worker_is_the_linear_map, 1, 4);
     tcase_add_test(tc, property_1_and_2_inside_a_group);
     tcase_add_test(tc, hsgd_1_members_stay_the_same_bits_through_exchanges);
@@ -615,6 +778,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, a_run_repeats_under_its_seed);
     tcase_add_loop_test(tc, hsgd_5_a_slow_worker_or_group_does_not_change_the_others, 0, ROWS);
     tcase_add_loop_test(tc, seasgd_2_own_increments_are_added_to_the_centre, 0, ROWS);
+    tcase_add_test(tc, hidden_reads_are_reported);
+    tcase_add_test(tc, steps_hide_a_long_read);
     tcase_add_test(tc, seasgd_3_and_shared_counter_4_the_read_is_waited_for_and_the_update_is_not);
     tcase_add_test(tc, shared_counter_2_and_3_each_by_its_speed_and_every_sample_once);
     tcase_add_test(tc, end_alignment_all_leave_when_the_counter_is_exhausted);
