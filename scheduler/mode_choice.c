@@ -42,7 +42,8 @@ struct modes_setup planner_network(const struct plan *p, const struct planner_hi
                                  .n_gradients = history->n_gradients,
                                  .latency_s = history->latency_s,
                                  .bytes_per_s = history->bytes_per_s,
-                                 .wire = p->options.wire };
+                                 .wire = p->options.wire,
+                                 .overlap = p->options.overlap };
 }
 
 /* Fill w [n_workers] and *ret, which borrows w, with the plan's workers and what is known of model

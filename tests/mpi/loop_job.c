@@ -186,6 +186,7 @@ static void fill_mode(const struct loop_job *j, struct board_area *a, int32_t *g
     }
     a->options.outer_rate = j->outer_rate;
     a->options.outer_momentum = j->outer_momentum;
+    a->options.overlap = j->overlap;
     a->group = group;
 }
 

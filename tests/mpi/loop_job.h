@@ -48,6 +48,7 @@ struct loop_job {
     int per_group;         /* SYNC, ASYNC, or ranks of a group */
     const char *algorithm; /* of local mode, with groups of per_group; NULL: not local mode */
     double outer_rate, outer_momentum; /* 0: as the algorithm has them */
+    int64_t overlap;                   /* of local mode */
     const int *node_of;                /* [n] nodes; NULL: each group is one, or all are one */
     bool hosts; /* nodes are hosts, between which gradients travel as wire says */
     enum sync_wire wire;
