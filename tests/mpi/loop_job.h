@@ -77,7 +77,8 @@ struct loop_job {
     struct scenario scenario[MAX_RANKS];
     atomic_int reached;                        /* the test's own count, see loop_job_await */
     atomic_int sent[MAX_RANKS][COMM_CHANNELS]; /* messages */
-    atomic_llong step[MAX_RANKS];              /* see loop_job_keep_pace */
+    atomic_bool holds; /* no rank receives messages of models, which are longer than trailers */
+    atomic_llong step[MAX_RANKS]; /* see loop_job_keep_pace */
 };
 
 /* Give each rank its scenario, and make the board with the first plan. */
