@@ -44,6 +44,12 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
                           "the plan has moving rate %g and momentum %g, but sync.moving_rate or "
                           "sync.momentum of the job differs; remove them",
                           has->moving_rate, has->momentum);
+    if (wanted->overlap && wanted->overlap != has->overlap)
+        return eddis_fail(err, -EINVAL,
+                          "the plan overlaps %" PRId64
+                          " steps with the combining of models, but sync.overlap is %" PRId64
+                          "; remove it, or set it to the plan's value",
+                          has->overlap, wanted->overlap);
     if (clash && algorithm_has(p->algorithm, ALGORITHM_OUTER))
         return eddis_fail(
             err, -EINVAL,

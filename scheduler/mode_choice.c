@@ -46,7 +46,8 @@ struct modes_setup planner_network(const struct plan *p, const struct planner_hi
         .n_gradients = history->n_gradients,
         .latency_s = history->latency_s,
         .bytes_per_s = history->bytes_per_s,
-        .wire = p->options.wire
+        .wire = p->options.wire,
+        .overlap = p->options.overlap
     };
 }
 

@@ -497,20 +497,29 @@ void modes_sending(const struct modes_setup *s, struct modes_sending *ret)
     };
 }
 
+/* Return the part of combine_s that the first steps of a party's next round do not hide.  period_s
+ * of the party is that of its steps.
+ */
+static double exposed_combine_s(const struct modes_setup *s, const struct party *p)
+{
+    double hidden_s = fmin((double)s->overlap * p->step_s, p->period_s);
+
+    return fmax(combine_s(s) - hidden_s, 0);
+}
+
 int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,
                  double *ret_samples_per_s, struct eddis_error *err)
 {
     int n;
     cleanup_free struct party *p = gather_rounds(s, group, period, &n);
-    double samples = 0, longest = 0, round_s;
+    double samples = 0, round_s = 0;
 
     if (!p)
         return eddis_fail(err, -ENOMEM, "no memory to predict the modes");
     for (int g = 0; g < n; g++) {
         samples += p[g].samples;
-        longest = fmax(longest, p[g].period_s);
+        round_s = fmax(round_s, p[g].period_s + exposed_combine_s(s, &p[g]));
     }
-    round_s = longest + combine_s(s);
     *ret_samples_per_s = round_s > 0 ? batches_of_round(s, period) * samples / round_s : 0;
     return 0;
 }
@@ -526,7 +535,7 @@ int modes_round_times(const struct modes_setup *s, const int *group, int64_t per
     for (int g = 0; g < n; g++)
         ret[g] = (struct modes_time){ .compute_s = p[g].compute_s,
                                       .exposed_s = p[g].step_s - p[g].compute_s,
-                                      .exchange_s = combine_s(s),
+                                      .exchange_s = exposed_combine_s(s, &p[g]),
                                       .nodes = p[g].nodes };
     return n;
 }

@@ -30,12 +30,12 @@
  *     local    With B samples in a step of all workers, B_g of them in group g of G groups, a round
  *              of `period` steps has period * B samples, and period * B_g of them are the group's.
  *              It takes them in steps_g equal steps of at most min(B_g, B / G rounded up) samples;
- *              with period 1 in one step.  An epoch's end is a round's end, so rounds are as long
- * as lets equal ones fill the epoch.  Steps inside each group are as in sync.  At the end of a
- *              round all workers combine the differences of their models, and nothing hides this:
- *                  T = max over g (steps_g * step_g) + all-reduce + local update
- *              The ring sends 2 (N - 1) / N M / L, with M / 2 instead of M if 16 bits are sent,
- *              plus the conversion.
+ *              with period 1 in one step.  Rounds are as long as the period, or shorter so that
+ * equal ones fill an epoch.  Steps inside each group are as in sync.  At the end of a round all
+ * workers combine the differences of their models, while they make the first `overlap` steps of the
+ * next round, in which only the rest of it takes time: hidden_g = min(overlap, steps_g) * step_g T
+ * = max over g (steps_g * step_g + max(0, all-reduce + local update - hidden_g)) The ring sends 2
+ * (N - 1) / N M / L, with M / 2 instead of M if 16 bits are sent, plus the conversion.
  *
  * If the size of the model or L is unknown (0), exchanges cost no time. No clock is read; equal
  * input gives equal output.
@@ -83,6 +83,7 @@ struct modes_setup {
     double epoch_steps;
     /* format in which nodes send gradients; SYNC_WIRE_AUTO: float32 */
     enum sync_wire wire;
+    int64_t overlap; /* steps of a round that hide the combining of models; 0: none */
 };
 
 /* Return the predicted samples per second of synchronous training; 0 if a step takes no time. */

@@ -179,6 +179,8 @@ static void set_options(const struct objective_way *way, struct sync_options *o)
         o->moving_rate = o->momentum = 0;
     else if (!(o->moving_rate > 0))
         o->moving_rate = ALL_WRITERS_RATE / way->writers;
+    if (!(traits & ALGORITHM_ROUNDS))
+        o->overlap = 0;
     if (!(traits & ALGORITHM_OUTER))
         o->outer_rate = o->outer_momentum = 0;
     else {
@@ -222,6 +224,7 @@ static int best_with(const struct algorithm *a, const struct objective_input *in
     int rc = 0;
 
     s.wire = wire;
+    s.overlap = in->wanted->overlap;
     *ret = (struct objective_choice){ 0 };
     if (!(a->traits & ALGORITHM_GROUPED)) {
         way.writers = a->traits & ALGORITHM_SEVERAL ? s.n : 0;

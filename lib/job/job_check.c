@@ -130,6 +130,7 @@ static int check_hosts(const struct job *job, struct eddis_error *err)
 #define NUMBER_OPTION(member, low, high, trait, help, otherwise)                                   \
     { "sync." #member, trait, otherwise },
 #define PLAIN_OPTION(member, high, trait, help, otherwise) { "sync." #member, trait, otherwise },
+#define OFF_OPTION(member, high, trait, help, otherwise)   { "sync." #member, trait, otherwise },
 #define GROUPS_OPTION(help)
 #define WIRE_OPTION(member)
 #define LATER_OPTION(name, type, initial, help, feature)
@@ -203,6 +204,9 @@ static int check_sync(const struct job *job, struct eddis_error *err)
             add_advice(job, option[i].key, said_by, &b);
             return clash(job, option[i].key, said_by, err, strbuf_text(&b));
         }
+    if (job->sync.options.period && job->sync.options.overlap >= job->sync.options.period)
+        return clash(job, "sync.overlap", "sync.period", err,
+                     "the overlap must be less than the period; write a smaller \"sync.overlap\"");
     return 0;
 }
 

@@ -81,6 +81,13 @@ enum { BILLION = 1000000000 };
       NUMBER(sync.options.member, low, high, "auto", "auto") },
 #define PLAIN_OPTION(member, high, trait, help, otherwise)                                         \
     { "sync." #member, "number", "0", help, NULL, NUMBER(sync.options.member, 0, high, NULL, "0") },
+#define OFF_OPTION(member, high, trait, help, otherwise)                                           \
+    { "sync." #member,                                                                             \
+      "whole number or off",                                                                       \
+      "off",                                                                                       \
+      help,                                                                                        \
+      NULL,                                                                                        \
+      WHOLE(sync.options.member, 0, high, "off", "off") },
 #define GROUPS_OPTION(help)                                                                        \
     { "sync.groups", "whole number, list of lists of ranks, or auto",                              \
       "auto",        help,                                                                         \

@@ -125,7 +125,7 @@ bool sync_options_are_valid(const struct sync_options *o)
 {
     return o->period >= 0 && o->moving_rate >= 0 && o->moving_rate <= 1 && o->momentum >= 0 &&
            o->momentum < 1 && o->outer_rate >= 0 && o->outer_rate <= 2 && o->outer_momentum >= 0 &&
-           o->outer_momentum < 1 && (unsigned)o->wire < SYNC_WIRES;
+           o->outer_momentum < 1 && o->overlap >= 0 && (unsigned)o->wire < SYNC_WIRES;
 }
 
 const char *sync_wire_name(size_t i)

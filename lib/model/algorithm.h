@@ -68,9 +68,11 @@ struct sync_options {
     double momentum;    /* Nesterov momentum of the workers' own steps; 0: as the program sets it */
     double outer_rate;  /* learning rate of the outer optimizer, ALGORITHM_OUTER */
     double outer_momentum; /* Nesterov momentum of the outer optimizer */
-    enum sync_wire wire;   /* format of gradients, and of ALGORITHM_ROUNDS' differences of models,
-                            * between nodes */
-    int32_t unused;        /* 0 */
+    int64_t overlap; /* ALGORITHM_ROUNDS: steps of the next round during which models are combined;
+                      * 0: none */
+    enum sync_wire wire; /* format of gradients, and of ALGORITHM_ROUNDS' differences of models,
+                          * between nodes */
+    int32_t unused;      /* 0 */
 };
 
 /* Check whether every option is in the range that a plan may contain. */

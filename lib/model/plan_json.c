@@ -369,6 +369,9 @@ static int check_mode(const struct plan *p, struct eddis_error *err)
     if (a && o->momentum > 0 && !(a->traits & ALGORITHM_ELASTIC))
         return eddis_fail(err, -EINVAL, "\"momentum\" does not fit the algorithm '%s' of mode '%s'",
                           p->algorithm, p->mode);
+    if (a && o->overlap > 0 && !(a->traits & ALGORITHM_ROUNDS))
+        return eddis_fail(err, -EINVAL, "\"overlap\" does not fit the algorithm '%s' of mode '%s'",
+                          p->algorithm, p->mode);
     for (size_t i = 0; a && i < N(option); i++)
         if (option[i].set != !!(a->traits & option[i].traits))
             return eddis_fail(err, -EINVAL, "\"%s\" does not fit the algorithm '%s' of mode '%s'",

@@ -13,6 +13,8 @@
     FIELD_REAL(struct sync_options, member, DOUBLE, 0, high),
 #define PLAIN_OPTION(member, high, trait, help, otherwise)                                         \
     FIELD_REAL(struct sync_options, member, DOUBLE, 0, high),
+#define OFF_OPTION(member, high, trait, help, otherwise)                                           \
+    FIELD(struct sync_options, member, INT64, 0, high),
 #define GROUPS_OPTION(help)
 #define WIRE_OPTION(member) FIELD_WORD(struct sync_options, member, sync_wire_names),
 #define LATER_OPTION(name, type, initial, help, feature)

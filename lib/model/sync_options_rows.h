@@ -8,6 +8,7 @@
  *     WHOLE_OPTION(member, low, high, trait, help, otherwise): a whole number or auto
  *     NUMBER_OPTION(member, low, high, trait, help, otherwise): a number or auto
  *     PLAIN_OPTION(member, high, trait, help, otherwise): a number from 0, the default
+ *     OFF_OPTION(member, high, trait, help, otherwise): a whole number, or off, the default, for 0
  *     GROUPS_OPTION(help): the key of the groups, which are lists of ranks, not an option
  *     WIRE_OPTION(member): an enum sync_wire; its key is communication.wire
  *     LATER_OPTION(name, type, initial, help, feature): not implemented, rejected by name
@@ -33,6 +34,9 @@ NUMBER_OPTION(outer_rate, 1e-6, 2, ALGORITHM_OUTER,
 NUMBER_OPTION(outer_momentum, 1e-6, 0.9999, ALGORITHM_OUTER,
               "Nesterov momentum of DiLoCo's outer optimizer",
               "only the algorithm diloco has an outer optimizer")
+OFF_OPTION(overlap, 999999, ALGORITHM_ROUNDS,
+           "steps of the next round that are made while models are combined",
+           "only local training combines models at the end of rounds")
 WIRE_OPTION(wire)
 LATER_OPTION(large_batch, "whole number or auto", "auto",
              "number of samples between two steps of the parameter servers", "parameter servers")
@@ -45,6 +49,7 @@ LATER_OPTION(gossip, "number", "0.01",
 #undef WHOLE_OPTION
 #undef NUMBER_OPTION
 #undef PLAIN_OPTION
+#undef OFF_OPTION
 #undef GROUPS_OPTION
 #undef WIRE_OPTION
 #undef LATER_OPTION

@@ -467,7 +467,7 @@ int engine_exchange(struct engine *e, const struct sync_turn *turn, int64_t now_
     struct sync_turn t = *turn;
     int rc;
 
-    for (int i = 0; i < SYNC_TYPES; i++)
+    for (int i = 0; i < SYNC_TAGS; i++)
         t.tag[i] = engine_tag(&e->exchange_sequence, 1);
     if (e->rounds_of_all && t.what == SYNC_STEP && e->hooks.report)
         e->hooks.report(e->hooks.arg, &t.tail);

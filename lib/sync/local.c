@@ -19,9 +19,16 @@
  * The trailer of the sum carries the agreement of all groups about plans and stops, as the trailer
  * of a step's gradients does in synchronous training.
  *
+ * With the option overlap a rank makes steps while the sum is under way.  An all-reduce of only the
+ * trailers, before the sum, then carries the agreement, so that plans, stops and checkpoints do not
+ * wait for the sum.  With e the rank's model at the round's end, x its model now:
+ *
+ *     x = t + (x - e)               the steps since the end count in full, in the next round's d
+ *
  * Source: Stich, Local SGD converges fast and communicates little, ICLR 2019; Douillard et al.,
  * DiLoCo, 2023; Sutskever et al. (Nesterov momentum as PyTorch's SGD has it).
  */
+#include "round_equations.h"
 #include "sync_impl.h"
 
 #include <errno.h>
@@ -37,6 +44,7 @@ struct share {
     void *common;                  /* [n] the common model, t */
     void *momentum;                /* [n] b, borrowed; NULL: no momentum */
     void *come;                    /* [sent] d, then a struct sync_trailer */
+    void *ended;                   /* [n] e, with overlap; else NULL */
     const void *sum;               /* [sent] the sum of `come`, then the combined trailer */
     struct collective *collective; /* the all-reduce of `come` */
     struct collective *start;      /* the broadcast of the first `common` */
@@ -48,10 +56,15 @@ struct local {
     struct sync_models m;
     double rate, momentum;
     enum sync_wire wire;
+    bool overlaps;          /* the option overlap is set */
     struct sync *gradients; /* the algorithm that all-reduces gradients inside the group */
     struct share share[SYNC_TYPES];
     bool starts;              /* the exchange under way is the start */
     int n_left;               /* shares whose sum is under way */
+    struct collective *meet;  /* the all-reduce of `said`, with overlap; else NULL */
+    struct sync_trailer said; /* what this rank reports */
+    int tag[SYNC_TAGS];       /* of the round's sum, which begins when all ranks have met */
+    bool lands, moved;        /* SYNC_LAND waits for the sum; steps were made since the end */
     double whole;             /* samples by which d of the present round is divided when sent */
     struct sync_trailer tail; /* combined trailer of the newest round */
 };
@@ -73,7 +86,9 @@ static void local_close(struct sync *s)
         collective_free(l->share[i].start);
         free(l->share[i].common);
         free(l->share[i].come);
+        free(l->share[i].ended);
     }
+    collective_free(l->meet);
     sync_close(l->gradients);
     free(l);
 }
@@ -96,7 +111,8 @@ static int share_open(struct local *l, int i, struct eddis_error *err)
     p->common = malloc(bytes + 1);
     p->sent = p->n + p->n % 2;
     p->come = calloc(1, p->sent * comm_type_bytes(p->type) + sizeof(struct sync_trailer));
-    if (!p->common || !p->come)
+    p->ended = l->overlaps ? malloc(bytes + 1) : NULL;
+    if (!p->common || !p->come || (l->overlaps && !p->ended))
         return eddis_fail(err, -ENOMEM, "no memory for a copy of %zu parameters", p->n);
     rc = allreduce_new(&l->m.all,
                        &(struct allreduce){ .data = p->come,
@@ -108,6 +124,20 @@ static int share_open(struct local *l, int i, struct eddis_error *err)
                                             .wire = sync_wire_type(&l->m.all, l->wire, p->type) },
                        &p->collective, err);
     return rc < 0 ? rc : broadcast_new(&l->m.all, p->common, bytes, 0, &p->start, err);
+}
+
+/* Make the all-reduce of the trailers alone, with overlap.  Return 0 or a negative errno. */
+static int meet_open(struct local *l, struct eddis_error *err)
+{
+    if (!l->overlaps)
+        return 0;
+    return allreduce_new(&l->m.all,
+                         &(struct allreduce){ .data = &l->said,
+                                              .type = sync_type[0],
+                                              .rule = COMM_SUM,
+                                              .tail_bytes = sizeof l->said,
+                                              .trailer_rule = sync_trailer_combine },
+                         &l->meet, err);
 }
 
 /* Open the algorithm `ops` for one rank.  sync_close frees *ret.  Return 0 or a negative errno;
@@ -130,9 +160,12 @@ static int open_as(const struct sync_ops *ops, const struct sync_setup *o, struc
     l->rate = o->options.outer_rate > 0 ? o->options.outer_rate : 1;
     l->momentum = o->options.outer_momentum;
     l->wire = o->options.wire;
+    l->overlaps = o->options.overlap > 0;
     rc = sync_allreduce.open(o, &l->gradients, err);
     for (int i = 0; rc == 0 && i < SYNC_TYPES; i++)
         rc = share_open(l, i, err);
+    if (rc == 0)
+        rc = meet_open(l, err);
     if (rc < 0)
         local_close(&l->base);
     else
@@ -150,74 +183,7 @@ static int diloco_open(const struct sync_setup *o, struct sync **ret, struct edd
     return open_as(&sync_diloco, o, ret, err);
 }
 
-/* ---- the equations ---- */
-
-enum { BLOCK = 512 }; /* 16-bit elements that are converted at a time */
-
-/* Set d [n] to factor (t - x). */
-static void come_float32(float *restrict d, const float *restrict t, const float *restrict x,
-                         size_t n, float factor)
-{
-    for (size_t i = 0; i < n; i++)
-        d[i] = factor * (t[i] - x[i]);
-}
-
-/* As come_float32, with float64 numbers. */
-static void come_float64(double *restrict d, const double *restrict t, const double *restrict x,
-                         size_t n, double factor)
-{
-    for (size_t i = 0; i < n; i++)
-        d[i] = factor * (t[i] - x[i]);
-}
-
-/* Set d [n] to factor (rounded t - x), where x has this 16-bit type. */
-static void come_half(enum comm_type type, float *d, const float *t, const uint16_t *x, size_t n,
-                      float factor)
-{
-    uint16_t rounded[BLOCK];
-    float from[BLOCK], to[BLOCK];
-
-    for (size_t at = 0; at < n; at += BLOCK) {
-        size_t m = n - at < BLOCK ? n - at : BLOCK;
-
-        comm_to_half(type, rounded, t + at, m);
-        comm_from_half(type, from, rounded, m);
-        comm_from_half(type, to, x + at, m);
-        come_float32(d + at, from, to, m, factor);
-    }
-}
-
-/* Take the outer step along factor d [n] from t, with momentum b; b NULL: none. */
-static void outer_float32(float *restrict t, float *restrict b, const float *restrict d, size_t n,
-                          float factor, float rate, float momentum)
-{
-    if (!b)
-        for (size_t i = 0; i < n; i++)
-            t[i] -= rate * (factor * d[i]);
-    else
-        for (size_t i = 0; i < n; i++) {
-            float mean = factor * d[i];
-
-            b[i] = momentum * b[i] + mean;
-            t[i] -= rate * (mean + momentum * b[i]);
-        }
-}
-
-/* As outer_float32, with float64 numbers. */
-static void outer_float64(double *restrict t, double *restrict b, const double *restrict d,
-                          size_t n, double factor, double rate, double momentum)
-{
-    if (!b)
-        for (size_t i = 0; i < n; i++)
-            t[i] -= rate * (factor * d[i]);
-    else
-        for (size_t i = 0; i < n; i++) {
-            double mean = factor * d[i];
-
-            b[i] = momentum * b[i] + mean;
-            t[i] -= rate * (mean + momentum * b[i]);
-        }
-}
+/* ---- the model ---- */
 
 /* Borrow the momentum of a share; NULL: there is none. */
 static void *momentum_of(const struct local *l, const struct share *p)
@@ -230,8 +196,12 @@ enum pass {
     PASS_BEGIN, /* common = value; of 16 bits the given float32 numbers, if they round to value */
     PASS_COME,  /* come = factor (common - value) */
     PASS_ADOPT, /* value = common */
+    PASS_END,   /* ended = value */
+    PASS_MOVE,  /* value = common + (value - ended), the common of 16 bits rounded */
     PASS_SHOW,  /* the worker's float32 copy = common, only 16 bits */
 };
+
+enum { BLOCK = 512 }; /* 16-bit elements that are converted at a time */
 
 /* Begin with the n float32 numbers `given` where they round to the 16-bit value, else with that. */
 static void begin_half(enum comm_type type, float *common, const float *given,
@@ -262,9 +232,13 @@ static void pass_half(const struct local *l, const struct share *p, const struct
     if (what == PASS_BEGIN)
         begin_half(v->type, common, h && h->given ? h->centre + half : NULL, v->data, v->n);
     else if (what == PASS_COME)
-        come_half(v->type, (float *)p->come + at, common, v->data, v->n, (float)factor);
+        round_come(v->type, (float *)p->come + at, common, v->data, v->n, factor);
     else if (what == PASS_ADOPT)
         comm_to_half(v->type, v->data, common, v->n);
+    else if (what == PASS_END)
+        comm_from_half(v->type, (float *)p->ended + at, v->data, v->n);
+    else if (what == PASS_MOVE)
+        round_move(v->type, v->data, common, (float *)p->ended + at, v->n);
     else if (h && h->centre)
         memcpy(h->centre + half, common, v->n * sizeof *common);
 }
@@ -275,15 +249,18 @@ static void pass_whole(const struct share *p, const struct sync_value *v, size_t
 {
     size_t width = comm_type_bytes(p->type);
     void *common = (char *)p->common + at * width, *come = (char *)p->come + at * width;
+    void *ended = p->ended ? (char *)p->ended + at * width : NULL;
 
     if (what == PASS_BEGIN)
         memcpy(common, v->data, v->n * width);
     else if (what == PASS_ADOPT)
         memcpy(v->data, common, v->n * width);
-    else if (what == PASS_COME && p->type == COMM_FLOAT32)
-        come_float32(come, common, v->data, v->n, (float)factor);
+    else if (what == PASS_END)
+        memcpy(ended, v->data, v->n * width);
+    else if (what == PASS_MOVE)
+        round_move(p->type, v->data, common, ended, v->n);
     else if (what == PASS_COME)
-        come_float64(come, common, v->data, v->n, factor);
+        round_come(p->type, come, common, v->data, v->n, factor);
 }
 
 /* Do one pass over all values. */
@@ -311,8 +288,8 @@ static void values_each(const struct local *l, enum pass what, double factor)
 
 /* ---- rounds ---- */
 
-/* End the round, whose sums have arrived: take the outer step, and adopt the common model.  Without
- * any samples the common model stays.
+/* End the round, whose sums have arrived: take the outer step, and adopt the common model, with the
+ * change by steps since then.  Without any samples the common model stays.
  */
 static void round_end(struct local *l)
 {
@@ -322,15 +299,12 @@ static void round_end(struct local *l)
     sum = l->tail.weight;
     for (int i = 0; sum > 0 && i < SYNC_TYPES; i++) {
         struct share *p = &l->share[i];
-        double factor = l->whole / sum;
 
-        if (p->type == COMM_FLOAT32)
-            outer_float32(p->common, momentum_of(l, p), p->sum, p->n, (float)factor, (float)l->rate,
-                          (float)l->momentum);
-        else
-            outer_float64(p->common, momentum_of(l, p), p->sum, p->n, factor, l->rate, l->momentum);
+        round_outer(p->type, p->common, momentum_of(l, p), p->sum, p->n,
+                    (struct round_outer){ l->whole / sum, l->rate, l->momentum });
     }
-    values_each(l, PASS_ADOPT, 0);
+    values_each(l, l->moved ? PASS_MOVE : PASS_ADOPT, 0);
+    l->lands = l->moved = false;
 }
 
 /* Return the collective that the exchange under way uses for a share; NULL: there is none. */
@@ -345,6 +319,8 @@ static bool share_arrived(struct local *l, struct share *p)
     if (!l->starts)
         p->sum = allreduce_result(p->collective);
     if (--l->n_left)
+        return false;
+    if (!l->starts && l->meet && !l->lands)
         return false;
     if (l->starts)
         values_each(l, PASS_ADOPT, 0);
@@ -383,7 +359,47 @@ static void come_begin(const struct local *l, double factor)
         values_each(l, PASS_COME, factor);
 }
 
-/* Begin the round's end: send how far this rank has come.  Return as shares_start. */
+/* Note what all ranks have agreed on, and start the sum.  Return 1, or a failure. */
+static int round_met(struct local *l, struct outbox *out, struct eddis_error *err)
+{
+    int rc;
+
+    l->tail = *(const struct sync_trailer *)allreduce_result(l->meet);
+    rc = shares_start(l, l->tag, out, err);
+    return rc < 0 ? rc : 1;
+}
+
+/* Begin to meet all ranks at the round's end.  Return 1 if all are there already, else 0, or a
+ * failure.
+ */
+static int round_meet(struct local *l, const struct sync_turn *t, struct outbox *out,
+                      struct eddis_error *err)
+{
+    int rc;
+
+    values_each(l, PASS_END, 0);
+    l->said = t->tail;
+    l->said.weight = t->weight;
+    memcpy(l->tag, t->tag, sizeof l->tag);
+    rc = collective_start(l->meet, l->tag[SYNC_TYPES], out, err);
+    return rc == 1 ? round_met(l, out, err) : rc;
+}
+
+/* Apply the result of the round's end, or begin to wait for it.  Return 1 if it is applied, or 0.
+ */
+static int round_land(struct local *l, bool moved)
+{
+    l->moved = moved;
+    l->lands = true;
+    if (l->n_left)
+        return 0;
+    round_end(l);
+    return 1;
+}
+
+/* Begin the round's end: send how far this rank has come.  Return as shares_start; with overlap, 1
+ * means that all ranks are there.
+ */
 static int round_begin(struct local *l, const struct sync_turn *t, struct outbox *out,
                        struct eddis_error *err)
 {
@@ -396,7 +412,7 @@ static int round_begin(struct local *l, const struct sync_turn *t, struct outbox
     come_begin(l, t->weight / l->whole);
     *trailer_of(first, first->come) = t->tail;
     trailer_of(first, first->come)->weight = t->weight;
-    return shares_start(l, t->tag, out, err);
+    return l->meet ? round_meet(l, t, out, err) : shares_start(l, t->tag, out, err);
 }
 
 /* Begin an exchange.  Return 1 if it is over already, else 0, or a failure. */
@@ -416,6 +432,8 @@ static int local_exchange(struct sync *s, const struct sync_turn *t, int64_t now
     case SYNC_STEP:
         s->since = 0;
         return round_begin(l, t, out, err);
+    case SYNC_LAND:
+        return round_land(l, t->moved);
     default:
         return 1;
     }
@@ -459,6 +477,14 @@ static int local_receive(struct sync *s, const struct comm_op *op, int64_t now_n
     struct share *p = share_of(l, op->owner);
     int rc;
 
+    if (l->meet && op->owner == l->meet) {
+        rc = collective_done(l->meet, op, out, err);
+        if (rc == 1)
+            rc = round_met(l, out, err);
+        if (rc == 1)
+            sync_exchange_over(s);
+        return rc < 0 ? rc : 0;
+    }
     if (!p)
         return sync_receive(l->gradients, op, now_ns, out, err);
     rc = collective_done(collective_of(l, p), op, out, err);
@@ -491,10 +517,14 @@ static int local_waits_for(const struct sync *s, int buffer)
 static int local_exchange_waits_for(const struct sync *s)
 {
     const struct local *l = (const struct local *)s;
+    int peer = l->meet ? collective_waits_for(l->meet) : -1;
 
+    if (peer >= 0)
+        return peer;
     for (int i = 0; i < SYNC_TYPES && l->n_left; i++) {
         const struct collective *c = collective_of(l, &l->share[i]);
-        int peer = c ? collective_waits_for(c) : -1;
+
+        peer = c ? collective_waits_for(c) : -1;
 
         if (peer >= 0)
             return peer;

@@ -30,7 +30,7 @@ struct sync_buffer {
 /* Element types of a centre.  16-bit parameters are float32 there; otherwise small moves would be
  * lost.
  */
-enum { SYNC_TYPES = 2 };
+enum { SYNC_TYPES = 2, SYNC_TAGS = SYNC_TYPES + 1 };
 extern const enum comm_type sync_type[SYNC_TYPES];
 
 /* Return the element type in the centre of a parameter of this type. */
@@ -146,6 +146,8 @@ enum sync_exchange {
                  * ALGORITHM_ROUNDS rank 0's become those of all */
     SYNC_STEP,  /* before a step: exchange if one is due; with ALGORITHM_ROUNDS at a round's end, on
                  * all ranks of all places */
+    SYNC_LAND,  /* only with ALGORITHM_ROUNDS and the option overlap, once after each SYNC_STEP,
+                 * which then is over before the result has arrived: apply the result */
     SYNC_SETTLE, /* wait until settled */
     SYNC_LAST,   /* exchange, then wait until settled */
     SYNC_ADOPT,  /* settle; copy the centre to the parameters */
@@ -167,7 +169,8 @@ struct sync_turn {
      */
     double weight, whole;
     struct sync_trailer tail;
-    int tag[SYNC_TYPES]; /* message tags that no other traffic uses meanwhile */
+    bool moved; /* SYNC_LAND: this rank has made steps since SYNC_STEP, whose change it keeps */
+    int tag[SYNC_TAGS]; /* message tags that no other traffic uses meanwhile */
 };
 
 /* Begin an exchange; no buffer may be under way.  Return 1 if the exchange is over, so that the

@@ -240,7 +240,8 @@ static int64_t left_ns(const struct centre *m, int64_t deadline_ns)
  */
 static int exchange_wait(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
-    bool computes = m->group->rounds && m->command.turn.what == SYNC_STEP;
+    enum sync_exchange what = m->command.turn.what;
+    bool computes = m->group->rounds && (what == SYNC_STEP || what == SYNC_LAND);
     int64_t deadline =
         computes ? deadline_ns : clock_after_ns(clock_now_ns(), left_ns(m, deadline_ns));
     struct comm_wait w = { .kind = WAIT_EXCHANGE, .exchanges = m->exchanges };
@@ -299,7 +300,23 @@ int centre_step(struct centre *m, int64_t period, struct eddis_error *err)
 
 /* ---- rounds of local mode ---- */
 
-/* Combine the models of all groups, and go to the next round.  saves: SYNC_SAVES, SYNC_SAVES_NOT,
+/* Apply the result of the newest round's end, if that is not done.  Return as round_combine. */
+static int round_land(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
+{
+    const struct sync_turn turn = { .what = SYNC_LAND,
+                                    .step = m->samples->step,
+                                    .moved = m->steps > 0 };
+    int rc = m->lands ? exchange(m, &turn, deadline_ns, err) : 0;
+
+    if (rc < 0 || !m->lands)
+        return rc;
+    m->lands = false;
+    m->wrote = true;
+    return 0;
+}
+
+/* Combine the models of all groups, and go to the next round.  With overlap the result is left to
+ * round_land, which must have applied that of the round before.  saves: SYNC_SAVES, SYNC_SAVES_NOT,
  * or 0 from a worker that ends, which takes part in a checkpoint if all others begin one.
  * Return 0 or a negative errno; -ETIMEDOUT: the next call continues.
  */
@@ -323,7 +340,8 @@ static int round_combine(struct centre *m, unsigned saves, int64_t deadline_ns,
     samples_round_finish(m->samples);
     m->weight = 0;
     m->steps = 0;
-    m->wrote = true;
+    m->lands = m->area->options.overlap > 0;
+    m->wrote |= !m->lands;
     return 0;
 }
 
@@ -338,9 +356,19 @@ int centre_round(struct centre *m, struct eddis_error *err)
     int rc = 0;
 
     /* A group may have no step in some rounds. */
-    while (rc == 0 && !m->finished && round_is_over(m))
-        rc = round_combine(m, SYNC_SAVES_NOT, CLOCK_NEVER, err);
+    while (rc == 0 && !m->finished && round_is_over(m)) {
+        rc = round_land(m, CLOCK_NEVER, err);
+        if (rc == 0)
+            rc = round_combine(m, SYNC_SAVES_NOT, CLOCK_NEVER, err);
+    }
+    if (rc == 0 && m->lands && m->steps >= m->area->options.overlap)
+        rc = round_land(m, CLOCK_NEVER, err);
     return rc;
+}
+
+bool centre_lands_next(const struct centre *m)
+{
+    return m->lands && m->steps + 1 >= m->area->options.overlap;
 }
 
 /* Combine the models until no group has steps left.  A worker that ends early takes part in the
@@ -352,8 +380,10 @@ static int rounds_finish(struct centre *m, int64_t deadline_ns, struct eddis_err
     int rc = 0;
 
     m->end = END_LAST;
-    while (rc == 0 && !m->owed && (m->exchanging || m->flags & SYNC_GOES_ON)) {
-        rc = round_combine(m, 0, deadline_ns, err);
+    while (rc == 0 && !m->owed && (m->exchanging || m->lands || m->flags & SYNC_GOES_ON)) {
+        rc = m->lands ? 0 : round_combine(m, 0, deadline_ns, err);
+        if (rc == 0)
+            rc = round_land(m, deadline_ns, err);
         m->owed = rc == 0 && m->flags & SYNC_SAVES && !(m->flags & SYNC_SAVES_NOT);
     }
     if (rc == 0 && m->owed) {
@@ -438,7 +468,7 @@ static int rounds_meet(struct centre *m, struct eddis_error *err)
 
     if (m->steps == 0) {
         m->owed = false;
-        return 0;
+        return round_land(m, CLOCK_NEVER, err);
     }
     if (!round_is_over(m))
         return eddis_fail(
@@ -446,7 +476,11 @@ static int rounds_meet(struct centre *m, struct eddis_error *err)
             "in local mode a checkpoint can be written only when a round of %lld steps ends: after "
             "a step with EDDIS_STEP_CHECKPOINT or EDDIS_STEP_END_OF_EPOCH",
             (long long)m->samples->rounds.period);
-    rc = round_combine(m, SYNC_SAVES, CLOCK_NEVER, err);
+    rc = round_land(m, CLOCK_NEVER, err);
+    if (rc == 0)
+        rc = round_combine(m, SYNC_SAVES, CLOCK_NEVER, err);
+    if (rc == 0)
+        rc = round_land(m, CLOCK_NEVER, err);
     if (rc == 0 && m->flags & SYNC_SAVES_NOT)
         return eddis_fail(err, -EINVAL,
                           "other workers write no checkpoint at the end of this round: write them "
@@ -536,7 +570,9 @@ bool centre_is_amidst(const struct centre *m)
 
 int centre_rest(struct centre *m, struct eddis_error *err)
 {
-    return m->exchanging ? exchange_wait(m, CLOCK_NEVER, err) : 0;
+    int rc = m->exchanging ? exchange_wait(m, CLOCK_NEVER, err) : 0;
+
+    return rc < 0 ? rc : round_land(m, CLOCK_NEVER, err);
 }
 
 int centre_go_back(struct centre *m, struct eddis_error *err)

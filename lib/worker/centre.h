@@ -57,6 +57,7 @@ struct centre {
     int64_t steps;              /* steps that were done in the present round */
     unsigned flags;             /* SYNC_... of all workers at the newest round's end, SYNC_GOES_ON
                                  * before the first; written by the thread that drives the engine */
+    bool lands;                 /* the result of the newest round's end is not applied */
     bool wrote;                 /* a round's end has written parameter values since the last step */
 };
 
@@ -97,17 +98,25 @@ bool centre_step_is_due(const struct centre *m, int64_t step, int64_t period);
 int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
 
 /* Local mode: end the round if its last step, or a stop, is over: combine the models of all groups.
+ * With overlap the result is applied by a later call, after as many steps, and at the latest at the
+ * next round's end.
  * Waits for the other groups' steps without a limit, as a step in sync mode does: the board shows
  * for whom.  Collective.  Return 0, also if there is nothing to do, or a negative errno.
  */
 int centre_round(struct centre *m, struct eddis_error *err);
+
+/* Local mode: check whether the first call of centre_round after one more step applies the result
+ * of a round's end.
+ */
+bool centre_lands_next(const struct centre *m);
 
 /* Exchange with the centre now, for a reason other than SYNC_STEP.  Return 0 or a negative errno;
  * -ETIMEDOUT: repeat the call to continue.
  */
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
-/* Wait for an exchange that timed out, so that nothing writes to the parameters any more.  Return
+/* Wait for an exchange that timed out, and apply a round's result that is not applied yet, so that
+ * nothing writes to the parameters any more.  Return
  * 0, also if there is none, or a negative errno; -ETIMEDOUT: the exchange is still under way.
  */
 int centre_rest(struct centre *m, struct eddis_error *err);

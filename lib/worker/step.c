@@ -226,10 +226,30 @@ static int step_start(struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* End the round of local mode, if its last step is over.  Return as step_exchange. */
+/* Count the time since exchange_begun_ns for the round's end that this call may have met the others
+ * at, and for the result that it may have applied, each if so.  With overlap both are one exchange.
+ * steps, lands: those of the centre before the call.
+ */
+static void step_round_time(struct eddis *e, int64_t steps, bool lands)
+{
+    bool ended = steps && !e->centre.steps, landed = lands && (ended || !e->centre.lands);
+
+    if (!ended && !landed)
+        return;
+    e->step.round_ns += clock_now_ns() - e->step.exchange_begun_ns;
+    if (!landed && e->centre.lands)
+        return;
+    e->step.exchange_ns = e->step.round_ns;
+    e->step.round_ns = 0;
+}
+
+/* End the round of local mode, if its last step is over, and apply a result that is due.  Return as
+ * step_exchange.
+ */
 static int step_round(struct eddis *e, struct eddis_error *err)
 {
     int64_t steps = e->centre.steps;
+    bool lands = e->centre.lands;
     int rc;
 
     if (!e->step.exchanging)
@@ -237,20 +257,20 @@ static int step_round(struct eddis *e, struct eddis_error *err)
     e->step.exchanging = true;
     rc = centre_round(&e->centre, err);
     e->step.exchanging = rc < 0;
-    if (rc == 0 && steps && !e->centre.steps)
-        e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns;
+    if (rc == 0)
+        step_round_time(e, steps, lands);
     return rc;
 }
 
 /* Return the flags about parameter values in local mode, where every rank reads and writes its own:
- * EDDIS_STEP_WRITTEN if a round's end wrote them since the last step, and EDDIS_STEP_READS if the
- * step is the last one before a round's end.
+ * EDDIS_STEP_WRITTEN if the result of a round's end was written since the last step, and
+ * EDDIS_STEP_READS if the step is the last one before a round's end or before a result is applied.
  */
 static unsigned step_values_rounds(struct eddis *e)
 {
     int64_t passed;
-    bool last =
-        e->step.stop || e->step.flags & EDDIS_STEP_STOP || samples_round_ends(&e->samples, &passed);
+    bool last = e->step.stop || e->step.flags & EDDIS_STEP_STOP || centre_lands_next(&e->centre) ||
+                samples_round_ends(&e->samples, &passed);
     unsigned written = e->step.written || e->centre.wrote ? EDDIS_STEP_WRITTEN : 0;
 
     e->step.written = e->centre.wrote = false;

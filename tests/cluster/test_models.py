@@ -26,6 +26,8 @@ ASYNC = "{mode: async, period: 4}"
 HYBRID = "{mode: hybrid, groups: [[0, 1], [2, 3]], period: 4}"
 LOCAL = "{mode: local, groups: [[0, 1], [2, 3]], period: 4}"
 DILOCO = "{mode: local, algorithm: diloco, period: 2, outer_momentum: 0.5}"
+OVERLAP = "{mode: local, groups: [[0, 1], [2, 3]], period: 4, overlap: 3}"
+OVERLAP_DILOCO = "{mode: local, algorithm: diloco, period: 3, overlap: 1, outer_momentum: 0.5}"
 
 
 def training(sync, *args, epochs=40, every=0, emulate=EMULATE):
@@ -71,7 +73,7 @@ def killed(sync):
         files = os.listdir(newest(j))
         assert "rank-0000.eddis.samples" in files, files
         own = "eddis.outer" if "diloco" in sync else "eddis.local"
-        assert f"rank-0000.{own}" in files or sync == LOCAL, files
+        assert f"rank-0000.{own}" in files or sync in (LOCAL, OVERLAP), files
         os.kill(pid, signal.SIGKILL)
         j.check(0, "ok", "died of signal 9", "restarting from step", failed_rank=1)
         s = j.summary()
@@ -102,7 +104,7 @@ def by_time():
 
 def saved(number, code, reason):
     """Each writes its part of a checkpoint at its last step, and all leave: no sample is lost."""
-    for sync in ASYNC, HYBRID, LOCAL, DILOCO:
+    for sync in ASYNC, HYBRID, LOCAL, DILOCO, OVERLAP:
         with training(sync, epochs=4000, every=100000) as j:
             j.wait_steps()
             j.signal(number)
@@ -153,9 +155,11 @@ def sync_after_async():
 
 
 CASES = [table(trains, {"async_trains": (ASYNC, "async", "easgd"), "hybrid_trains": (HYBRID, "hybrid", "hsgd"),
-                        "local_trains": (LOCAL, "local", "local"), "diloco_trains": (DILOCO, "local", "diloco")}),
+                        "local_trains": (LOCAL, "local", "local"), "diloco_trains": (DILOCO, "local", "diloco"),
+                        "overlap_trains": (OVERLAP, "local", "local")}),
          rate_of_all, momentum, table(killed, {"async_killed": (ASYNC,), "hybrid_killed": (HYBRID,),
-                                               "local_killed": (LOCAL,), "diloco_killed": (DILOCO,)}), by_time,
+                                               "local_killed": (LOCAL,), "diloco_killed": (DILOCO,),
+                                               "overlap_killed": (OVERLAP,)}), by_time,
          table(saved, {"interrupted": (signal.SIGINT, 130, "interrupted"),
                        "preempted": (signal.SIGTERM, 75, "preempted")}),
          table(stopped_and_resumed, {"async_resumed": (ASYNC, ASYNC, False),
@@ -163,6 +167,7 @@ CASES = [table(trains, {"async_trains": (ASYNC, "async", "easgd"), "hybrid_train
                                      "hybrid_resumed_sync": (HYBRID, "{mode: sync}", False),
                                      "local_resumed_killed": (LOCAL, DILOCO, True),
                                      "local_resumed_sync": (DILOCO, "{mode: sync}", False),
+                                     "overlap_resumed_killed": (OVERLAP, OVERLAP_DILOCO, True),
                                      "async_resumed_local": (ASYNC, LOCAL, False)}), sync_after_async]
 
 

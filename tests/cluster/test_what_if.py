@@ -5,6 +5,7 @@ of changes, that they start and write nothing, and what they refuse."""
 import json
 import math
 import os
+import re
 import socket
 import sys
 
@@ -96,6 +97,8 @@ def changed():
         plan = eddis_run("--dry-run", "--json", *(f"--set={k}={v}" for k, v in keys.items()), job()).stdout
         assert local["plan"] == json.loads(plan)["plan"] and local["plan"]["algorithm"] == algorithm, local
         assert local["samples_per_s"] == local["plan"]["predicted_samples_per_s"] > 0, local
+    text = eddis_run("--what-if=sync.mode=local,sync.overlap=2", job()).stdout
+    assert re.search("  overlap +- +2 steps\n", text) and ", overlap 2, " in text, text
     text = eddis_run(f"--what-if=+{HOST},sync.mode=hybrid", job()).stdout
     for part in (f"what if   +{HOST},sync.mode=hybrid\n", "  period ", "2.00x\n", f"{HOST}+1 is planned with the figures of {HOST}\n"):
         assert part in text, (part, text)

@@ -48,6 +48,7 @@ struct loop_job {
     int per_group;         /* SYNC, ASYNC, or ranks of a group */
     const char *algorithm; /* of local mode, with groups of per_group; NULL: not local mode */
     double outer_rate, outer_momentum; /* 0: as the algorithm has them */
+    int64_t overlap;                   /* of local mode */
     const int *node_of;                /* [n] nodes; NULL: each group is one, or all are one */
     bool hosts; /* nodes are hosts, between which gradients travel as wire says */
     enum sync_wire wire;
@@ -76,7 +77,8 @@ struct loop_job {
     struct scenario scenario[MAX_RANKS];
     atomic_int reached;                        /* the test's own count, see loop_job_await */
     atomic_int sent[MAX_RANKS][COMM_CHANNELS]; /* messages */
-    atomic_llong step[MAX_RANKS];              /* see loop_job_keep_pace */
+    atomic_bool holds; /* no rank receives messages of models, which are longer than trailers */
+    atomic_llong step[MAX_RANKS]; /* see loop_job_keep_pace */
 };
 
 /* Give each rank its scenario, and make the board with the first plan. */

@@ -21,23 +21,41 @@ enum { SAMPLES = 60, BATCH = 12, MOST_EPOCHS = 4096, STOP_AT = 3 };
         .n = ranks, .share = BATCH / ranks, .per_group = group, .each.late = 1                     \
     }
 
-#define LOCAL(ranks, group)                                                                        \
+#define LOCAL(ranks, group, ...)                                                                   \
     {                                                                                              \
         .n = ranks, .share = BATCH / ranks, .per_group = group, .algorithm = "local",              \
-        .each.late = 1                                                                             \
+        .each.late = 1, __VA_ARGS__                                                                \
     }
 
-static const struct loop_job modes[] = { JOB(1, SYNC),  JOB(3, SYNC), JOB(2, ASYNC),
-                                         JOB(4, ASYNC), JOB(4, 2),    JOB(2, 2),
-                                         JOB(2, SYNC),  LOCAL(2, 1),  LOCAL(4, 2) };
+static const struct loop_job modes[] = { JOB(1, SYNC),
+                                         JOB(3, SYNC),
+                                         JOB(2, ASYNC),
+                                         JOB(4, ASYNC),
+                                         JOB(4, 2),
+                                         JOB(2, 2),
+                                         JOB(2, SYNC),
+                                         LOCAL(2, 1),
+                                         LOCAL(4, 2),
+                                         LOCAL(2, 1, .period = 3, .overlap = 2),
+                                         LOCAL(4, 2, .overlap = 1) };
 
 /* A round for each step: checkpoints after any step. */
 static const struct loop_job short_rounds[] = {
     { .n = 2, .share = 6, .per_group = 1, .algorithm = "local", .period = 1, .each.late = 1 },
     { .n = 4, .share = 3, .per_group = 2, .algorithm = "local", .period = 1, .each.late = 1 },
+    { .n = 2,
+      .share = 6,
+      .per_group = 1,
+      .algorithm = "local",
+      .period = 1,
+      .overlap = 1,
+      .each.late = 1 },
 };
 
-enum { MODES = sizeof modes / sizeof *modes };
+enum {
+    MODES = sizeof modes / sizeof *modes,
+    SHORT_ROUNDS = sizeof short_rounds / sizeof *short_rounds
+};
 
 /* ENOUGH and AT_EXIT: nobody stops, each group leaves by itself, the latter in a step. */
 enum how { BY_ITSELF, BY_THREAD, AT_ONCE, FROM_BEGINNING, ENOUGH, AT_EXIT, HOWS };
@@ -650,7 +668,7 @@ int main(void)
     for (int i = 2; i < 5; i++)
         for (int how = BY_ITSELF; how <= ENOUGH; how += ENOUGH)
             test_pair(&modes[i], pass_body, (enum how)how);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SHORT_ROUNDS; i++)
         for (int how = BY_ITSELF; how <= ENOUGH; how += ENOUGH)
             test_pair(&short_rounds[i], pass_body, (enum how)how);
     test_pair(&modes[2], driver_body, BY_ITSELF);

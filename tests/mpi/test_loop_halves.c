@@ -97,7 +97,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
         h->end[h->resumed] = own;
 }
 
-static void run(int n, int per_group, const char *algorithm, enum eddis_dtype type)
+static void run(int n, int per_group, const char *algorithm, int overlap, enum eddis_dtype type)
 {
     struct halves h = { .type = type };
     const struct loop_job j = { .n = n,
@@ -105,6 +105,7 @@ static void run(int n, int per_group, const char *algorithm, enum eddis_dtype ty
                                 .per_group = per_group,
                                 .algorithm = algorithm,
                                 .period = PERIOD,
+                                .overlap = overlap,
                                 .outer_rate = 0.7,
                                 .outer_momentum = 0.9,
                                 .each.epochs = 2 };
@@ -216,11 +217,13 @@ int main(void)
     for (int i = 0; i < 2; i++) {
         enum eddis_dtype type = i ? EDDIS_FLOAT16 : EDDIS_BFLOAT16;
 
-        run(1, ASYNC, NULL, type);
-        run(RANKS, RANKS, NULL, type);
-        run(1, 1, "diloco", type);
-        run(RANKS, 1, "diloco", type);
-        run(RANKS, RANKS, "diloco", type);
+        run(1, ASYNC, NULL, 0, type);
+        run(RANKS, RANKS, NULL, 0, type);
+        for (int overlap = 0; overlap < 2; overlap++) {
+            run(1, 1, "diloco", overlap, type);
+            run(RANKS, 1, "diloco", overlap, type);
+            run(RANKS, RANKS, "diloco", overlap, type);
+        }
     }
     for (int i = 0; i < 4; i++)
         run_groups(i % 2 == 0, i >= 2);

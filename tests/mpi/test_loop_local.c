@@ -24,12 +24,20 @@ struct made {
     int64_t epoch, count;
     int64_t index[MAX_SAMPLES];
     unsigned flags;
+    bool ends; /* the round, or all steps by a stop */
+};
+
+/* When a rank applies results. */
+struct due {
+    bool waits; /* a result is not applied */
+    int steps;  /* since the newest round's end */
 };
 
 /* What the ranks of a job, and of the one after it, share. */
 struct shared {
     struct made *made[MAX_RANKS];       /* [n] */
     int n[MAX_RANKS], first[MAX_RANKS]; /* number of steps, and of those of the job before */
+    struct due due[MAX_RANKS];
     int taken[SCENARIO_EPOCHS][SCENARIO_SAMPLES];
     pthread_mutex_t lock;
     double w[MAX_RANKS][DIM];
@@ -72,19 +80,31 @@ static void add_gradient(const double *w, const int64_t *index, int64_t n, doubl
 struct reference {
     double common[DIM], momentum[DIM];
     int at[MAX_RANKS]; /* steps of each rank that it has done */
+    /* of each group, by its first rank: its model now, and at the end of the round before, whose
+     * result is not applied
+     */
+    double w[MAX_RANKS][DIM], ended[MAX_RANKS][DIM];
+    bool waits[MAX_RANKS];
 };
 
-/* Make all steps of a group's round from the common model; add the difference, times samples, to d.
- * Return the samples.
+/* Apply the result of the round before to a group's model. */
+static void group_land(struct reference *r, int first)
+{
+    for (int k = 0; k < DIM; k++)
+        r->w[first][k] = r->common[k] + (r->w[first][k] - r->ended[first][k]);
+    r->waits[first] = false;
+}
+
+/* Make all steps of a group's round from its model; add the difference from the common model, times
+ * samples, to d.  Return the samples.
  */
 static double group_round(const struct loop_job *j, const struct shared *s, struct reference *r,
                           int first, double *d)
 {
-    double w[DIM], samples = 0;
+    double *w = r->w[first], samples = 0;
     bool over = false;
 
-    memcpy(w, r->common, sizeof w);
-    while (!over && r->at[first] < s->n[first]) {
+    for (int steps = 1; !over && r->at[first] < s->n[first]; steps++) {
         double g[DIM] = { 0 }, n = 0;
 
         for (int i = first; i < first + j->per_group; i++) {
@@ -92,15 +112,29 @@ static double group_round(const struct loop_job *j, const struct shared *s, stru
 
             add_gradient(w, m->index, m->count, g);
             n += (double)m->count;
-            over = m->flags & EDDIS_STEP_READS;
+            over = m->ends;
         }
         for (int k = 0; k < DIM && n > 0; k++)
             w[k] -= rate * g[k] / n;
         samples += n;
+        if (r->waits[first] && (steps == j->overlap || over))
+            group_land(r, first);
     }
     for (int k = 0; k < DIM; k++)
         d[k] += samples * (r->common[k] - w[k]);
+    memcpy(r->ended[first], w, sizeof r->ended[first]);
     return samples;
+}
+
+/* Go on from the common model, or with overlap from the group's own until that is applied. */
+static void group_go_on(const struct loop_job *j, const struct shared *s, struct reference *r,
+                        int first)
+{
+    const struct made *last = &s->made[first][r->at[first] - 1];
+
+    r->waits[first] = j->overlap && !(last->flags & EDDIS_STEP_CHECKPOINT);
+    if (!r->waits[first])
+        memcpy(r->w[first], r->common, sizeof r->w[first]);
 }
 
 /* Train one round.  Return whether there was one. */
@@ -117,6 +151,8 @@ static bool reference_round(const struct loop_job *j, const struct shared *s, st
         r->momentum[k] = j->outer_momentum * r->momentum[k] + d[k] / samples;
         r->common[k] -= outer * (d[k] / samples + j->outer_momentum * r->momentum[k]);
     }
+    for (int i = 0; i < j->n; i += j->per_group)
+        group_go_on(j, s, r, i);
     return true;
 }
 
@@ -152,8 +188,31 @@ static void checkpoint(struct eddis *e, int rank, struct shared *s, double *w)
     s->checkpoints[rank]++;
 }
 
-static void record(struct eddis *e, int rank, struct shared *s, const struct eddis_step *step)
+/* Check the flags about values of a step, which comes behind the one before m in a round. */
+static void check_values(const struct loop_job *j, struct due *d, const struct made *m, bool first)
 {
+    bool written = first;
+
+    if (first)
+        *d = (struct due){ 0 };
+    else if (m[-1].ends) {
+        bool saved = m[-1].flags & EDDIS_STEP_CHECKPOINT;
+
+        written = (d->waits || !j->overlap) && !saved;
+        *d = (struct due){ .waits = j->overlap && !saved };
+    } else if (++d->steps >= j->overlap && d->waits) {
+        written = true;
+        d->waits = false;
+    }
+    CHECK(!(m->flags & EDDIS_STEP_WRITTEN) == !written);
+    CHECK(!(m->flags & EDDIS_STEP_READS) == !(m->ends || (d->waits && d->steps + 1 >= j->overlap)));
+    CHECK(!(m->flags & EDDIS_STEP_END_OF_EPOCH) || m->ends);
+}
+
+static void record(struct eddis *e, int rank, struct loop_job *j, const struct eddis_step *step)
+{
+    struct shared *s = j->arg;
+    int64_t passed;
     struct made *m = &s->made[rank][s->n[rank]];
 
     CHECK(step->count <= MAX_SAMPLES && s->n[rank] < MAX_STEPS);
@@ -166,10 +225,8 @@ static void record(struct eddis *e, int rank, struct shared *s, const struct edd
     s->n[rank]++;
     if (!e->group.rounds)
         return;
-    CHECK(!(step->flags & EDDIS_STEP_WRITTEN) ==
-          !(s->n[rank] == s->first[rank] + 1 ||
-            (m[-1].flags & EDDIS_STEP_READS && !(m[-1].flags & EDDIS_STEP_CHECKPOINT))));
-    CHECK(!(step->flags & EDDIS_STEP_END_OF_EPOCH) || step->flags & EDDIS_STEP_READS);
+    m->ends = step->flags & EDDIS_STEP_STOP || samples_round_ends(&e->samples, &passed);
+    check_values(j, &s->due[rank], m, s->n[rank] == s->first[rank] + 1);
 }
 
 /* Ask for steps ahead, on the thread that makes the steps: they are known, in later rounds too. */
@@ -189,7 +246,7 @@ static void train_step(struct eddis *e, struct loop_job *j, int rank, int parame
     double g[DIM] = { 0 };
 
     look_ahead(e, step, j->each.read_ahead);
-    record(e, rank, s, step);
+    record(e, rank, j, step);
     m = &s->made[rank][s->n[rank] - 1];
     add_gradient(w, m->index, m->count, g);
     for (int k = 0; k < DIM && m->count; k++)
@@ -311,6 +368,26 @@ static const struct loop_job jobs[] = {
       .outer_momentum = 0.5 },
     { .n = 1, SPLIT(30), .per_group = 1, .period = 2, .algorithm = "local" },
     { .n = 2, SPLIT(21, 9), .per_group = 2, .period = 3, .algorithm = "local" },
+    { .n = 2, SPLIT(21, 9), .per_group = 1, .period = 3, .overlap = 2, .algorithm = "local" },
+    /* the overlap is longer than the rounds of two ranks */
+    { .n = 3,
+      SPLIT(20, 3, 7),
+      .per_group = 1,
+      .period = 3,
+      .overlap = 4,
+      .algorithm = "diloco",
+      .outer_rate = 0.7,
+      .outer_momentum = 0.9 },
+    { .n = 4, SPLIT(12, 8, 4, 6), .per_group = 2, .period = 2, .overlap = 1, .algorithm = "local" },
+    { .n = 6,
+      SPLIT(9, 3, 6, 2, 5, 5),
+      .per_group = 3,
+      .period = 50,
+      .overlap = 7,
+      .algorithm = "diloco",
+      .outer_rate = 0.5,
+      .outer_momentum = 0.5 },
+    { .n = 1, SPLIT(30), .per_group = 1, .period = 2, .overlap = 1, .algorithm = "local" },
 };
 
 enum { N_JOBS = sizeof jobs / sizeof *jobs };
@@ -383,6 +460,28 @@ static void restarts(const struct loop_job *like)
     end(&whole);
 }
 
+/* A round whose end has a checkpoint is not overlapped: if all have one, overlap changes no bit. */
+static void saves_apply_at_once(const struct loop_job *like)
+{
+    static const struct comm_choice choice = { .version = 1, .tree_bytes = 1 << 20 };
+    static struct shared s, off;
+    struct loop_job j = *like, plain = *like;
+
+    plain.overlap = 0;
+    j.choice = plain.choice = &choice;
+    j.checkpoint_every = plain.checkpoint_every = 1;
+    begin(&s);
+    begin(&off);
+    run(&j, &s);
+    run(&plain, &off);
+    for (int i = 0; i < j.n; i++) {
+        CHECK(s.checkpoints[i] > 1 && s.checkpoints[i] == off.checkpoints[i]);
+        CHECK(memcmp(s.w[i], off.w[i], sizeof s.w[i]) == 0);
+    }
+    end(&s);
+    end(&off);
+}
+
 /* After a checkpoint in one mode the job goes on in another, and takes every other sample once. */
 static void goes_on_in(const struct loop_job *like, const struct loop_job *next)
 {
@@ -445,6 +544,8 @@ int main(void)
         trains(&jobs[i], true);
         stops(&jobs[i]);
         restarts(&jobs[i]);
+        if (jobs[i].overlap)
+            saves_apply_at_once(&jobs[i]);
     }
     period_1_is_synchronous();
     goes_on_in(&jobs[2], &jobs[1]);

@@ -71,10 +71,12 @@ def test_replan(tmp_path):
 
 
 @pytest.mark.parametrize("mode, kind", [("hybrid", "scripts"), slow("async", "scripts"), slow("hybrid", "compiled"),
-                                        slow("async", "compiled")])
+                                        slow("async", "compiled"), slow("local", "scripts")])
 def test_models(tmp_path, mode, kind):
     """The same scripts where workers have models of their own, which become one in the end."""
-    groups = {"sync__groups": 2} if mode == "hybrid" else {}
+    groups = {"sync__groups": 2} if mode != "async" else {}
+    if mode == "local":
+        groups |= {"sync__period": 3, "sync__overlap": 2}
     ranks = kinds.job(tmp_path, kind, "epochs=4", "workers=0,2,4", sync__mode=mode, **groups)
     assert_once(ranks, 4)
     for name, numbers in ranks[0]["models"].items():

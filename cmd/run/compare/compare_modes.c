@@ -11,6 +11,7 @@
 #define WHOLE_OPTION(member, low, high, trait, help, otherwise)  { "sync." #member, trait },
 #define NUMBER_OPTION(member, low, high, trait, help, otherwise) { "sync." #member, trait },
 #define PLAIN_OPTION(member, high, trait, help, otherwise)       { "sync." #member, trait },
+#define OFF_OPTION(member, high, trait, help, otherwise)         { "sync." #member, trait },
 #define GROUPS_OPTION(help)                                      { "sync.groups", ALGORITHM_GROUPED },
 #define WIRE_OPTION(member)
 #define LATER_OPTION(name, type, initial, help, feature)

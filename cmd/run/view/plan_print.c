@@ -533,6 +533,8 @@ static void print_mode(const struct plan_print *o, const struct plan *p)
                     p->options.moving_rate);
     if (algorithm_has(p->algorithm, ALGORITHM_ROUNDS))
         strbuf_addf(o->out, ", period %lld", (long long)p->options.period);
+    if (p->options.overlap)
+        strbuf_addf(o->out, ", overlap %lld", (long long)p->options.overlap);
     if (algorithm_has(p->algorithm, ALGORITHM_OUTER))
         strbuf_addf(o->out, ", outer rate %.3g, outer momentum %.3g", p->options.outer_rate,
                     p->options.outer_momentum);

@@ -97,6 +97,12 @@ static char *period_of(const struct plan *p, char *ret)
     return has_period(p) ? number_of(p->options.period, "step", ret) : number_rate(NAN, ret);
 }
 
+/* Format the plan's overlap in ret [NUMBER_SIZE]; "-" if it has none. Return ret. */
+static char *overlap_of(const struct plan *p, char *ret)
+{
+    return p->options.overlap ? number_of(p->options.overlap, "step", ret) : number_rate(NAN, ret);
+}
+
 /* Format a duration in ret [NUMBER_SIZE]. Return ret. */
 static char *time_of(double s, char *ret)
 {
@@ -138,6 +144,8 @@ static void add_plans(struct table *t, const struct comparison *c)
     add_row(t, "mode", a, b, NAN);
     if (has_period(today) || has_period(then))
         add_row(t, "period", period_of(today, m), period_of(then, n), NAN);
+    if (today->options.overlap || then->options.overlap)
+        add_row(t, "overlap", overlap_of(today, m), overlap_of(then, n), NAN);
     (void)snprintf(a, sizeof a, "%d", today->n_workers);
     (void)snprintf(b, sizeof b, "%d", then->n_workers);
     add_row(t, "workers", a, b, (double)then->n_workers / today->n_workers);

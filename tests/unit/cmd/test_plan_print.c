@@ -318,6 +318,9 @@ START_TEST(rounds)
                    "0.9, global batch 64\n"
                    "\n"
                    "  rank  group  node   device ");
+    p->options.overlap = 8;
+    plan_print_plan(&out, p, NULL);
+    check_contains("2 groups, period 64, overlap 8, outer rate 0.7, ");
     p->predicted_samples_per_s = 64 * 64 / 0.5;
     plan_print_plan(&out, p, NULL);
     check_contains(

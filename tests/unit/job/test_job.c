@@ -233,6 +233,16 @@ static const struct {
       "2:33: \"sync.outer_rate\" is \"3\"; write a number from 1e-06 to 2 or auto" },
     { C "sync: {mode: local, algorithm: diloco, outer_momentum: 0}",
       "2:56: \"sync.outer_momentum\" is \"0\"; write a number from 1e-06 to 0.9999 or auto" },
+    { C "sync: {mode: hybrid, overlap: 2}",
+      "2:22: \"sync.overlap\" is 2 and \"sync.mode\" is hybrid; only local training combines "
+      "models at the end of rounds; remove it" },
+    { C "sync: {mode: local, period: 4, overlap: 4}",
+      "2:32: \"sync.overlap\" is 4 and \"sync.period\" is 4; the overlap must be less than the "
+      "period; write a smaller \"sync.overlap\"" },
+    { C "sync: {mode: local, overlap: -1}",
+      "2:30: \"sync.overlap\" is \"-1\"; write a whole number from 0 to 999999 or off" },
+    { C "sync: {mode: local, overlap: auto}",
+      "2:30: \"sync.overlap\" is \"auto\"; write a whole number from 0 to 999999 or off" },
     { C "sync: {algorithm: easgd, groups: 2}",
       "2:26: \"sync.groups\" is 2 and \"sync.algorithm\" "
       "is easgd; only hybrid and local training have groups; "
@@ -388,6 +398,14 @@ START_TEST(local)
     ck_assert(job->sync.options.period == 4 && job->sync.groups.n == 2);
     read_job(C "sync: {algorithm: diloco, outer_rate: 1, outer_momentum: 0.5}");
     ck_assert(job->sync.options.outer_rate == 1 && job->sync.options.outer_momentum == 0.5);
+    read_job(C "sync: {mode: local, period: 4, overlap: 3}");
+    ck_assert(job->sync.options.overlap == 3);
+    read_job(C "sync: {algorithm: diloco, overlap: 3}");
+    ck_assert(job->sync.options.overlap == 3);
+    read_job(C "sync: {mode: local, overlap: off}");
+    ck_assert(job->sync.options.overlap == 0);
+    read_job(C "sync: {mode: sync, overlap: 0}"); /* as off */
+    ck_assert(job->sync.options.overlap == 0);
 }
 END_TEST
 

@@ -142,6 +142,8 @@ START_TEST(options_of_algorithms)
         { "local", "local", { .period = 8, .outer_momentum = 0.5 }, "outer_momentum" },
         { "local", "diloco", { .period = 8, .outer_rate = 0.7, .outer_momentum = 0.9 }, NULL },
         { "local", "diloco", { .period = 8, .outer_momentum = 0.9 }, "outer_rate" },
+        { "local", "local", { .period = 8, .overlap = 7 }, NULL },
+        { "hybrid", "hsgd", { .period = 8, .moving_rate = 0.5, .overlap = 7 }, "overlap" },
     };
 
     for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {

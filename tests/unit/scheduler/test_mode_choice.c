@@ -162,11 +162,19 @@ START_TEST(local_options)
     ck_assert_int_eq(plan_nodes(4, NULL), 0);
     ck_assert(p->options.moving_rate == 0 && p->options.outer_rate == 0.7 &&
               p->options.outer_momentum == 0.9);
-    job.sync.options = (struct sync_options){ .period = 5, .outer_rate = 1 };
+    job.sync.options = (struct sync_options){ .period = 5, .outer_rate = 1, .overlap = 2 };
     ck_assert_int_eq(plan_nodes(4, NULL), 0);
-    ck_assert(p->options.period == 5 && p->options.outer_rate == 1 &&
+    ck_assert(p->options.period == 5 && p->options.outer_rate == 1 && p->options.overlap == 2 &&
               p->options.outer_momentum == 0.9);
+    for (int i = 0; i < p->n_candidates; i++)
+        ck_assert_int_eq(p->candidate[i].options.overlap,
+                         algorithm_has(p->candidate[i].algorithm, ALGORITHM_ROUNDS) ? 2 : 0);
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    job.sync.options.overlap = 3;
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_ptr_nonnull(strstr(err.text, "overlaps 2 steps with the combining of models, but "
+                                           "sync.overlap is 3"));
+    job.sync.options.overlap = 0;
     job.sync.options.outer_momentum = 0.5;
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
     ck_assert_msg(strstr(err.text, "outer rate 1 and outer momentum 0.9") != NULL, "%s", err.text);

@@ -289,8 +289,46 @@ START_TEST(types_of_differences)
 }
 END_TEST
 
+/* The first steps of the next round hide the combining of models; at most all of them do. */
+START_TEST(overlap_hides_the_exchange)
+{
+    struct modes_worker worker[2] = { { .t = { 0, 1e-3 }, .batch = 10, .node = 0 },
+                                      { .t = { 0, 2e-3 }, .batch = 5, .node = 1 } };
+    struct modes_setup modes = {
+        .worker = worker, .n = 2, .n_nodes = 2, .model_bytes = 100000, .bytes_per_s = 1e6
+    };
+
+    for (int64_t period = 1; period < 10; period++) {
+        /* the first makes more and shorter steps, of at most 8 samples */
+        const double steps = period == 1 ? 1 : ceil((double)period * 10 / 8);
+        const double steps_s = (double)period * 0.01, step_s[2] = { steps_s / steps, 0.01 };
+        struct modes_time t[2];
+        double rate, all_s;
+
+        modes.overlap = 0;
+        ck_assert_int_eq(modes_round_times(&modes, NULL, period, t, NULL), 2);
+        all_s = t[0].exchange_s;
+        ck_assert(all_s > 0.09 && all_s < 0.11);
+        for (; modes.overlap < 20; modes.overlap++) {
+            double exposed_s[2];
+
+            ck_assert_int_eq(modes_round_times(&modes, NULL, period, t, NULL), 2);
+            for (int g = 0; g < 2; g++) {
+                double hidden_s = fmin((double)modes.overlap * step_s[g], steps_s);
+
+                exposed_s[g] = fmax(all_s - hidden_s, 0);
+                ck_assert_double_eq_tol(t[g].exchange_s, exposed_s[g], 1e-9);
+            }
+            ck_assert_int_eq(modes_rounds(&modes, NULL, period, &rate, NULL), 0);
+            ck_assert_double_eq_tol((double)period * 15 / rate, steps_s + exposed_s[0], 1e-9);
+        }
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, overlap_hides_the_exchange);
     tcase_add_test(tc, types_of_differences);
     tcase_add_test(tc, longer_rounds_are_never_slower);
     tcase_add_test(tc, faster_workers_and_links_never_lower);
