@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DIM = 4, MAX_STEPS = 2000, MAX_SAMPLES = 64 };
+enum { DIM = 4, MAX_STEPS = 2000, MAX_SAMPLES = 128 };
 
 static const double rate = 0.1;
 
@@ -516,6 +516,31 @@ static void outside_trains(const struct loop_job *like)
         restarts(&j);
 }
 
+/* A group that has no samples in short rounds takes part in their ends, as often as the others. */
+static void outside_without_steps(void)
+{
+    static struct shared s;
+    static const struct loop_job like = { .n = 3,
+                                          SPLIT(64, 64, 64),
+                                          .per_group = 1,
+                                          .period = 1,
+                                          .each = { .min_count = 60 },
+                                          .algorithm = "diloco",
+                                          .outer_rate = 0.7,
+                                          .outer_momentum = 0.9 };
+    struct loop_job j = outside(&like);
+
+    begin(&s);
+    run(&j, &s);
+    check_once_an_epoch(&s);
+    CHECK(s.n[0] > 0 && s.n[0] < s.outside[0].rounds && s.n[1] == s.outside[1].rounds);
+    for (int i = 1; i < j.n; i++) {
+        CHECK(s.outside[i].rounds == s.outside[0].rounds && s.outside[i].rounds > SCENARIO_EPOCHS);
+        CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
+    }
+    end(&s);
+}
+
 /* Inside of a round there is no common model to be saved. */
 static void saves_no_parts(void)
 {
@@ -542,6 +567,7 @@ int main(void)
         restarts(&jobs[i]);
         outside_trains(&jobs[i]);
     }
+    outside_without_steps();
     period_1_is_synchronous();
     goes_on_in(&jobs[2], &jobs[1]);
     goes_on_in(&jobs[1], &sync);
