@@ -95,7 +95,7 @@ def test_groups(tmp_path, groups):
 def test_without_steps(tmp_path):
     """A group has no samples in the short round at an epoch's end, and takes part in it: no rank waits for ever."""
     ranks = started(tmp_path, f"kinds={ALL.replace('normalised,', '')}", "min_count=60", sync__period=1,
-                    batch__global=200, devices="[{rate: 1, a_ms: 2, c_ms: 4}, {rate: 1}, {rate: 1}, {rate: 1}]")
+                    batch__global=176, devices="[{rate: 1, a_ms: 2, c_ms: 4}, {rate: 1}, {rate: 1}, {rate: 1}]")
     assert_once(ranks, 2)
     assert any(len(rank["steps"]) < rank["rounds"] for rank in ranks) and len({rank["rounds"] for rank in ranks}) == 1
     for kind in ranks[0]["models"]:

@@ -28,8 +28,10 @@ from torch.nn.modules.batchnorm import _NormBase
 
 from .. import _lib as L
 from .._worker import Mark, worker
+from ._collectives import broadcast_tensors
 from ._combined import is_fsdp_module, is_sharded
 from ._groups import is_local, members, own_members, same_places
+from ._replicated import is_own
 
 _PIECE = 1 << 24  # elements that are summed at once
 _EXACT = {torch.float16: torch.float32, torch.bfloat16: torch.float32}  # types of common models
@@ -128,8 +130,8 @@ class Rounds:
                         _broadcast(p.detach().to_local(), same_places())
                     else:
                         _broadcast(p.detach(), None)
-                for buffer in model.buffers():
-                    _broadcast(buffer, None)
+        # Of types and on devices that the process group may not have
+        broadcast_tensors([b for model in self._models for b in model.buffers() if is_own(b)], 0)
 
     def _begin(self) -> None:
         """Keep the common model, as the first step begins.  A callback of Worker.marks."""
@@ -227,10 +229,7 @@ class Rounds:
 
 
 def _broadcast(tensor: torch.Tensor, group: Any) -> None:
-    """Overwrite a tensor with that of the group's first rank, unless elements share memory, as of an expanded one.
-    Collective."""
-    if tensor.layout is not torch.strided or not tensor.is_contiguous() and 0 in tensor.stride():
-        return
+    """Overwrite a tensor with that of the group's first rank; group None: rank 0.  Collective."""
     flat = tensor.contiguous()
     distributed.broadcast(flat, 0 if group is None else distributed.get_global_rank(group, 0), group=group)
     if flat is not tensor:
