@@ -236,8 +236,7 @@ struct eddis_world {
     int rank, n_ranks;
     int local_rank, n_local_ranks; /* on this node */
     int generation;                /* 1 in a new job, one more after each restart */
-    int emulated; /* 1: this worker emulates a device of another speed, with a mean step time of
-                   * emulated_fixed_s + emulated_sample_s * count seconds */
+    int emulated; /* 1: emulates steps of emulated_fixed_s + emulated_sample_s * count seconds */
     double emulated_fixed_s;
     double emulated_sample_s;
     uint64_t seed;                /* seed of the job */
@@ -249,6 +248,7 @@ struct eddis_world {
     int group_rank, n_group_ranks; /* this worker's index in its group, by rank */
     int node, n_nodes;             /* numbered in the order of their first ranks */
     int64_t batch;                 /* samples of a step of all workers together */
+    double outer_rate, outer_momentum; /* of local mode's outer optimizer; 1 and 0: there is none */
 };
 
 /* Fill the first ret->size bytes of *ret with this worker's rank, group, node, mode and device.

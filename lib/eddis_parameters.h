@@ -11,10 +11,18 @@
  * '.', '_' or '-'; the same on all workers.  The program then combines the gradients itself, each
  * worker's by its eddis_step.weight.  A step makes the workers agree on plans, samples, checkpoints
  * and the end, from eddis_step_begin to eddis_wait.  No gradient may be announced and no weight set
- * (-EINVAL).  A parameter may have no value (NULL): only its size is used.  The mode is sync:
- * eddis_commit fails with -EINVAL in a job of another mode.
+ * (-EINVAL).  A parameter may have no value (NULL): only its size is used.  The mode is sync or
+ * local: eddis_commit fails with -EINVAL in a job of another mode.
  */
 #define EDDIS_GRADIENTS_SIZE 16
+
+/* Result of eddis_step_begin, eddis_finish and eddis_checkpoint_begin in local mode if the program
+ * combines gradients itself: a round has ended on all workers.  The program combines the models of
+ * all groups, weighted by the groups' samples in the round, and makes the same call again.  It gets
+ * this result once for each round, also for one in which its group has made no step, so all workers
+ * combine equally often.
+ */
+#define EDDIS_ROUND_ENDED 2
 
 /* Register a layer in set 0, in the order of the forward pass.  name is copied.  Return the layer's
  * number.

@@ -7,6 +7,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 #include "lib/base/strbuf.h"
+#include "lib/model/algorithm.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -155,6 +156,24 @@ static void add_library(struct strlist *e, const struct launch *l)
     }
 }
 
+/* Add the group of each rank in local mode, whose programs may make process groups of them before
+ * they join the job; in other modes the variable is unset.
+ */
+static void add_groups(struct strlist *e, const struct order *o)
+{
+    struct strbuf groups = { 0 };
+
+    if (!algorithm_has(o->algorithm, ALGORITHM_ROUNDS)) {
+        strlist_addf(e, "EDDIS_GROUPS");
+        return;
+    }
+    for (int r = 0; r < o->n_ranks; r++)
+        strbuf_addf(&groups, r ? ",%d" : "%d", o->group[r]);
+    strlist_addf(e, "EDDIS_GROUPS=%s", strbuf_text(&groups));
+    e->failed = e->failed || groups.failed;
+    strbuf_fini(&groups);
+}
+
 /* Add the variables that all ranks of this node get, as scripts for torchrun and for eddis read
  * them; see eddis-run(1).  A name without "=" means that the variable is unset.
  */
@@ -182,6 +201,7 @@ static void add_common(struct strlist *e, const struct launch *l)
     strlist_addf(e, "EDDIS_GENERATION=%lld", (long long)o->generation);
     strlist_addf(e, "EDDIS_GLOBAL_BATCH=%lld", (long long)o->plan->global_batch);
     strlist_addf(e, "EDDIS_SYNC_MODE=%s", o->mode);
+    add_groups(e, o);
     strlist_addf(e, "EDDIS_STALENESS=0"); /* true of all modes implemented today */
     strlist_addf(e, "EDDIS_BOARD=%s", l->board);
     if (l->sender >= 0)

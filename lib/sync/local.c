@@ -16,6 +16,10 @@
  * a round that fails leaves them as they were.  16-bit parameters have a float32 t; d is how far
  * they have come from the rounded t.
  *
+ * A program that combines its gradients itself combines the models, too (EDDIS_ROUND_ENDED): they
+ * are on GPUs, or each rank has a part.  Then there are no values here, and the sum is the trailer
+ * alone.  eddis.torch does it by these equations in python/eddis/torch/_rounds.py.
+ *
  * The trailer of the sum carries the agreement of all groups about plans and stops, as the trailer
  * of a step's gradients does in synchronous training.
  *

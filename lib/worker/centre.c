@@ -99,7 +99,7 @@ static int centre_list_values(struct centre *m, struct eddis_error *err)
     m->value = v;
     for (int i = 0; v && i < all->n; i++)
         v[i] = (struct sync_value){ .data = all->item[i].value,
-                                    .n = all->item[i].n,
+                                    .n = m->outside ? 0 : all->item[i].n,
                                     .type = (enum comm_type)all->item[i].dtype };
     return v ? 0 : eddis_fail(err, -ENOMEM, "no memory for %d parameters", all->n);
 }
@@ -340,9 +340,20 @@ static int round_combine(struct centre *m, unsigned saves, int64_t deadline_ns,
     samples_round_finish(m->samples);
     m->weight = 0;
     m->steps = 0;
-    m->lands = m->area->options.overlap > 0;
+    m->lands = !m->outside && m->area->options.overlap > 0;
     m->wrote |= !m->lands;
+    m->ended = m->outside;
     return 0;
+}
+
+/* Return EDDIS_ROUND_ENDED, once, if a round has ended whose models the program combines; else 0.
+ */
+static int take_ended(struct centre *m)
+{
+    bool ended = m->ended;
+
+    m->ended = false;
+    return ended ? EDDIS_ROUND_ENDED : 0;
 }
 
 /* Check whether the round's last step is over, or the last one before a stop. */
@@ -356,14 +367,14 @@ int centre_round(struct centre *m, struct eddis_error *err)
     int rc = 0;
 
     /* A group may have no step in some rounds. */
-    while (rc == 0 && !m->finished && round_is_over(m)) {
+    while (rc == 0 && !m->finished && !m->ended && round_is_over(m)) {
         rc = round_land(m, CLOCK_NEVER, err);
         if (rc == 0)
             rc = round_combine(m, SYNC_SAVES_NOT, CLOCK_NEVER, err);
     }
     if (rc == 0 && m->lands && m->steps >= m->area->options.overlap)
         rc = round_land(m, CLOCK_NEVER, err);
-    return rc;
+    return rc < 0 ? rc : take_ended(m);
 }
 
 bool centre_lands_next(const struct centre *m)
@@ -373,14 +384,16 @@ bool centre_lands_next(const struct centre *m)
 
 /* Combine the models until no group has steps left.  A worker that ends early takes part in the
  * ends of the others' rounds.  Return 0; 1: all others begin a checkpoint, in which this worker
- * must take part; or a negative errno.  -ETIMEDOUT: the next call continues.
+ * must take part; EDDIS_ROUND_ENDED, as centre_round; or a negative errno.  -ETIMEDOUT: the next
+ * call continues.
  */
 static int rounds_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err)
 {
     int rc = 0;
 
     m->end = END_LAST;
-    while (rc == 0 && !m->owed && (m->exchanging || m->lands || m->flags & SYNC_GOES_ON)) {
+    while (rc == 0 && !m->owed && !m->ended &&
+           (m->exchanging || m->lands || m->flags & SYNC_GOES_ON)) {
         rc = m->lands ? 0 : round_combine(m, 0, deadline_ns, err);
         if (rc == 0)
             rc = round_land(m, deadline_ns, err);
@@ -390,6 +403,8 @@ static int rounds_finish(struct centre *m, int64_t deadline_ns, struct eddis_err
         m->end = END_NOT;
         return 1;
     }
+    if (rc == 0 && m->ended)
+        return take_ended(m);
     m->finished = rc == 0;
     return rc;
 }
@@ -466,6 +481,8 @@ static int rounds_meet(struct centre *m, struct eddis_error *err)
 {
     int rc;
 
+    if (m->ended)
+        return take_ended(m);
     if (m->steps == 0) {
         m->owed = false;
         return round_land(m, CLOCK_NEVER, err);
@@ -486,7 +503,7 @@ static int rounds_meet(struct centre *m, struct eddis_error *err)
                           "other workers write no checkpoint at the end of this round: write them "
                           "after steps with EDDIS_STEP_CHECKPOINT, which all workers get");
     m->wrote &= rc < 0; /* the caller of a checkpoint knows that the parameters change */
-    return rc;
+    return rc < 0 ? rc : take_ended(m);
 }
 
 int centre_meet(struct centre *m, struct eddis_error *err)
@@ -584,7 +601,7 @@ int centre_go_back(struct centre *m, struct eddis_error *err)
     rc = collectives_agree(m->all, rc, err);
     if (rc < 0)
         return rc;
-    m->started = m->finished = m->owed = false;
+    m->started = m->finished = m->owed = m->ended = false;
     m->flags = SYNC_GOES_ON;
     m->weight = 0;
     m->steps = 0;

@@ -59,6 +59,8 @@ struct centre {
                                  * before the first; written by the thread that drives the engine */
     bool lands;                 /* the result of the newest round's end is not applied */
     bool wrote;                 /* a round's end has written parameter values since the last step */
+    bool outside;               /* the program combines the models itself */
+    bool ended;                 /* a round has ended, whose models it has not combined yet */
 };
 
 /* Free the memory that m owns. */
@@ -101,7 +103,8 @@ int centre_step(struct centre *m, int64_t period, struct eddis_error *err);
  * With overlap the result is applied by a later call, after as many steps, and at the latest at the
  * next round's end.
  * Waits for the other groups' steps without a limit, as a step in sync mode does: the board shows
- * for whom.  Collective.  Return 0, also if there is nothing to do, or a negative errno.
+ * for whom.  Collective.  Return 0, also if there is nothing to do; EDDIS_ROUND_ENDED: the program
+ * combines the models of the round, and then calls again; or a negative errno.
  */
 int centre_round(struct centre *m, struct eddis_error *err);
 
@@ -133,16 +136,17 @@ int centre_go_back(struct centre *m, struct eddis_error *err);
 int centre_start(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
 /* Wait until no worker has steps left.  Return 0 if the parameters are the centre, or 1 if a worker
- * writes a checkpoint that this one must take part in.  -EINVAL: the previous call returned 1, and
- * this worker has not taken part in that checkpoint.  -ETIMEDOUT: the next call continues.
+ * writes a checkpoint that this one must take part in.  EDDIS_ROUND_ENDED: as centre_round.
+ * -EINVAL: the previous call returned 1, and this worker has not taken part in that checkpoint.
+ * -ETIMEDOUT: the next call continues.
  */
 int centre_finish(struct centre *m, int64_t deadline_ns, struct eddis_error *err);
 
 /* Check whether the start or the end has timed out and must be continued before any other call. */
 bool centre_is_amidst(const struct centre *m);
 
-/* Wait until all workers are at a checkpoint and none is at the end.  Collective.  Return 0 or a
- * negative errno.
+/* Wait until all workers are at a checkpoint and none is at the end.  Collective.  Return 0,
+ * EDDIS_ROUND_ENDED as centre_round, or a negative errno.
  */
 int centre_meet(struct centre *m, struct eddis_error *err);
 

@@ -122,8 +122,8 @@ static int checkpoint_models_common(struct centre *m, struct eddis_error *err)
 }
 
 /* With several models, wait until all workers are at the checkpoint, then collect the centre
- * (unless the parameters are the centre already) and the samples left.  Collective.  Return 0 or a
- * negative errno.
+ * (unless the parameters are the centre already) and the samples left.  Collective.  Return 0,
+ * EDDIS_ROUND_ENDED, or a negative errno.
  */
 static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
                                   struct eddis_error *err)
@@ -134,7 +134,7 @@ static int checkpoint_models_meet(struct centre *m, struct checkpoint_models *k,
         rc = checkpoint_models_common(m, err);
     else if (rc == 0 && m->started && !m->finished)
         rc = checkpoint_models_centre(m, k, err);
-    return rc < 0 ? rc : checkpoint_models_samples(m, k, err);
+    return rc != 0 ? rc : checkpoint_models_samples(m, k, err);
 }
 
 int checkpoint_models_take(struct centre *m, struct checkpoint_models *k, struct eddis_error *err)
@@ -150,7 +150,7 @@ int checkpoint_models_take(struct centre *m, struct checkpoint_models *k, struct
         rc = checkpoint_models_meet(m, k, err);
     else
         rc = samples_left(m->samples, &k->left, &k->n_left, err);
-    return rc < 0 ? rc : checkpoint_models_step(m, k, err);
+    return rc != 0 ? rc : checkpoint_models_step(m, k, err);
 }
 
 /* On rank 0, write the list of samples left to the checkpoint: { samples done, first, count, first,

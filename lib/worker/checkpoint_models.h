@@ -25,7 +25,8 @@ struct checkpoint_models {
 };
 
 /* Wait until all workers are at a checkpoint, and collect the library's state for it.  Collective.
- * Return 0 or a negative errno; the caller calls checkpoint_models_release on *ret in either case.
+ * Return 0, EDDIS_ROUND_ENDED, or a negative errno; the caller calls checkpoint_models_release on
+ * *ret in any case.
  */
 int checkpoint_models_take(struct centre *m, struct checkpoint_models *ret,
                            struct eddis_error *err);

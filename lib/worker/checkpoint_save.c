@@ -237,7 +237,8 @@ static void save_show_failure(struct eddis *e, int rc, const struct eddis_error 
 
 /* Begin a checkpoint in a folder (NULL: the job's) and store it in *ret; passes: this worker adds
  * nothing to it and does not know its folder.  Failures other than those of save_check
- * are the same on all workers, and shown on the board as in save_show_failure.  Collective.
+ * are the same on all workers, and shown on the board as in save_show_failure.  Collective.  Return
+ * 0, a failure, or EDDIS_ROUND_ENDED: nothing has begun, and the program repeats the call.
  */
 static int save_open(struct eddis *e, const char *folder, bool passes,
                      struct eddis_checkpoint **ret, struct eddis_error *err)
@@ -257,7 +258,7 @@ static int save_open(struct eddis *e, const char *folder, bool passes,
     if (rc == 0)
         rc = save_make(e, files, save_files(&e->save, folder, passes, kept.step, &files, err), ret,
                        err);
-    if (rc < 0) {
+    if (rc != 0) {
         checkpoint_abandon_take(files);
         checkpoint_models_release(&e->centre, &kept);
         phase_enter(&e->phase, before);
@@ -408,7 +409,7 @@ int checkpoint_save_pass(struct eddis *e, struct eddis_error *err)
     long long step;
     int rc = save_open(e, NULL, true, &c, err);
 
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     step = c->kept.step;
     (void)eddis_fail(&c->failure, -ECANCELED,

@@ -236,6 +236,8 @@ static int commit_engine(struct eddis *e, const struct comm_cost *cost, struct e
 
     if (e->area)
         o.options = e->area->options;
+    if (e->centre.outside) /* the program combines the models, and waits for that */
+        o.options.overlap = 0;
     if (rc == 0 && e->group.several)
         models = centre_setup(&e->centre);
     for (int i = 0; rc == 0 && i < e->parameters.n; i++) {
@@ -287,18 +289,22 @@ static void commit_show(struct eddis *e)
     phase_unlock_board(&e->phase);
 }
 
-/* If the program combines its gradients itself, make its algorithm the one that only agrees.
- * -EINVAL: the job's mode has several models.
+/* If the program combines its gradients itself, make its algorithm the one that only agrees.  In
+ * local mode the algorithm stays, since its rounds do: it has no gradients, and no parameters with
+ * values, so it sends trailers alone.  -EINVAL: the job's mode has a centre.
  */
 static int commit_external(struct eddis *e, struct eddis_error *err)
 {
     if (!worker_is_external(e))
         return 0;
+    e->centre.outside = e->group.rounds;
+    if (e->group.rounds)
+        return 0;
     if (e->group.several) {
         commit_show(e); /* so that eddis-run chooses sync in the program's next run */
         return eddis_fail(
             err, -EINVAL,
-            "the program's gradients are combined by %s, which needs sync.mode: sync, "
+            "the program's gradients are combined by %s, which needs sync.mode: sync or local, "
             "but the job's mode is %s",
             e->gradients, e->mode);
     }

@@ -194,7 +194,13 @@ int ending_finish(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     e->step.stop |= plan_switch_stops(&e->plan_switch);
-    while ((rc = leave_repeat(&e->leave, "its exit", exit_finish, e, err)) == 1)
+    while ((rc = leave_repeat(&e->leave, "its exit", exit_finish, e, err)) == 1 &&
+           !e->centre.outside)
         exit_checkpoint(e);
-    return rc;
+    if (rc <= 0)
+        return rc;
+    return eddis_fail(
+        err, -EINVAL,
+        "the program exits inside a round of local mode, at whose end it combines the "
+        "models itself: call eddis_finish before, from Python eddis.torch.finish()");
 }

@@ -304,7 +304,7 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
 
     if (rc == 0 && e->group.rounds)
         rc = step_round(e, err);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     rc = e->step.taken ? 1 : step_take(e, err);
     if (rc == 0) {
@@ -326,13 +326,13 @@ static int step_prepare(struct eddis *e, struct eddis_error *err)
 }
 
 /* Take the next step, begin it for phase and emulation, and store its description in *ret and the
- * command for the engine in step.begin.  Return 1, 0 at the end, or a failure.
+ * command for the engine in step.begin.  Return 1, 0 at the end, EDDIS_ROUND_ENDED, or a failure.
  */
 static int step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error *err)
 {
     int rc = e->group.several ? step_prepare(e, err) : step_take(e, err);
 
-    if (rc <= 0)
+    if (rc != 1)
         return rc;
     *ret = step_public(e, &e->step.current);
     ret->flags |= e->step.flags | (e->group.several ? step_values(e) : 0);
@@ -380,7 +380,7 @@ int eddis_step_begin(struct eddis *e, struct eddis_step *ret, struct eddis_error
     rc = step_begin(e, &s, err);
     if (rc == 0)
         step_over(e, step_none_left(e));
-    if (rc <= 0)
+    if (rc != 1)
         return rc;
     sized_copy_out(ret, &s, sizeof s);
     pthread_mutex_lock(&e->step.announce_lock);

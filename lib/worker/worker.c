@@ -488,6 +488,7 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
     w.node = e->nodes.groups->index;
     w.n_nodes = e->nodes.groups->n;
     w.batch = e->samples.global_batch;
+    w.outer_rate = 1;
     w.flags = (algorithm_has(e->algorithm, ALGORITHM_SEVERAL) ? EDDIS_WORLD_SEVERAL : 0u) |
               (algorithm_has(e->algorithm, ALGORITHM_GROUPED) ? EDDIS_WORLD_GROUPS : 0u);
     if (e->area) {
@@ -495,6 +496,8 @@ int eddis_world(const struct eddis *e, struct eddis_world *ret)
 
         w.generation = a->generation;
         w.momentum = a->options.momentum;
+        w.outer_rate = a->options.outer_rate > 0 ? a->options.outer_rate : 1;
+        w.outer_momentum = a->options.outer_momentum;
         w.emulated = a->emulated;
         if (a->emulated) {
             w.emulated_fixed_s = a->fixed_s[e->local_rank];

@@ -95,7 +95,8 @@ def begin() -> Writing | None:
     checkpoint = ctypes.c_void_p()
     run_all(worker.before_values)
     try:
-        L.call("checkpoint_begin", worker.handle, None, checkpoint)
+        while L.call("checkpoint_begin", worker.handle, None, checkpoint) == L.ROUND_ENDED:
+            run_all(worker.at_round)
     except L.Error as error:
         _tell_failure(error)
         return None

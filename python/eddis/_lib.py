@@ -24,6 +24,7 @@ SUM, MIN, MAX = range(1, 4)
 ALL, GROUP, NODE = range(3)
 ALLREDUCE, BROADCAST, ALLGATHER, BARRIER = range(1, 5)
 PHASE_INPUT, PHASE_COMPUTE, PHASE_WAIT, PHASE_EVALUATE, PHASE_CHECKPOINT = range(1, 6)
+ROUND_ENDED = 2
 STEP_CHECKPOINT, STEP_STOP, STEP_END_OF_EPOCH, STEP_READS, STEP_WRITTEN, STEP_SUMS = 1, 2, 4, 8, 16, 32
 WORLD_SEVERAL = 1
 EXIT_FINISH = 2
@@ -68,7 +69,7 @@ class World(_Sized):
                 ("emulated_sample_s", c_double), ("seed", c_uint64), ("mode", c_char_p), ("algorithm", c_char_p),
                 ("momentum", c_double), ("flags", c_uint), ("group", c_int), ("n_groups", c_int),
                 ("group_rank", c_int), ("n_group_ranks", c_int), ("node", c_int), ("n_nodes", c_int),
-                ("batch", c_int64)]
+                ("batch", c_int64), ("outer_rate", c_double), ("outer_momentum", c_double)]
 
 
 class Parameter(_Sized):

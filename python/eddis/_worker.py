@@ -119,6 +119,8 @@ class Worker:
         self.before_close: list[Callable[[], None]] = []  # give back the library's memory
         # Share the models' tensors that are not registered, at a start without checkpoint.
         self.at_start: list[Callable[[], None]] = []
+        # Called in local mode at the end of a round, if the program combines gradients itself: combine the models.
+        self.at_round: list[Callable[[], None]] = []
         # Called before a checkpoint is read: examine the model as the script has made it.
         self.before_restore: list[Callable[[], None]] = []
         self.marks: dict[Mark, list[Callable[[], None]]] = {what: [] for what in Mark}  # called at each mark
@@ -293,7 +295,9 @@ class Worker:
         elif self.is_several and self.world.n_group_ranks > 1:  # the group's root may pass on the common model
             run_all(self.before_steps)
         self.stepper = threading.get_ident()
-        self.in_step = L.call("step_begin", self.handle, self.step) == 1
+        while (begun := L.call("step_begin", self.handle, self.step)) == L.ROUND_ENDED:
+            run_all(self.at_round)
+        self.in_step = begun == 1
         self.over = not self.in_step
         self.is_touched = not self.before_end  # without a DistributedOptimizer nothing reports a step's use
         self.rounds = 0
@@ -424,8 +428,10 @@ class Worker:
         if self.complete:
             self.complete(True)
         run_all(self.before_values)
-        while L.wait("finish", self.handle) == 1:
-            if self.save:
+        while left := L.wait("finish", self.handle):
+            if left == L.ROUND_ENDED:
+                run_all(self.at_round)
+            elif self.save:
                 self.save()
         self.over = True
         run_all(self.after_values)

@@ -236,7 +236,7 @@ static void refuse_mode(struct eddis *e, int rank, struct loop_job *j)
     float w = 0;
     char words[64];
 
-    snprintf(words, sizeof words, "needs sync.mode: sync, but the job's mode is %s",
+    snprintf(words, sizeof words, "needs sync.mode: sync or local, but the job's mode is %s",
              loop_job_mode(j));
     CHECK(add_vector(e, &w, 1) == 0);
     REFUSED(-EINVAL, words, eddis_commit(e, &err));

@@ -2,7 +2,8 @@
 /* test_loop_local.c - the whole library in local mode, a thread a rank over the loop
  *
  * Least squares in float64.  What the ranks took at each step is recorded, and one process trains
- * the same by the equations of lib/sync/local.c.
+ * the same by the equations of lib/sync/local.c.  In some jobs the program combines gradients and
+ * models itself, by collectives of its own.
  */
 #include "lib/base/clock.h"
 #include "lib/base/random.h"
@@ -15,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DIM = 4, MAX_STEPS = 2000, MAX_SAMPLES = 64 };
+enum { DIM = 4, MAX_STEPS = 2000, MAX_SAMPLES = 128 };
 
 static const double rate = 0.1;
 
@@ -33,6 +34,13 @@ struct due {
     int steps;  /* since the newest round's end */
 };
 
+/* The common model and the outer optimizer of a program that combines the models itself. */
+struct outside {
+    double common[DIM], momentum[DIM];
+    double samples; /* of the group in the present round */
+    int64_t rounds;
+};
+
 /* What the ranks of a job, and of the one after it, share. */
 struct shared {
     struct made *made[MAX_RANKS];       /* [n] */
@@ -41,6 +49,7 @@ struct shared {
     int taken[SCENARIO_EPOCHS][SCENARIO_SAMPLES];
     pthread_mutex_t lock;
     double w[MAX_RANKS][DIM];
+    struct outside outside[MAX_RANKS];
     int sleep_ms[MAX_RANKS];
     bool publish;
     int leave_at; /* leave after so many checkpoints, without an end; 0: never */
@@ -174,13 +183,69 @@ static int check_reference(const struct loop_job *j, const struct shared *s)
     return rounds;
 }
 
+/* ---- a program that combines gradients and models itself ---- */
+
+/* Combine the models at the end of a round: the first rank of each group gives its difference. */
+static void combine_models(struct eddis *e, int rank, struct shared *s, double *w)
+{
+    struct outside *o = &s->outside[rank];
+    struct eddis_world world = world_of(e);
+    double d[DIM + 1], samples = world.group_rank ? 0 : o->samples;
+
+    for (int k = 0; k < DIM; k++)
+        d[k] = samples * (o->common[k] - w[k]);
+    d[DIM] = samples;
+    OK(eddis_allreduce(e, d, DIM + 1, EDDIS_FLOAT64, EDDIS_SUM, TIMEOUT_NS, &err));
+    for (int k = 0; k < DIM && d[DIM] > 0; k++) {
+        o->momentum[k] = world.outer_momentum * o->momentum[k] + d[k] / d[DIM];
+        o->common[k] -= world.outer_rate * (d[k] / d[DIM] + world.outer_momentum * o->momentum[k]);
+    }
+    memcpy(w, o->common, sizeof o->common);
+    o->samples = 0;
+    o->rounds++;
+}
+
+/* Sum the gradient g [DIM], times `count`, over the group, and divide it by its samples. */
+static void combine_gradients(struct eddis *e, const struct eddis_step *step, double *g)
+{
+    struct eddis_collective add = collective_of(EDDIS_GROUP, EDDIS_ALLREDUCE, g, DIM);
+
+    for (int k = 0; k < DIM; k++)
+        g[k] *= (double)step->count;
+    add.dtype = EDDIS_FLOAT64;
+    add.op = EDDIS_SUM;
+    OK(eddis_collective(e, &add, TIMEOUT_NS, &err));
+    for (int k = 0; k < DIM && step->batch; k++)
+        g[k] /= (double)step->batch;
+}
+
 /* ---- the job ---- */
+
+/* Begin the next step; return false if there is none. */
+static bool next_step(struct eddis *e, int rank, struct shared *s, double *w,
+                      struct eddis_step *step)
+{
+    int rc = -1;
+
+    step->size = sizeof *step;
+    do {
+        SUCCEEDS(rc = eddis_step_begin(e, step, &err));
+        if (rc == EDDIS_ROUND_ENDED)
+            combine_models(e, rank, s, w);
+    } while (rc == EDDIS_ROUND_ENDED);
+    return rc == 1;
+}
 
 static void checkpoint(struct eddis *e, int rank, struct shared *s, double *w)
 {
     struct eddis_checkpoint *c = NULL;
+    int rc = -1;
 
-    OK(eddis_checkpoint_begin(e, NULL, &c, &err));
+    SUCCEEDS(rc = eddis_checkpoint_begin(e, NULL, &c, &err));
+    if (rc == EDDIS_ROUND_ENDED) {
+        combine_models(e, rank, s, w);
+        OK(eddis_checkpoint_begin(e, NULL, &c, &err));
+    }
     check_same(e, EDDIS_ALL, w, DIM * sizeof *w);
     if (rank == 0)
         OK(eddis_checkpoint_put(c, "w", w, DIM * sizeof *w, &err));
@@ -253,7 +318,11 @@ static void train_step(struct eddis *e, struct loop_job *j, int rank, int parame
         g[k] /= (double)m->count;
     if (s->sleep_ms[rank])
         clock_sleep_until_ns(clock_now_ns() + s->sleep_ms[rank] * CLOCK_MS);
-    step_announce(e, parameter, g);
+    if (j->each.gradients)
+        combine_gradients(e, step, g);
+    else
+        step_announce(e, parameter, g);
+    s->outside[rank].samples += (double)step->batch;
     OK(eddis_wait(e, TIMEOUT_NS, &err));
     for (int k = 0; k < DIM && step->batch; k++)
         w[k] -= rate * g[k];
@@ -292,7 +361,9 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     OK(eddis_broadcast_parameters(e, 0, &err));
     if (s->resume)
         restore(e, NULL, w, sizeof w);
-    while (step_begin(e, &step)) {
+    s->outside[rank] = (struct outside){ 0 };
+    memcpy(s->outside[rank].common, w, sizeof w);
+    while (next_step(e, rank, s, w, &step)) {
         CHECK(step.lr_factor == 1 || step.step < 4 || !e->group.rounds);
         train_step(e, j, rank, parameter, w, &step);
         if (s->saves_inside && !(step.flags & EDDIS_STEP_READS)) {
@@ -310,6 +381,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
         steer(j, rank);
     }
     CHECK(!step_begin(e, &step));
+    CHECK(!j->each.gradients == !s->outside[rank].rounds);
     memcpy(s->w[rank], w, sizeof w);
 }
 
@@ -520,6 +592,54 @@ static void stops(const struct loop_job *like)
     end(&s);
 }
 
+/* The job whose program combines gradients and models itself. */
+static struct loop_job outside(const struct loop_job *like)
+{
+    struct loop_job j = *like;
+
+    j.each.gradients = "torch";
+    return j;
+}
+
+/* A program that combines the models itself trains as the reference, stops, and goes on after a
+ * checkpoint, which has no momentum here.
+ */
+static void outside_trains(const struct loop_job *like)
+{
+    struct loop_job j = outside(like);
+
+    trains(&j, false);
+    trains(&j, true);
+    stops(&j);
+    if (!(j.outer_momentum > 0))
+        restarts(&j);
+}
+
+/* A group that has no samples in short rounds takes part in their ends, as often as the others. */
+static void outside_without_steps(void)
+{
+    static struct shared s;
+    static const struct loop_job like = { .n = 3,
+                                          SPLIT(64, 64, 64),
+                                          .per_group = 1,
+                                          .period = 1,
+                                          .each = { .min_count = 60 },
+                                          .algorithm = "diloco",
+                                          .outer_rate = 0.7,
+                                          .outer_momentum = 0.9 };
+    struct loop_job j = outside(&like);
+
+    begin(&s);
+    run(&j, &s);
+    check_once_an_epoch(&s);
+    CHECK(s.n[0] > 0 && s.n[0] < s.outside[0].rounds && s.n[1] == s.outside[1].rounds);
+    for (int i = 1; i < j.n; i++) {
+        CHECK(s.outside[i].rounds == s.outside[0].rounds && s.outside[i].rounds > SCENARIO_EPOCHS);
+        CHECK(memcmp(s.w[i], s.w[0], sizeof s.w[0]) == 0);
+    }
+    end(&s);
+}
+
 /* Inside of a round there is no common model to be saved. */
 static void saves_no_parts(void)
 {
@@ -546,7 +666,9 @@ int main(void)
         restarts(&jobs[i]);
         if (jobs[i].overlap)
             saves_apply_at_once(&jobs[i]);
+        outside_trains(&jobs[i]);
     }
+    outside_without_steps();
     period_1_is_synchronous();
     goes_on_in(&jobs[2], &jobs[1]);
     goes_on_in(&jobs[1], &sync);

@@ -515,13 +515,15 @@ static void print_network(const struct plan_print *o, const struct plan *p)
 }
 
 /* Print the mode with its parameters: "hybrid, hsgd, 4 groups, period 16, moving rate 0.22", or
- * with what combines the gradients instead of libeddis: "sync, gradients by torch".
+ * with what combines the gradients instead of libeddis: "sync, gradients by torch", "local, local,
+ * 2 groups, period 16, gradients by torch".
  */
 static void print_mode(const struct plan_print *o, const struct plan *p)
 {
+    bool external = program_is_external(&p->program);
     char n[NUMBER_SIZE];
 
-    if (program_is_external(&p->program)) {
+    if (external && !algorithm_has(p->algorithm, ALGORITHM_ROUNDS)) {
         text_add_clean(o->out, "%s, gradients by %s", p->mode, p->program.gradients);
         return;
     }
@@ -538,7 +540,9 @@ static void print_mode(const struct plan_print *o, const struct plan *p)
     if (algorithm_has(p->algorithm, ALGORITHM_OUTER))
         strbuf_addf(o->out, ", outer rate %.3g, outer momentum %.3g", p->options.outer_rate,
                     p->options.outer_momentum);
-    if (sync_wire_is_half(p->options.wire))
+    if (external)
+        text_add_clean(o->out, ", gradients by %s", p->program.gradients);
+    else if (sync_wire_is_half(p->options.wire))
         strbuf_addf(o->out, ", %s between nodes", sync_wire_name(p->options.wire));
 }
 

@@ -30,6 +30,7 @@ from .._worker import READ_NONE, worker
 from ._attach import attach, expect
 from ._batchnorm import SyncBatchNorm
 from ._collectives import Op, allreduce, broadcast, broadcast_object, broadcast_optimizer_state, broadcast_parameters
+from ._groups import group, mesh
 from ._kept import keep_rows
 from ._lateloss import late_loss
 from ._loader import Loader, loader
@@ -42,9 +43,10 @@ from ._steps import rows, steps
 from ._weighted import weighted
 
 __all__ = ["DistributedOptimizer", "Error", "Loader", "Op", "State", "SyncBatchNorm", "allreduce", "attach",
-           "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "init",
-           "keep_rows", "loader", "local_rank", "local_size", "mode", "no_sync", "pieces", "progress", "rank", "report",
-           "rows", "save", "set_metric", "set_weight", "shutdown", "size", "steps", "stop", "weighted"]
+           "broadcast", "broadcast_object", "broadcast_optimizer_state", "broadcast_parameters", "finish", "group",
+           "init", "keep_rows", "loader", "local_rank", "local_size", "mesh", "mode", "no_sync", "pieces", "progress",
+           "rank", "report", "rows", "save", "set_metric", "set_weight", "shutdown", "size", "steps", "stop",
+           "weighted"]
 
 Peaks(worker)
 

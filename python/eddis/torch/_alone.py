@@ -24,6 +24,7 @@ from .._worker import worker
 from . import _loader
 from ._combined import inner, is_fsdp_module
 from ._device import Device
+from ._groups import is_local
 from ._replicated import replicas_of
 
 
@@ -170,7 +171,11 @@ class Watched:
         return True
 
     def arrived(self, gradient: torch.Tensor) -> None:
-        """Note the gradient of an output.  A hook of the output."""
+        """Note the gradient of an output.  Raises RuntimeError in local mode, whose groups nothing combines outside of
+        the job.  A hook of the output."""
+        if alone and is_local() and alone.is_outside:
+            raise RuntimeError("the job's mode is local, in which the models of groups are combined in the loop over "
+                               "eddis.torch.loader, and the script has none: make one, or set sync.mode: sync")
         if alone:
             alone.arrived(self)
 

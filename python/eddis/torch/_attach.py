@@ -14,13 +14,15 @@ from .._worker import worker
 from ._alone import begin_alone
 from ._batchnorm import set_min_count
 from ._combined import combined, device_of_part, inner, is_sharded, ranks_of, refuse_norms, refuse_old_sharding, \
-    refuse_parts
+    refuse_other_ranks, refuse_parts
 from ._deepspeed import elements_of, is_engine
+from ._groups import is_local, own_members
 from ._optimizer import also_without_sync, distributed_optimizers
 from ._outputs import weigh_outputs
 from ._own_gpu import refuse_others_gpu
 from ._precision import report_precision
 from ._replicated import without_sync_of
+from ._rounds import add_to_rounds
 from ._sums import look_for_partial, tell_sums
 from ._waits import watch
 from ._weighted import Passes, begin_passes
@@ -49,7 +51,8 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     the mean over the group's ranks.  Any other module becomes one in place, by torch's `replicate`, after
     init_process_group if the script has not called it: it keeps its methods and the names of its state_dict().  One of
     torch.compile is wrapped in DistributedDataParallel.
-    group: the process group of all workers that combines the gradients; None: the default group.
+    group: the process group of all workers that combines the gradients; None: the default group.  In local mode it is
+    that of the worker's group, as eddis.torch.group returns it, and models are combined at the end of a round.
     reduction: "sum" if what combines the gradients takes their sum.
     weights: "told" if batches hold other numbers than the plan, or losses are means over tokens: then the workers sum
     up what `set_weight` gives, or else what their batches hold.
@@ -59,9 +62,11 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
 
     Several models may be attached, with equal arguments.  Call it before the first step and before a collective of
     eddis or len(loader), unless `init(attach=True)` comes before these.  Leave DistributedOptimizer out.  The job's
-    mode must be sync; "auto" becomes sync.
+    mode must be sync or local; "auto" becomes sync.
 
-    Raises ValueError for impossible arguments or a group that is not of all workers; RuntimeError if the job was joined
+    Raises ValueError for impossible arguments, a group that is not of all workers, or in local mode a model whose
+    gradients are combined over other ranks than those of the group, or whose parts are not alike in all groups;
+    TypeError in local mode for a trained parameter that is no floating-point number; RuntimeError if the job was joined
     already, a DistributedOptimizer combines gradients, or fully_shard is that of a PyTorch before 2.7.
     """
     _check(reduction, weights, weigh)
@@ -71,8 +76,9 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     refuse_old_sharding(model)
     model = combined(model, group)
     refuse_parts(model)
-    n = ranks_of(model, group)
-    if n != worker.size:
+    refuse_other_ranks(model, group)
+    n = len(own_members()) if is_local() else ranks_of(model, group)
+    if n != worker.size and not is_local():
         raise ValueError(f"the process group is not of all {worker.size} workers: attach takes models whose gradients "
                          "are combined over all workers")
     trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
@@ -83,6 +89,7 @@ def attach(model: torch.nn.Module, group: Any = None, *, reduction: str = "mean"
     _set_options()
     passes = begin_passes(n, reduction, weights, weigh, device)
     begin_alone(device)
+    add_to_rounds(model, passes.told.of_step if passes.told else None)
     if not _models:
         worker.before_commit.append(lambda: _register(passes))
         worker.before_end.append(lambda: tell_sums(worker, _whole_parameters()))
@@ -157,7 +164,7 @@ def _whole_parameters() -> Iterator[torch.Tensor]:
 def _register(passes: Passes) -> None:
     """Give the library the sizes of the models.  All ranks register whole parameters, of which each may have a part.
     Raises RuntimeError if eddis and torch.distributed have other workers.  A callback before commit."""
-    if worker.size != passes.n:
+    if passes.n != (worker.world.n_group_ranks if is_local() else worker.size):
         raise RuntimeError(f"torch.distributed has {passes.n} ranks, the job {worker.size}: start the script by "
                            "eddis-run, which starts the ranks of both")
     layer = L.call("add_layer_to", worker.handle, 0, f"torch, weights by {passes.weights}".encode(), 0)

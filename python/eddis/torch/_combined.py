@@ -13,6 +13,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .._worker import say, worker
 from ._deepspeed import is_engine, refuse_other_engines
 from ._device import Device, device_of
+from ._groups import begin_torch, group as own_group, is_local, own_members
 from ._replicated import REGISTRY_KEY, replicas_of, replicate
 
 SHARDING_SINCE = 2, 7  # PyTorch's version: the first whose fully_shard is public and runs on CPUs, too
@@ -45,12 +46,14 @@ def is_combined(model: torch.nn.Module) -> bool:
 
 def combined(model: torch.nn.Module, group: Any) -> torch.nn.Module:
     """Return the model as one whose gradients torch.distributed combines: itself if it is or can become one in place,
-    else wrapped in DistributedDataParallel.  With one worker, return it as it is."""
+    else wrapped in DistributedDataParallel.  With one worker, or a group of one in local mode, return it as it is."""
     if worker.size == 1 or is_combined(model):
         return model
-    device = next(model.parameters()).device
-    if not distributed.is_initialized():
-        distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    begin_torch(next(model.parameters()).device.type)
+    if is_local():
+        group = group or own_group()
+        if len(own_members()) == 1:
+            return model
     if replicate(model, group):
         return model
     if worker.rank == 0:
@@ -69,6 +72,34 @@ def ranks_of(model: torch.nn.Module, group: Any) -> int:
     if is_engine(model):
         sizes.add(model.dp_world_size)
     return min(sizes | {distributed.get_world_size(group)})
+
+
+def refuse_other_ranks(model: torch.nn.Module, group: Any) -> None:
+    """In local mode raise ValueError for a model whose gradients are combined over other ranks than those of this
+    worker's group."""
+    if not is_local() or worker.size == 1:
+        return
+    if is_engine(model):
+        raise ValueError("an engine of deepspeed.initialize combines gradients over all workers, and local mode over "
+                         "those of a group: set sync.mode: sync")
+    wrapper = inner(model) if isinstance(inner(model), DistributedDataParallel) else replicas_of(model)
+    found = [(p.device_mesh.mesh.flatten().tolist(), "fully_shard(model, mesh=eddis.mesh())")
+             for p in model.parameters() if is_sharded(p)]
+    if group:
+        found.append((distributed.get_process_group_ranks(group), "eddis.attach(model, eddis.group())"))
+    if wrapper:
+        found.append((distributed.get_process_group_ranks(wrapper.process_group),
+                      "DistributedDataParallel(model, process_group=eddis.group())"))
+    for ranks, line in found:
+        if sorted(ranks) != list(own_members()):
+            raise ValueError(f"the model's gradients are combined over ranks {_listed(ranks)}, and in local mode the "
+                             f"ranks of a group train a model, here {_listed(own_members())}: write {line}")
+
+
+def _listed(ranks: Any) -> str:
+    """Return numbers as text, of many the first and the last."""
+    words = [*map(str, ranks)]
+    return ", ".join(words) if len(words) < 9 else f"{words[0]} to {words[-1]}"
 
 
 def refuse_old_sharding(model: torch.nn.Module) -> None:

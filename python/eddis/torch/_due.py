@@ -49,6 +49,9 @@ class Due:
         Raises RuntimeError outside of the loop or in another mode than sync.  Collective."""
         if self.folder:
             return True
+        if worker.is_several and has_shards():
+            raise RuntimeError(f"state.due() is for sync mode, and in the job's mode, {worker.mode}, there is no "
+                               "checkpoint of a model of fully_shard: leave it out, or set sync.mode: sync")
         if worker.is_several:
             raise RuntimeError(f"state.due() is for sync mode, the job's mode is {worker.mode}: leave it out, and give "
                                "eddis.torch.State all that is to be saved")

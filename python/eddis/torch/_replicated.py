@@ -48,7 +48,7 @@ def replicate(model: torch.nn.Module, group: Any, **options: Any) -> bool:
     replicas = replicas_of(model)
     _refuse_other_passes(model, replicas)
     _allow_copies(model, plain)
-    worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if _is_own(b)], 0))
+    worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if is_own(b)], 0))
     return True
 
 
@@ -80,7 +80,7 @@ def _plain(state: dict[Any, Any]) -> dict[Any, Any]:
     return state
 
 
-def _is_own(buffer: torch.Tensor) -> bool:
+def is_own(buffer: torch.Tensor) -> bool:
     """Return whether the elements of a buffer can be written: not those of an expanded or a sparse one."""
     return buffer.layout is torch.strided and (buffer.numel() == 0 or 0 not in buffer.stride() or
                                                buffer.is_contiguous())

@@ -5,6 +5,7 @@ Entries of a checkpoint, each a file of torch.save that torch.load reads with we
 
     torch.parameters  of the models, by rank 0; in async and hybrid mode the center variable, in local mode
                       the common model, which the library has put in their place
+    torch.outer       of the outer optimizer of local mode, by rank 0, if torch.distributed combines the models
     torch.optimizers  by the first worker of each group
     torch.buffers     of the models, by each worker: running statistics differ between workers
     torch.worker      by each worker: all other objects, values, the loader's position, random states
@@ -37,6 +38,7 @@ from ._deepspeed import refuse_in_state
 from ._due import Due, has_shards
 from ._loader import Loader, start, the_loader
 from ._optimizer import distributed_optimizers
+from . import _rounds
 
 FORMAT = 1
 _OWN_NAMES = ("due", "folder", "resume", "resumed", "wait_for")
@@ -222,7 +224,9 @@ class State:
         self._due.complete(True)
         if self.leaves_models:
             _checkpoint.tell_unwritten("the framework has not saved in this step")
-        elif left := self._left():
+        elif (left := self._left()) and worker.is_several:
+            _checkpoint.tell_unwritten(f"{left} has no checkpoints in mode {worker.mode}: each rank has a part of it")
+        elif left:
             _checkpoint.tell_unwritten(f"{left} is saved by the script where state.due() is true, and it did not call "
                                        "state.due() in this step")
         else:
@@ -233,6 +237,8 @@ class State:
         write."""
         if worker.rank == 0:
             yield "torch.parameters", _saved(self._parts_of_models(True))
+            if _rounds.rounds and _rounds.rounds.has_state:
+                yield "torch.outer", _saved(_rounds.rounds.state())
         if worker.world.group_rank == 0:
             yield "torch.optimizers", _saved(self._optimizers())
         yield "torch.buffers", _saved(self._parts_of_models(False))
@@ -299,6 +305,8 @@ class State:
         mine = entry("torch.worker", worker.rank)
         _compare(mine, self._kinds(), where)
         self._load_models(entry("torch.parameters", 0), entry("torch.buffers", worker.rank), where)
+        if _rounds.rounds and (outer := checkpoint.get(0, "torch.outer")):
+            _rounds.rounds.load(_loaded(outer, f"'torch.outer' of {where}"), where)
         self._load({**entry("torch.optimizers", root), **mine["objects"]}, where)
         for optimizer in self._of(torch.optim.Optimizer).values():
             optimizer._opt_called = True  # schedulers would warn that this process has not called the optimizer's step

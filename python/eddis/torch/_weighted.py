@@ -48,7 +48,8 @@ class _HostClock(Clock):
 
 
 class _Told:
-    """The sum of the workers' weights in a step: one all-reduce of a number, waited for in the backward pass."""
+    """The sum of the weights of a group's workers in a step, in sync mode of all workers: one all-reduce of a number,
+    waited for in the backward pass."""
 
     def __init__(self) -> None:
         self._step = -1  # the step of the newest sum
@@ -77,7 +78,7 @@ class _Told:
         self.finish()  # of a step that was left before backward()
         self._step, self.own, self.is_set = worker.step.step, weight, False
         self._sum[0] = weight
-        self._wait = worker.begin_collective(L.ALLREDUCE, self._sum, 1, dtype=L.FLOAT64, op=L.SUM)
+        self._wait = worker.begin_collective(L.ALLREDUCE, self._sum, 1, scope=L.GROUP, dtype=L.FLOAT64, op=L.SUM)
 
     def finish(self) -> None:
         """Wait for the sum under way, if there is one."""
@@ -86,11 +87,15 @@ class _Told:
             self._wait = None
 
     def total(self) -> float:
-        """Return the sum over all workers; without a call of `begin` in this step, begin with the number of samples."""
+        """Return the sum over the group; without a call of `begin` in this step, begin with the number of samples."""
         if self._step != worker.step.step:
             self.begin(worker.weight if worker.step.count else 0.0)
         self.finish()
         return float(self._sum)
+
+    def of_step(self) -> float:
+        """Return the sum over the group of the present step; 0 if none was begun."""
+        return self.total() if self._step == worker.step.step else 0.0
 
 
 class Passes:

@@ -330,6 +330,11 @@ START_TEST(rounds)
     p->relative = true;
     plan_print_plan(&out, p, NULL);
     check_contains("\n  models are combined every step; checkpoints and stops wait for that\n");
+    (void)snprintf(p->program.gradients, sizeof p->program.gradients, "torch");
+    p->options.wire = SYNC_WIRE_BFLOAT16;
+    plan_print_plan(&out, p, NULL);
+    check_contains("2 groups, period 1, outer rate 0.7, outer momentum 0.9, gradients by torch, "
+                   "global batch 64\n");
 }
 END_TEST
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Process groups of torch.distributed for the groups of local mode: the ranks that train one model together, and the
+ranks of the same place in all groups.
+
+eddis-run gives each process the groups of all ranks (EDDIS_GROUPS), so that they exist before the job is joined: a
+script wraps its models early, and what it wraps decides how the job is joined.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+import torch
+from torch import distributed
+
+from .._worker import worker
+
+
+def is_local() -> bool:
+    """Return whether the job's mode is local, in which groups train models of their own between two rounds' ends."""
+    return bool(os.environ.get("EDDIS_GROUPS"))
+
+
+@functools.lru_cache(maxsize=None)
+def members() -> tuple[tuple[int, ...], ...]:
+    """Return the ranks of each group; outside of local mode one group of all."""
+    numbers = [int(word) for word in os.environ.get("EDDIS_GROUPS", "").split(",") if word] or [0] * worker.size
+    return tuple(tuple(r for r, number in enumerate(numbers) if number == g) for g in range(max(numbers) + 1))
+
+
+def own_members() -> tuple[int, ...]:
+    """Return the ranks of this worker's group."""
+    return next(ranks for ranks in members() if worker.rank in ranks)
+
+
+def begin_torch(kind: str) -> None:
+    """Call init_process_group for tensors on devices of this kind ("cuda", "cpu"), unless the script has.
+    Collective."""
+    if not distributed.is_initialized():
+        distributed.init_process_group("nccl" if kind == "cuda" else "gloo")
+
+
+def _own_of(groups: tuple[tuple[int, ...], ...]) -> Any:
+    """Make a process group of each tuple of ranks, and return the one that has this rank.  Raises RuntimeError if
+    torch.distributed has other ranks than the job.  Collective among all workers."""
+    if (distributed.get_rank(), distributed.get_world_size()) != (worker.rank, worker.size):
+        raise RuntimeError(f"torch.distributed has this worker as rank {distributed.get_rank()} of "
+                           f"{distributed.get_world_size()}, the job as rank {worker.rank} of {worker.size}: call "
+                           "init_process_group without other ranks than those of eddis-run")
+    made = [(ranks, distributed.new_group(ranks)) for ranks in groups]
+    return next(group for ranks, group in made if worker.rank in ranks)
+
+
+@functools.lru_cache(maxsize=None)
+def _own_group() -> Any:
+    """Return the process group of this worker's group.  Collective among all workers."""
+    return _own_of(members())
+
+
+def group() -> Any:
+    """Return the process group of the workers that train one model with this one, for scripts that wrap the model
+    themselves:
+
+        model = eddis.attach(DistributedDataParallel(model, process_group=eddis.group()))
+
+    In local mode these are the workers of its group, else all workers.  Calls init_process_group, with NCCL if there
+    are GPUs and gloo otherwise, unless the script has.  The first call is collective among all workers.
+    """
+    begin_torch("cuda" if torch.cuda.is_available() else "cpu")
+    return _own_group() if is_local() else distributed.group.WORLD
+
+
+@functools.lru_cache(maxsize=None)
+def mesh() -> Any:
+    """Return the device mesh of the workers that train one model with this one, as `group` does:
+
+        model = eddis.attach(fully_shard(model, mesh=eddis.mesh()))
+
+    Its devices are GPUs if NCCL connects the workers, else CPUs.  The first call is collective among all workers.
+    """
+    from torch.distributed.device_mesh import DeviceMesh
+    own = group()
+    return DeviceMesh.from_group(own, "cuda" if "nccl" in str(distributed.get_backend(own)) else "cpu")
+
+
+@functools.lru_cache(maxsize=None)
+def same_places() -> Any:
+    """Return the process group of the workers that have this one's place in their groups.  Raises ValueError for groups
+    of unlike sizes.  The first call is collective among all workers."""
+    sizes = [len(ranks) for ranks in members()]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"a model of fully_shard in local mode needs groups of equally many workers, and these have "
+                         f"{', '.join(map(str, sizes))}: set sync.groups in train.yaml, or give attach a model that "
+                         "each worker has whole")
+    return _own_of(tuple(zip(*members())))

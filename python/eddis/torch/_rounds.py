@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Local mode of models that torch.distributed combines: the end of a round.
+
+libeddis agrees on rounds, plans and stops, and sends no models.  torch.distributed combines the models here, by the
+equations of lib/sync/local.c.  So they stay on their devices, NCCL moves them, and a rank that has a part of a model of
+fully_shard needs only the same part of the other groups.  With s the samples of a group in the round, x this rank's
+elements and t those of the common model:
+
+    d = sum s (t - x) / sum s       over the groups
+    b = momentum b + d              only DiLoCo
+    t = t - rate (d + momentum b)
+    x = t
+
+Parameters that each rank has whole are summed over all ranks, each of which gives its share of the group's d, so that
+each link between nodes has one model's bytes.  Parts are summed over the ranks of the same place in all groups.
+16-bit parameters have a float32 t; d is how far they have come from the rounded t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import distributed
+from torch.nn.modules.batchnorm import _NormBase
+
+from .. import _lib as L
+from .._worker import Mark, worker
+from ._collectives import broadcast_tensors
+from ._combined import is_fsdp_module, is_sharded
+from ._groups import is_local, members, own_members, same_places
+from ._replicated import is_own
+
+_PIECE = 1 << 24  # elements that are summed at once
+_EXACT = {torch.float16: torch.float32, torch.bfloat16: torch.float32}  # types of common models
+_STATISTICS = ("running_mean", "running_var")
+
+
+class _Part:
+    """What this rank has of a parameter, and the same of the common model."""
+
+    def __init__(self, name: str, parameter: torch.nn.Parameter) -> None:
+        self.name, self.parameter = name, parameter
+        self.is_sharded = is_sharded(parameter)
+        self.common: torch.Tensor | None = None
+        self.momentum: torch.Tensor | None = None
+
+    @property
+    def own(self) -> torch.Tensor:
+        """This rank's elements."""
+        whole = self.parameter.detach()
+        return whole.to_local() if self.is_sharded else whole
+
+    def begin(self, has_momentum: bool) -> None:
+        """Make this rank's elements those of the common model, or those that it has already where they round to these,
+        as from a checkpoint."""
+        exact = _EXACT.get(self.own.dtype, self.own.dtype)
+        given, self.common = self.common, self.own.to(exact, copy=True)
+        if given is not None:
+            given = given.to(self.common.device)
+            self.common = torch.where(given.to(self.own.dtype) == self.own, given, self.common)
+        if has_momentum and self.momentum is None:
+            self.momentum = torch.zeros_like(self.common)
+        elif has_momentum:
+            self.momentum = self.momentum.to(self.common)
+
+    def come(self, share: float) -> torch.Tensor:
+        """Return d of this rank, times `share`, as one row: 0 also if the model holds NaN and the share is 0."""
+        if not share:
+            return torch.zeros_like(self.common).reshape(-1)
+        return ((self.common.to(self.own.dtype).to(self.common.dtype) - self.own) * share).reshape(-1)
+
+    def outer(self, d: torch.Tensor, rate: float, momentum: float) -> None:
+        """Take the outer step along d [elements]."""
+        d = d.view_as(self.common)
+        if self.momentum is None:
+            self.common.sub_(d, alpha=rate)
+        else:
+            self.momentum.mul_(momentum).add_(d)
+            self.common.sub_(d, alpha=rate).sub_(self.momentum, alpha=rate * momentum)
+
+    def adopt(self) -> None:
+        """Make the common model this rank's."""
+        self.own.copy_(self.common)
+
+
+class Rounds:
+    """The models of this process in local mode, and the samples of its group in the present round.  There is one.
+
+    told: returns the sum of the group's weights in the present step; None: its samples are the weight.
+    """
+
+    def __init__(self, told: Callable[[], float] | None) -> None:
+        self._told = told
+        self._models: list[torch.nn.Module] = []
+        self._parts: list[_Part] = []
+        self._samples = 0.0
+        self._has_begun = False
+        worker.at_start.append(self._start)
+        worker.at_round.append(self._end)
+        worker.marks[Mark.BEGUN].append(self._begin)
+        worker.marks[Mark.ENDS].append(self._count)
+
+    def add(self, model: torch.nn.Module) -> None:
+        """Combine the trained parameters and the running statistics of this model, too.  Raises TypeError for
+        parameters that are no floating-point numbers, and ValueError for a model that is sharded in another way in
+        other groups.  Collective among all workers if the model is sharded."""
+        known = {part.parameter for part in self._parts}
+        parts = [_Part(name, p) for name, p in model.named_parameters() if p.requires_grad and p not in known]
+        for part in parts:
+            if not part.own.dtype.is_floating_point:
+                raise TypeError(f"parameter '{part.name}' is of type {part.own.dtype}: local mode combines "
+                                "floating-point numbers")
+        _compare([part for part in parts if part.is_sharded])
+        self._parts += parts
+        self._models.append(model)
+
+    def _start(self) -> None:
+        """Give all groups the same model at a start without checkpoint: rank 0's, of parts the first group's.
+        Collective.  A callback at the start."""
+        if len(members()) == 1:
+            return
+        self._reshard()
+        with torch.no_grad():
+            for model in self._models:
+                for p in model.parameters():
+                    if is_sharded(p):
+                        _broadcast(p.detach().to_local(), same_places())
+                    else:
+                        _broadcast(p.detach(), None)
+        # Of types and on devices that the process group may not have
+        broadcast_tensors([b for model in self._models for b in model.buffers() if is_own(b)], 0)
+
+    def _begin(self) -> None:
+        """Keep the common model, as the first step begins.  A callback of Worker.marks."""
+        if self._has_begun:
+            return
+        self._has_begun = True
+        self._reshard()
+        for part in self._parts:
+            part.begin(worker.world.outer_momentum > 0)
+
+    def _count(self) -> None:
+        """Count the samples of the group's step, which ends.  A callback of Worker.marks."""
+        self._samples += self._told() if self._told else worker.step.batch
+
+    def _reshard(self) -> None:
+        """Have the parameters of fully_shard be this rank's parts: after an evaluation some may be whole."""
+        for model in self._models:
+            for module in model.modules():
+                if is_fsdp_module(module):
+                    module.reshard()
+
+    def _end(self) -> None:
+        """Combine the models at the end of a round.  Collective among all workers.  Raises RuntimeError for a parameter
+        that is trained since `attach`.  A callback at the end of a round."""
+        self._begin()  # a group may have no step before the first round's end
+        worker.set_phase(L.PHASE_WAIT)
+        own, self._samples = self._samples, 0.0
+        total = torch.tensor([0.0 if worker.world.group_rank else own], dtype=torch.float64, device="cpu")
+        worker.collective(L.ALLREDUCE, total, 1, dtype=L.FLOAT64, op=L.SUM)
+        self._reshard()
+        self._refuse_new()
+        with torch.no_grad():
+            if total.item() > 0:
+                self._combine(own / total.item())
+                self._combine_statistics(own / total.item())
+            for part in self._parts:
+                part.adopt()
+
+    def _refuse_new(self) -> None:
+        """Raise RuntimeError for a parameter that requires a gradient since `attach`, which nothing would combine."""
+        known = {part.parameter for part in self._parts}
+        for model in self._models:
+            for name, p in model.named_parameters():
+                if p.requires_grad and p not in known:
+                    raise RuntimeError(f"parameter '{name}' requires a gradient now, and did not when its model was "
+                                       "given to eddis.torch.attach, so nothing combines it in local mode: let it "
+                                       "require one there, and leave it out of the optimizer until then")
+
+    def _combine(self, share: float) -> None:
+        """Take the outer step of all parts.  share: the group's part of the round's samples."""
+        for parts in _pieces(self._parts):
+            is_part, are_several = parts[0].is_sharded, len(members()) > 1
+            own = share / len(own_members()) if are_several and not is_part else share
+            d = torch.cat([part.come(own) for part in parts])
+            if are_several:
+                distributed.all_reduce(d, group=same_places() if is_part else None)
+            for part, row in zip(parts, d.split([part.common.numel() for part in parts])):
+                part.outer(row, worker.world.outer_rate, worker.world.outer_momentum)
+
+    def _combine_statistics(self, share: float) -> None:
+        """Make running statistics of batch normalisation the mean over all workers, weighted by samples."""
+        if len(members()) == 1:
+            return
+        for model in self._models:
+            for module in model.modules():
+                for name in _STATISTICS if isinstance(module, _NormBase) else ():
+                    statistic = getattr(module, name)
+                    if torch.is_tensor(statistic) and statistic.dtype.is_floating_point:
+                        part = statistic * (share / len(own_members())) if share else torch.zeros_like(statistic)
+                        distributed.all_reduce(part)
+                        statistic.copy_(part)
+
+    # ---- checkpoints
+
+    @property
+    def has_state(self) -> bool:
+        """Whether parts have a state of their own that a checkpoint has to keep."""
+        return worker.world.outer_momentum > 0 or any(part.own.dtype in _EXACT for part in self._parts)
+
+    def state(self) -> list[dict[str, Any]]:
+        """Return that state: the outer optimizer's momentum, and the float32 common model of 16-bit parameters."""
+        return [{"momentum": part.momentum, "common": part.common if part.own.dtype in _EXACT else None}
+                for part in self._parts]
+
+    def load(self, state: list[dict[str, Any]], where: str) -> None:
+        """Continue with the state of a checkpoint.  Raises ValueError if it does not fit."""
+        if len(state) != len(self._parts):
+            raise ValueError(f"{where} has {len(state)} trained parameters, this script {len(self._parts)}")
+        for part, kept in zip(self._parts, state):
+            for name in "momentum", "common":
+                value = kept[name]
+                if value is not None and value.shape != part.own.shape:
+                    raise ValueError(f"{where} has a {name} of another shape than parameter '{part.name}'")
+                setattr(part, name, value)
+
+
+def _broadcast(tensor: torch.Tensor, group: Any) -> None:
+    """Overwrite a tensor with that of the group's first rank; group None: rank 0.  Collective."""
+    flat = tensor.contiguous()
+    distributed.broadcast(flat, 0 if group is None else distributed.get_global_rank(group, 0), group=group)
+    if flat is not tensor:
+        tensor.copy_(flat)
+
+
+def _pieces(parts: list[_Part]) -> Iterator[list[_Part]]:
+    """Yield the parts in lists of up to _PIECE elements, or one part; those of a list have one device and one type, and
+    are sharded or not."""
+    piece: list[_Part] = []
+    last: tuple[Any, ...] = ()
+    n = 0
+    for part in parts:
+        kind = part.common.device, part.common.dtype, part.is_sharded
+        if piece and (kind != last or n + part.common.numel() > _PIECE):
+            yield piece
+            piece, n = [], 0
+        last = kind
+        piece.append(part)
+        n += part.common.numel()
+    if piece:
+        yield piece
+
+
+def _compare(parts: list[_Part]) -> None:
+    """Raise ValueError, on all workers alike, unless the ranks of each place have the same parts.  Collective."""
+    if not parts or len(members()) == 1:
+        return
+    own = [(part.name, tuple(part.own.shape), tuple(part.parameter.device_mesh.shape),
+            tuple(part.parameter.device_mesh.get_coordinate() or ()), tuple(map(str, part.parameter.placements)))
+           for part in parts]
+    same_places()  # which refuses unlike sizes
+    of_all: list[Any] = [None] * worker.size
+    distributed.all_gather_object(of_all, own)
+    for ranks in members()[1:]:
+        for place, rank in enumerate(ranks):
+            first = members()[0][place]
+            for ours, theirs in zip(of_all[first], of_all[rank]):
+                if ours != theirs:
+                    raise ValueError(f"rank {rank} has a part of {_told(theirs)}, and rank {first}, which has the same "
+                                     f"place in its group, of {_told(ours)}: in local mode shard the model on equal "
+                                     "meshes in all groups, as eddis.mesh() of eddis.torch gives them")
+            if len(of_all[first]) != len(of_all[rank]):
+                raise ValueError(f"rank {rank} shards {len(of_all[rank])} parameters, and rank {first} "
+                                 f"{len(of_all[first])}: shard the model alike in all groups")
+
+
+def _told(part: tuple[Any, ...]) -> str:
+    """Return words for a part in a message."""
+    name, shape, mesh, coordinate, placements = part
+    return (f"{math.prod(shape)} elements of parameter '{name}' at {list(coordinate)} on a mesh of "
+            f"{'x'.join(map(str, mesh))} ({', '.join(placements)})")
+
+
+rounds: Rounds | None = None  # None: nothing is attached, or the mode is another
+
+
+def add_to_rounds(model: torch.nn.Module, told: Callable[[], float] | None) -> None:
+    """In local mode combine this model at the ends of rounds, see Rounds.add; else do nothing."""
+    global rounds
+    if not is_local():
+        return
+    rounds = rounds or Rounds(told)
+    rounds.add(model)

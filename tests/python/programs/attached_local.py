@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attached_local.py FOLDER [KEY=VALUE ...] - trains models in local mode, whose gradients torch.distributed combines in
+each group
+
+FOLDER/<rank>.pt is {"steps": numbers of the samples of each step and whether a round ends behind it, "models": numbers
+of each, "statistics": ..., "group": the rank's group, "rounds": how many rounds have ended, "resumed": ...}.
+
+kinds=A,B: of attached_rounds.py  weights=told: samples count by their numbers  epochs=  stop=R:S: rank R asks for a
+stop in its step S  raise=R:S: rank R raises an exception there, at the first start  update=sgd: no momentum
+min_count=  state=1: saves
+"""
+
+import pathlib
+import sys
+
+import torch
+from torch import distributed
+from torch.utils.data import DataLoader, TensorDataset
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import attached_rounds  # noqa: E402
+import eddis.torch as eddis  # noqa: E402
+import training  # noqa: E402
+from eddis import _lib  # noqa: E402
+from eddis._worker import worker  # noqa: E402
+
+folder = pathlib.Path(sys.argv[1])
+options = dict(word.split("=", 1) for word in sys.argv[2:])
+weights = options.get("weights", "samples")
+
+
+def at(what):
+    """Whether this rank is to do this in this step."""
+    rank, step = map(int, options.get(what, "-1:-1").split(":"))
+    return (rank, step) == (eddis.rank(), worker.step.step)
+
+
+torch.set_num_threads(1)
+if "min_count" in options:
+    eddis.init(min_count=int(options["min_count"]))
+x, y = training.data()
+loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True))
+models = {kind: attached_rounds.KINDS[kind](eddis, options.get("update"), weights=weights)
+          for kind in options.get("kinds", "bare").split(",")}
+state = eddis.State(**{f"{name}_{kind}": getattr(model, name) for kind, model in models.items()
+                       for name in ("inner", "optimizer")}, steps=[]) if "state" in options else None
+steps, n_rounds = state.steps if state else [], 0
+
+
+def count():
+    global n_rounds
+    n_rounds += 1
+
+
+worker.at_round.append(count)
+for epoch in loader.epochs(int(options.get("epochs", 2))):
+    for x, y, numbers in loader:
+        if state:
+            steps = state.steps
+        steps.append((numbers.tolist() if worker.step.count else [], bool(worker.step.flags & _lib.STEP_READS)))
+        if at("raise") and worker.world.generation == 1:
+            raise ValueError("asked for")
+        if at("stop"):
+            eddis.stop()
+        if weights == "told":
+            eddis.set_weight(attached_rounds.weights_of(numbers).sum() if worker.step.count else 0)
+        for model in models.values():
+            model.step(x, y, attached_rounds.weights_of(numbers) if weights == "told" else None)
+torch.save({"steps": steps, "models": {kind: model.numbers() for kind, model in models.items()},
+            "statistics": {kind: model.statistics() for kind, model in models.items()}, "group": worker.world.group,
+            "rounds": n_rounds, "resumed": bool(state and state.resumed), "algorithm": worker.world.algorithm.decode()},
+           folder / f"{eddis.rank()}.pt")
+if distributed.is_initialized():
+    distributed.destroy_process_group()

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""test_attach_local.py - local mode whose gradients torch.distributed combines inside of each group: four ranks in two
+groups make what one process makes that trains as the groups do"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections import Counter
+
+import pytest
+import torch
+
+import attached
+import training
+from attached_rounds import Reference, union
+from rows import slow
+from started import PROGRAMS, began, ended, job
+
+EXACT = 1e-12  # of float64 numbers, to one process
+GROUPS = "[[0, 1], [2, 3]]"
+UNEQUAL = "[{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}, {rate: 0.5}]"
+HAS_SHARDING = attached.fully_shard is not None and torch.__version__ >= "2.7"
+ALL = "bare,wrapped,normalised" + ",sharded" * HAS_SHARDING
+
+
+def command(folder, *options, devices=UNEQUAL, groups=GROUPS, **settings):
+    told = {"batch__global": 24, "batch__rebalance": "off", "sync__mode": "local", "sync__groups": groups, **settings}
+    return job(PROGRAMS / "attached_local.py", folder, *options, devices=devices, **told)
+
+
+def started(folder, *options, **settings):
+    """Return what each rank wrote down."""
+    code, output = ended(folder, *command(folder, *options, **settings))
+    assert code == 0, output
+    return [torch.load(path) for path in sorted(folder.glob("[0-9].pt"))]
+
+
+def assert_once(ranks, epochs):
+    times = Counter(n for rank in ranks for numbers, _ in rank["steps"] for n in numbers)
+    assert times == {n: epochs for n in range(training.N)}
+
+
+def assert_exact(ranks, rate=1.0, momentum=0.0, **how):
+    """Every model is that of one process, on all ranks.  Return the number of rounds."""
+    for kind in ranks[0]["models"]:
+        reference = Reference(kind, ranks, **how).train(*training.data(), rate, momentum)
+        for rank in ranks:
+            assert rank["rounds"] == reference.n_rounds
+            for name in "numbers", "statistics":
+                values = getattr(reference, name)()
+                found = rank["models" if name == "numbers" else name][kind]
+                far = training.largest(zip(values, found, strict=True)) if values else 0
+                assert far <= EXACT, (kind, name, far)
+    return reference.n_rounds
+
+
+def test_exact(tmp_path):
+    """A faster group makes more steps; all end each round together."""
+    ranks = started(tmp_path, f"kinds={ALL}", sync__period=3)
+    assert [len(rank["steps"]) for rank in ranks[::2]] == [len(rank["steps"]) for rank in ranks[1::2]]
+    assert len(ranks[0]["steps"]) < len(ranks[2]["steps"])
+    assert_once(ranks, 2)
+    assert assert_exact(ranks) > 4
+
+
+def test_outer(tmp_path):
+    """The outer optimizer of DiLoCo; samples count by weights that are told."""
+    ranks = started(tmp_path, f"kinds={ALL}", "weights=told", sync__period=2, sync__algorithm="diloco",
+                    sync__outer_rate=0.6, sync__outer_momentum=0.8)
+    assert {rank["algorithm"] for rank in ranks} == {"diloco"}
+    assert_once(ranks, 2)
+    assert_exact(ranks, 0.6, 0.8, told=True)
+
+
+def test_period_1(tmp_path):
+    """Combined after each step, without momentum, groups train as sync mode does."""
+    ranks = started(tmp_path, f"kinds={ALL.replace('normalised,', '')}", "update=sgd", sync__period=1)
+    assert len({len(rank["steps"]) for rank in ranks}) == 1
+    for kind, numbers in ranks[0]["models"].items():
+        assert training.largest(zip(union(kind, ranks, *training.data()), numbers, strict=True)) <= EXACT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", ["[[0], [1], [2], [3]]", "[[0, 1, 2], [3]]", "[[0, 1, 2, 3]]"])
+def test_groups(tmp_path, groups):
+    """Groups of one rank, of unlike sizes, and a single one: models that each rank has whole need no equal groups."""
+    ranks = started(tmp_path, "kinds=bare", groups=groups, sync__period=2, sync__algorithm="diloco")
+    assert_once(ranks, 2)
+    assert_exact(ranks, 0.7, 0.9)
+
+
+@pytest.mark.slow
+def test_without_steps(tmp_path):
+    """A group has no samples in the short round at an epoch's end, and takes part in it: no rank waits for ever."""
+    ranks = started(tmp_path, f"kinds={ALL.replace('normalised,', '')}", "min_count=60", sync__period=1,
+                    batch__global=176, devices="[{rate: 1, a_ms: 2, c_ms: 4}, {rate: 1}, {rate: 1}, {rate: 1}]")
+    assert_once(ranks, 2)
+    assert any(len(rank["steps"]) < rank["rounds"] for rank in ranks) and len({rank["rounds"] for rank in ranks}) == 1
+    for kind in ranks[0]["models"]:
+        for rank in ranks[1:]:
+            assert training.largest(zip(rank["models"][kind], ranks[0]["models"][kind], strict=True)) <= EXACT
+
+
+def test_stop(tmp_path):
+    """A stop that one rank asks for ends all groups at a round's end, with the common model."""
+    ranks = started(tmp_path, f"kinds={ALL}", "stop=2:5", "epochs=9", sync__period=2)
+    assert all(0 < len(rank["steps"]) < 30 for rank in ranks)
+    assert_exact(ranks)
+
+
+@pytest.mark.slow
+def test_interrupted(tmp_path):
+    """Ctrl-C ends the job well."""
+    told = command(tmp_path, f"kinds={ALL}", "epochs=10000", sync__period=2, checkpoint__every=0)
+    process = began(tmp_path, *told)
+    while not any(re.search(r'"samples": *[1-9]', path.read_text())
+                  for path in tmp_path.glob("state/eddis/jobs/*/metrics.jsonl")):
+        time.sleep(0.1)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    output = process.communicate(timeout=600)[0]
+    assert process.returncode == 130, output
+    assert_exact([torch.load(path) for path in sorted(tmp_path.glob("[0-9].pt"))])
+
+
+@pytest.mark.parametrize("algorithm", ["diloco", slow("local")])
+def test_restarted(tmp_path, algorithm):
+    """A job that goes on from a checkpoint ends as one that was never broken."""
+    folders = tmp_path / "unbroken", tmp_path / "broken"
+    options = "kinds=bare,wrapped", "state=1"
+    for folder, more in zip(folders, ((), ("raise=1:9",))):
+        folder.mkdir()
+        started(folder, *options, *more, sync__period=2, sync__algorithm=algorithm, checkpoint__every=4)
+    unbroken, broken = ([torch.load(path) for path in sorted(folder.glob("[0-9].pt"))] for folder in folders)
+    assert all(rank["resumed"] for rank in broken) and not any(rank["resumed"] for rank in unbroken)
+    for ours, theirs in zip(broken, unbroken, strict=True):
+        assert ours["steps"] == theirs["steps"]
+        for kind, numbers in theirs["models"].items():
+            assert training.largest(zip(ours["models"][kind], numbers, strict=True)) <= EXACT
+
+
+UNFIT = {
+    "wrapped": r"over ranks 0, 1, 2, 3, .* here 0, 1: write DistributedDataParallel\(model, process_group=eddis.group",
+    "given": r"over ranks 0, 1, 2, 3, .* here 0, 1: write eddis.attach\(model, eddis.group\(\)\)",
+    "sharded": r"over ranks 0, 1, 2, 3, .* here 0, 1: write fully_shard\(model, mesh=eddis.mesh\(\)\)",
+    "unlike": r"rank 2 has a part of \d+ elements of parameter '0.weight' at \[0, 0\] on a mesh of 2x1 .*, and rank 0, "
+              r".* on a mesh of 2 \(.*\): in local mode shard the model on equal meshes in all groups",
+    "outside": r"the job's mode is local, in which .* in the loop over eddis.torch.loader, and the script has none",
+    "due": r"state.due\(\) is for sync mode, and in the job's mode, local, there is no checkpoint of a model of fully_"}
+
+
+def test_unfit(tmp_path):
+    """Models whose gradients are combined over other ranks, and groups with unlike meshes."""
+    what = [name for name in UNFIT if HAS_SHARDING or name not in ("sharded", "unlike", "due")]
+    _, output = ended(tmp_path, *job(PROGRAMS / "attached_local_unfit.py", *what, devices=UNEQUAL, sync__mode="local",
+                                     sync__groups=GROUPS, restarts=0))
+    for name in what:
+        assert re.search(rf"{name}: (Value|Runtime)Error: .*{UNFIT[name]}", output), output
+
+
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_unlike_groups(tmp_path):
+    """Groups of unlike sizes have no ranks of the same place."""
+    _, output = ended(tmp_path, *job(PROGRAMS / "attached_local_unfit.py", "sizes", devices=UNEQUAL, sync__mode="local",
+                                     sync__groups="[[0, 1, 2], [3]]", restarts=0))
+    assert "sizes: ValueError: a model of fully_shard in local mode needs groups of equally many workers, and these " \
+        "have 3, 1: set sync.groups" in output, output
