@@ -284,7 +284,7 @@ START_TEST(hybrid)
     plan_pairs("hybrid", 4000000);
     plan_print_plan(&out, p, NULL);
     check_output(
-        "plan      hybrid, hsgd, 2 groups, period 64, moving rate 0.45, global batch 64\n"
+        "plan      hybrid, hsgd, 2 groups, period 33, moving rate 0.45, global batch 64\n"
         "\n"
         "  rank  group  node   device         rate/s  batch  weight  step ms\n"
         "     0      0  node0  emulated 1.00    5238     22   0.344      4.2\n"
@@ -292,15 +292,16 @@ START_TEST(hybrid)
         "     2      1  node1  emulated 1.00    5122     21   0.328      4.1\n"
         "     3      1  node1  emulated 0.50    2500     10   0.156      4.0\n"
         "\n"
-        "  predicted 13 500 samples/s, 87 % of the devices' sum; an equal split would give 1 760\n"
+        "  predicted 14 100 samples/s, 91 % of the devices' sum; an equal split would give 1 760\n"
         "  modes, for a model of 4.0 MB\n"
         "\n"
         "    mode     samples/s  efficiency    progress\n"
         "    sync         1 780        1.00       1 780\n"
-        "    async       13 600        0.61       8 270\n"
-        "  * hybrid      13 500        0.72       9 740\n"
+        "    async       14 900        0.68      10 100\n"
+        "  * hybrid      14 100        0.73      10 400\n"
+        "    local       13 700        0.96      13 200\n"
         "\n"
-        "  efficiency guessed from another program: async, hybrid\n"
+        "  efficiency guessed from another program: async, hybrid, local\n"
         "\n"
         "  emulated: workers emulate devices of these speeds by waiting\n"
         "  hybrid because the job asks for it\n");
@@ -332,6 +333,7 @@ START_TEST(rounds)
     check_contains("\n  models are combined every step; checkpoints and stops wait for that\n");
     (void)snprintf(p->program.gradients, sizeof p->program.gradients, "torch");
     p->options.wire = SYNC_WIRE_BFLOAT16;
+    p->options.overlap = 0;
     plan_print_plan(&out, p, NULL);
     check_contains("2 groups, period 1, outer rate 0.7, outer momentum 0.9, gradients by torch, "
                    "global batch 64\n");
@@ -346,7 +348,7 @@ START_TEST(settled)
     plan_pairs("auto", 4000000);
     text = plan_print_settled(p, false);
     ck_assert_str_eq(text,
-                     "mode      hybrid, hsgd, 2 groups, period 64, moving rate 0.45\n"
+                     "mode      local, local, 2 groups, period 256\n"
                      "\n"
                      "  rank  group  node   device         rate/s  batch  weight  step ms\n"
                      "     0      0  node0  emulated 1.00    5238     22   0.344      4.2\n"
@@ -358,18 +360,19 @@ START_TEST(settled)
                      "\n"
                      "    mode     samples/s  efficiency    progress\n"
                      "    sync         1 780        1.00       1 780\n"
-                     "    async       13 600        0.61       8 270\n"
-                     "  * hybrid      13 500        0.72       9 740\n"
+                     "    async       14 900        0.68      10 100\n"
+                     "    hybrid      14 100        0.73      10 400\n"
+                     "  * local       13 700        0.96      13 200\n"
                      "\n"
-                     "  efficiency guessed from another program: async, hybrid\n"
+                     "  efficiency guessed from another program: async, hybrid, local\n"
                      "\n"
-                     "  hybrid because it is predicted to make 5.47 times the progress of sync "
-                     "and 1.18 times that of async\n"
+                     "  local because it is predicted to make 7.40 times the progress of sync "
+                     "and 1.27 times that of hybrid\n"
                      "\n");
     free(text);
     p->options.wire = SYNC_WIRE_BFLOAT16;
     text = plan_print_settled(p, false);
-    ck_assert_ptr_nonnull(strstr(text, "moving rate 0.45, bfloat16 between nodes\n"));
+    ck_assert_ptr_nonnull(strstr(text, "period 256, bfloat16 between nodes\n"));
 }
 END_TEST
 

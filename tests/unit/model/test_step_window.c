@@ -162,7 +162,7 @@ START_TEST(jitter_is_no_change)
 }
 END_TEST
 
-/* Steps become 0.5 % longer each: the median is that of the last few. The window stays the same,
+/* Steps become 1 % longer each: the median is that of the last few. The window stays the same,
  * and grows again when the speed stays. That of the next plan is short from its first report on.
  */
 START_TEST(drifts_shorten_a_window)
@@ -170,16 +170,16 @@ START_TEST(drifts_shorten_a_window)
     add(1, 31, 1);
     ck_assert_int_eq(metrics().points, 30);
     for (int i = 1; i <= 40; i++)
-        add(1, 1, 1 + 0.005 * i);
+        add(1, 1, 1 + 0.01 * i);
     ck_assert_int_lt(metrics().points, 16);
-    ck_assert_double_gt(f.own.median_s, 1.16);
+    ck_assert_double_gt(f.own.median_s, 1.32);
     ck_assert_int_eq(f.since, 1);
     ck_assert_int_eq(f.steps, 70);
-    add(2, 21, 1.2);
+    add(2, 21, 1.4);
     ck_assert_int_lt(metrics().points, 20);
-    add(2, 200, 1.2);
+    add(2, 200, 1.4);
     ck_assert_int_ge(metrics().points, STEP_WINDOW_MAX);
-    ck_assert_double_eq_tol(f.own.median_s, 1.2, 1e-9);
+    ck_assert_double_eq_tol(f.own.median_s, 1.4, 1e-9);
 }
 END_TEST
 
