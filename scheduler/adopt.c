@@ -24,9 +24,13 @@ static bool near(double a, double b)
 static int check_options(const struct plan *p, const struct job *job, struct eddis_error *err)
 {
     const struct sync_options *has = &p->options, *wanted = &job->sync.options;
-    const char *clash = sync_options_clash(wanted, has);
+    bool overlaps = algorithm_has(p->algorithm, ALGORITHM_ROUNDS);
+    struct sync_options others = *wanted; /* `overlap` is compared below */
+    const char *clash;
     enum sync_wire asked = sync_wire_find(job->communication.wire);
 
+    others.overlap = has->overlap;
+    clash = sync_options_clash(&others, has);
     if (asked && asked != has->wire)
         return eddis_fail(err, -EINVAL,
                           "the plan sends gradients between nodes as %s, but communication.wire is "
@@ -44,7 +48,7 @@ static int check_options(const struct plan *p, const struct job *job, struct edd
                           "the plan has moving rate %g and momentum %g, but sync.moving_rate or "
                           "sync.momentum of the job differs; remove them",
                           has->moving_rate, has->momentum);
-    if (wanted->overlap && wanted->overlap != has->overlap)
+    if (overlaps && wanted->overlap && wanted->overlap != has->overlap)
         return eddis_fail(err, -EINVAL,
                           "the plan overlaps %" PRId64
                           " steps with the combining of models, but sync.overlap is %" PRId64

@@ -47,7 +47,7 @@ struct modes_setup planner_network(const struct plan *p, const struct planner_hi
         .latency_s = history->latency_s,
         .bytes_per_s = history->bytes_per_s,
         .wire = p->options.wire,
-        .overlap = p->options.overlap
+        .overlap = program_is_external(&history->program) ? 0 : p->options.overlap
     };
 }
 

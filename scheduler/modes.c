@@ -3,6 +3,7 @@
 #include "modes.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/model/read_ahead.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,11 +15,7 @@ static const double FORWARD = 1.0 / 3;
 /* Bytes per second that one core reads, adds and writes. */
 static const double MEMORY_BYTES_PER_S = 4e9;
 static const double CONVERT_BYTE_S =
-    0.2e-9 / 4; /* s per byte of float32, to 16 bits or back: bench/half */
-/* Longest read of the center that steps do not hide, as a fraction of a step: ELASTIC_AHEAD_LEAST
- * of lib/sync.
- */
-static const double AHEAD_LEAST = 0.1;
+    0.2e-9 / 4;                    /* s per byte of float32, to 16 bits or back: bench/half */
 static const double STEP = 0.75;   /* damping of the iteration in settle_once */
 static const double AGREED = 1e-9; /* relative change at which the iteration ends */
 /* Assumed largest load of a link by other parties; at 1 waits would have no bound. */
@@ -284,7 +281,7 @@ static double exchange_period_s(const struct exchange *x, struct party *p, int64
 {
     double wire = x->wire_s * slowed(load) + x->latency_s;
     double spread = p->members > p->nodes ? x->memory_s : 0;
-    double steps = (double)period * p->step_s, least = AHEAD_LEAST * p->step_s;
+    double steps = (double)period * p->step_s, least = READ_AHEAD_LEAST * p->step_s;
     double written = wire + x->local_s, wait = wire < least ? wire : least;
 
     p->hidden_s = 0;
@@ -406,17 +403,16 @@ int modes_times(const struct modes_setup *s, const int *group, int64_t period,
 
 /* ---- rounds ---- */
 
-/* Return the global batches of a round: the period, or less if rounds fill an epoch. */
-static double batches_of_round(const struct modes_setup *s, int64_t period)
+double modes_round_batches(double epoch_steps, int64_t period)
 {
-    double most = (double)period, epoch = s->epoch_steps;
+    double most = (double)period;
 
-    return epoch > 0 ? epoch / ceil(epoch / most) : most;
+    return epoch_steps > 0 ? epoch_steps / ceil(epoch_steps / most) : most;
 }
 
 /* Return the number of steps that a group with `samples` in a step of the plan makes in a round, as
  * lib/data/sample_rounds divides it. total: samples of all n groups in a step of the plan; batches:
- * of batches_of_round.
+ * of modes_round_batches.
  */
 static double steps_of_round(const struct modes_setup *s, double samples, double total, int n,
                              double batches)
@@ -435,7 +431,7 @@ static struct party *gather_rounds(const struct modes_setup *s, const int *group
 {
     const struct buckets b = buckets_of(s);
     struct party *p = gather(s, group, ret_n);
-    double total = 0, batches = batches_of_round(s, period);
+    double total = 0, batches = modes_round_batches(s->epoch_steps, period);
 
     for (int g = 0; p && g < *ret_n; g++) {
         total += p[g].samples;
@@ -520,7 +516,8 @@ int modes_rounds(const struct modes_setup *s, const int *group, int64_t period,
         samples += p[g].samples;
         round_s = fmax(round_s, p[g].period_s + exposed_combine_s(s, &p[g]));
     }
-    *ret_samples_per_s = round_s > 0 ? batches_of_round(s, period) * samples / round_s : 0;
+    *ret_samples_per_s =
+        round_s > 0 ? modes_round_batches(s->epoch_steps, period) * samples / round_s : 0;
     return 0;
 }
 

@@ -30,12 +30,15 @@
  *     local    With B samples in a step of all workers, B_g of them in group g of G groups, a round
  *              of `period` steps has period * B samples, and period * B_g of them are the group's.
  *              It takes them in steps_g equal steps of at most min(B_g, B / G rounded up) samples;
- *              with period 1 in one step.  Rounds are as long as the period, or shorter so that
- * equal ones fill an epoch.  Steps inside each group are as in sync.  At the end of a round all
- * workers combine the differences of their models, while they make the first `overlap` steps of the
- * next round, in which only the rest of it takes time: hidden_g = min(overlap, steps_g) * step_g T
- * = max over g (steps_g * step_g + max(0, all-reduce + local update - hidden_g)) The ring sends 2
- * (N - 1) / N M / L, with M / 2 instead of M if 16 bits are sent, plus the conversion.
+ *              with period 1 in one step.  Equal rounds fill an epoch, none longer than the period.
+ *              Steps inside each group are as in sync.  At the end of a round all workers combine
+ *              the differences of their models, while they make the first `overlap` steps of the
+ *              next round, in which only the rest of it takes time:
+ *                  hidden_g = min(overlap, steps_g) * step_g
+ *                  rest_g = max(0, all-reduce + local update - hidden_g)
+ *                  T = max over g (steps_g * step_g + rest_g)
+ *              The ring sends 2 (N - 1) / N M / L, with M / 2 instead of M if 16 bits are sent,
+ *              plus the conversion.
  *
  * If the size of the model or L is unknown (0), exchanges cost no time. No clock is read; equal
  * input gives equal output.
@@ -94,6 +97,11 @@ double modes_sync(const struct modes_setup *s);
  */
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
+
+/* Return the global batches of a round: the period, or less if equal rounds fill an epoch of
+ * epoch_steps global batches; 0: the epoch's length is unknown.
+ */
+double modes_round_batches(double epoch_steps, int64_t period);
 
 /* Predict the samples per second of groups that combine their models at the end of rounds of
  * `period` steps; see modes_elastic.

@@ -224,7 +224,7 @@ static int best_with(const struct algorithm *a, const struct objective_input *in
     int rc = 0;
 
     s.wire = wire;
-    s.overlap = in->wanted->overlap;
+    s.overlap = program_is_external(&s.program) ? 0 : in->wanted->overlap;
     *ret = (struct objective_choice){ 0 };
     if (!(a->traits & ALGORITHM_GROUPED)) {
         way.writers = a->traits & ALGORITHM_SEVERAL ? s.n : 0;

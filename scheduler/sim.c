@@ -339,6 +339,7 @@ static void end_step(struct sim *s, struct party *p)
 static void begin_round(struct sim *s)
 {
     int64_t most = (s->total + s->links.n - 1) / s->links.n;
+    double batches = modes_round_batches(s->set.epoch_steps, s->period);
 
     s->at_end = 0;
     for (int k = 0; k < s->links.n; k++) {
@@ -348,9 +349,9 @@ static void begin_round(struct sim *s)
         take_plan(s, p);
         for (int i = p->first; i < p->first + p->n; i++)
             batch += s->member[i].batch;
-        step = s->period > 1 && most < batch ? most : batch;
+        step = batches > 1 && most < batch ? most : batch;
         p->round_step = 0;
-        p->round_samples = s->period * batch;
+        p->round_samples = llround(batches * (double)batch);
         p->round_steps = step > 0 ? (p->round_samples + step - 1) / step : 1;
     }
 }
@@ -367,18 +368,26 @@ static double combine_s(const struct sim *s)
            3 * s->sending.model_bytes / MEMORY_BYTES_PER_S;
 }
 
-/* End a round and begin the next one. */
+/* End a round and begin the next one, whose first steps hide the combining of models if they
+ * overlap.
+ */
 static void next_round(struct sim *s)
 {
-    double next_s = s->now_s + combine_s(s);
+    double end_s = s->now_s, next_s;
 
+    for (int k = 0; k < s->links.n; k++)
+        end_s = fmax(end_s, s->party[k].round_end_s);
+    next_s = end_s + combine_s(s);
     begin_round(s);
     for (int k = 0; k < s->links.n; k++) {
         struct party *p = &s->party[k];
+        double begin_s = s->set.overlap > 0 ? end_s : next_s;
 
         p->exchanges++;
-        p->exchange_s = next_s - p->round_end_s;
-        begin_step(s, p, next_s);
+        p->exchange_s = begin_s - p->round_end_s;
+        p->lands_s = s->set.overlap > 0 ? next_s : 0;
+        p->lands_after = s->set.overlap < p->round_steps ? s->set.overlap : p->round_steps;
+        begin_step(s, p, begin_s);
     }
     for (int k = s->links.n / 2; k-- > 0;)
         sift_down(s, k);
@@ -389,12 +398,20 @@ static void next_round(struct sim *s)
  */
 static void go_on(struct sim *s, struct party *p)
 {
+    double next_s = s->now_s;
+
     tick(s);
     p->exchange_s = 0;
-    if (++p->round_step < p->round_steps) {
-        begin_step(s, p, s->now_s);
+    p->round_step++;
+    if (p->lands_s > 0 && p->round_step >= p->lands_after) {
+        next_s = fmax(next_s, p->lands_s);
+        p->exchange_s = next_s - s->now_s;
+        p->lands_s = 0;
+    }
+    if (p->round_step < p->round_steps) {
+        begin_step(s, p, next_s);
     } else {
-        p->round_end_s = s->now_s;
+        p->round_end_s = next_s;
         p->end_s = INFINITY;
         s->at_end++;
     }

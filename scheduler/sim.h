@@ -45,6 +45,8 @@ struct sim_setup {
     uint64_t seed;
     const char *algorithm;
     int64_t period;      /* steps between exchanges of models; 0 in synchronous training */
+    double epoch_steps;  /* steps of an epoch, whose end is a round's end; 0: unknown */
+    int64_t overlap;     /* steps of a round that hide the combining of models before it */
     int64_t model_bytes; /* 0: there is no communication */
     int64_t wire_bytes;  /* bytes of the gradients between nodes; 0: as model_bytes */
     /* of modes_sending, instead of model_bytes and wire_bytes; buckets 0: eight equal buckets of

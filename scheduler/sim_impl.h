@@ -47,6 +47,8 @@ struct party {
     /* of a round (ALGORITHM_ROUNDS): its samples, its steps, and those done; and when they were */
     int64_t round_samples, round_steps, round_step;
     double round_end_s;
+    int64_t lands_after; /* step of the round after which the combined model is applied */
+    double lands_s;      /* when it is there; 0: it is applied */
 };
 
 struct sim {

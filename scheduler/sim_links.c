@@ -2,10 +2,9 @@
 /* sim_links.c - counts the transfers that share a link */
 #include "sim_links.h"
 
-#include <math.h>
+#include "lib/model/read_ahead.h"
 
-/* ELASTIC_AHEAD_LEAST and ELASTIC_AHEAD_MARGIN of lib/sync */
-static const double AHEAD_LEAST = 0.1, AHEAD_MARGIN = 1.25;
+#include <math.h>
 
 struct sim_crowd sim_links_crowd(const struct sim_links *l, int self, double at_s)
 {
@@ -47,8 +46,8 @@ static bool goes_ahead(const struct sim_exchange *x, const struct sim_exchange_t
 {
     double read_s = x->read_s - x->read_from_s;
 
-    return t->link_s <= 0 && x->step_s > 0 && read_s >= AHEAD_LEAST * x->step_s &&
-           left - 1 <= AHEAD_MARGIN * read_s / x->step_s;
+    return t->link_s <= 0 && x->step_s > 0 && read_s >= READ_AHEAD_LEAST * x->step_s &&
+           left - 1 <= READ_AHEAD_MARGIN * read_s / x->step_s;
 }
 
 void sim_links_ahead(struct sim_links *l, int self, const struct sim_exchange_times *t, double left,

@@ -97,6 +97,8 @@ static int open_sim(struct course *c, const struct planner_history *history,
                            .seed = c->set->seed,
                            .algorithm = p->algorithm,
                            .period = p->options.period,
+                           .epoch_steps = network.epoch_steps,
+                           .overlap = network.overlap,
                            .latency_s = network.latency_s,
                            .jitter = c->set->disturbance.jitter,
                            .stragglers = c->stragglers };
@@ -120,7 +122,9 @@ static int open_sim(struct course *c, const struct planner_history *history,
 static int open_course(struct course *c, struct eddis_error *err)
 {
     const struct sim_plan *s = c->set;
-    const struct planner_history only_samples = { .samples = s->history->samples };
+    const struct planner_history only_samples = { .samples = s->history->samples,
+                                                  .samples_in_epoch =
+                                                      s->history->samples_in_epoch };
     const struct planner_history *history = s->plan->relative ? &only_samples : s->history;
     int rc;
 

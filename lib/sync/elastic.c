@@ -61,6 +61,7 @@ struct elastic {
     bool exchanging;              /* an exchange is under way */
     bool goes_ahead;              /* reads may begin before their exchange */
     bool has_read;                /* the next exchange's read has begun; it may be done */
+    int64_t read_left;            /* ahead.left when it began */
     struct elastic_ahead ahead;
 };
 
@@ -429,6 +430,7 @@ static int read_begin(struct elastic *e, int64_t now_ns, struct outbox *out,
     int rc;
 
     e->has_read = true;
+    e->read_left = e->ahead.left;
     elastic_ahead_read(&e->ahead, now_ns);
     rc = phase_ask(e, ELASTIC_READ, now_ns, out, err);
     if (rc == 0 && !e->waiting)
@@ -522,6 +524,8 @@ int elastic_begin(struct elastic *e, const struct sync_turn *t, int64_t since, i
     e->at = phases[t->what];
     e->what = t->what;
     e->exchanging = true;
+    if (t->what == SYNC_START) /* a read before it was of another centre */
+        e->has_read = false;
     if (t->what == SYNC_STEP)
         elastic_ahead_begin(&e->ahead, since, t->period, now_ns);
     if (e->has_read && t->hidden_ns)
@@ -535,6 +539,8 @@ int elastic_pass(struct elastic *e, const struct sync_turn *t, int64_t now_ns, s
     int rc;
 
     e->ahead.left = t->period - steps_after_due(&e->m, t);
+    if (!e->waiting && e->ahead.left > e->read_left) /* the period has become longer */
+        e->has_read = false;
     rc = read_ahead(e, now_ns, out, err);
     return rc < 0 ? rc : 1;
 }

@@ -32,6 +32,6 @@ bool elastic_ahead_is_due(const struct elastic_ahead *a)
     double read = (double)a->read_ns;
     double step = a->steps > 0 ? (double)a->between_ns / (double)a->steps : 0;
 
-    return a->left > 0 && step > 0 && read >= ELASTIC_AHEAD_LEAST * step &&
-           (double)(a->left - 1) <= ELASTIC_AHEAD_MARGIN * read / step;
+    return a->left > 0 && step > 0 && read >= READ_AHEAD_LEAST * step &&
+           (double)(a->left - 1) <= READ_AHEAD_MARGIN * read / step;
 }

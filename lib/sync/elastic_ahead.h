@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elastic_ahead.h - when to read the centre ahead of the exchange that uses it
  *
- * Over a slow link a worker would wait as long as the read takes.  If that is ELASTIC_AHEAD_LEAST
+ * Over a slow link a worker would wait as long as the read takes.  If that is READ_AHEAD_LEAST
  * of a step or more, the next read begins as few steps before the exchange as it probably takes, so
  * that steps hide it:
  *
@@ -18,22 +18,16 @@
 #ifndef EDDIS_SYNC_ELASTIC_AHEAD_H
 #define EDDIS_SYNC_ELASTIC_AHEAD_H
 
+#include "lib/model/read_ahead.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Least duration of a read that goes ahead, as a fraction of a step.  scheduler/modes.c and
- * bench/sim_links.c predict with the same number.
- */
-#define ELASTIC_AHEAD_LEAST 0.1
-
-/* Factor on the duration of the newest read: the next one may take longer. */
-#define ELASTIC_AHEAD_MARGIN 1.25
-
 /* All zeros: nothing is measured yet. */
 struct elastic_ahead {
-    int64_t left; /* steps from the present one to the one before which an exchange is due; 0: not
-                   * known */
-    int64_t over_ns;           /* when the newest exchange ended; 0: it was no SYNC_STEP */
+    int64_t left;    /* steps from the present one to the one before which an exchange is due; 0:
+                      * unknown */
+    int64_t over_ns; /* when the newest exchange ended; 0: it was no SYNC_STEP */
     int64_t steps, between_ns; /* steps between two exchanges, and how long they took */
     int64_t begun_ns, read_ns; /* when the newest read began, and how long the newest one took */
 };

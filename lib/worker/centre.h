@@ -35,7 +35,7 @@ struct centre {
     int64_t timeout_ns; /* longest wait for communication of other workers; not for their steps */
     int64_t exchanges;  /* number of exchanges begun */
     int64_t hidden_ns;  /* how long steps have hidden the read of the newest SYNC_STEP; written by
-                         * the  thread that drives the engine while it is under way */
+                         * the thread that drives the engine while it is under way */
     bool exchanging;    /* the newest exchange is not done */
     bool started;       /* the centre exists */
     enum centre_end end;
@@ -119,8 +119,8 @@ bool centre_lands_next(const struct centre *m);
 int centre_exchange(struct centre *m, enum sync_exchange what, struct eddis_error *err);
 
 /* Wait for an exchange that timed out, and apply a round's result that is not applied yet, so that
- * nothing writes to the parameters any more.  Return
- * 0, also if there is none, or a negative errno; -ETIMEDOUT: the exchange is still under way.
+ * nothing writes to the parameters any more.  Return 0, also if there is none, or a negative errno;
+ * -ETIMEDOUT: the exchange is still under way.
  */
 int centre_rest(struct centre *m, struct eddis_error *err);
 

@@ -201,6 +201,7 @@ int ending_finish(struct eddis *e, struct eddis_error *err)
         return rc;
     return eddis_fail(
         err, -EINVAL,
-        "the program exits inside a round of local mode, at whose end it combines the "
-        "models itself: call eddis_finish before, from Python eddis.torch.finish()");
+        "the program exits before eddis_finish has ended the rounds of local mode, at whose ends "
+        "it "
+        "combines the models itself: call eddis_finish first, from Python eddis.torch.finish()");
 }

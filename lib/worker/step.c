@@ -226,9 +226,9 @@ static int step_start(struct eddis *e, struct eddis_error *err)
     return 0;
 }
 
-/* Count the time since exchange_begun_ns for the round's end that this call may have met the others
- * at, and for the result that it may have applied, each if so.  With overlap both are one exchange.
- * steps, lands: those of the centre before the call.
+/* Count the time since exchange_begun_ns if this call has ended a round, applied its result, or
+ * both.  With overlap both count as one exchange.  steps, lands: those of the centre before the
+ * call.
  */
 static void step_round_time(struct eddis *e, int64_t steps, bool lands)
 {
@@ -254,6 +254,8 @@ static int step_round(struct eddis *e, struct eddis_error *err)
 
     if (!e->step.exchanging)
         e->step.exchange_begun_ns = clock_now_ns();
+    if (!lands) /* a checkpoint or a restore may have applied the newest result */
+        e->step.round_ns = 0;
     e->step.exchanging = true;
     rc = centre_round(&e->centre, err);
     e->step.exchanging = rc < 0;

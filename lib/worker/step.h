@@ -48,7 +48,7 @@ struct step {
     int64_t round;             /* number of steps begun */
     int64_t exchange_ns;       /* time that the exchange at the step's beginning took, with the read
                                 * that steps before it have hidden; 0: none */
-    int64_t round_ns;          /* of that, at a round's end whose result is not applied yet */
+    int64_t round_ns;          /* duration of a round's end whose result is not applied yet */
     int64_t begun_ns;          /* time when the present step began */
     bool due;                  /* several models: an exchange is due before the next step */
     bool exchanging;           /* a call has begun the exchange and timed out */

@@ -171,8 +171,8 @@ class Watched:
         return True
 
     def arrived(self, gradient: torch.Tensor) -> None:
-        """Note the gradient of an output.  Raises RuntimeError in local mode, whose groups nothing combines outside of
-        the job.  A hook of the output."""
+        """Note the gradient of an output.  Raises RuntimeError in local mode without a loop over eddis.torch.loader,
+        which combines the models of groups.  A hook of the output."""
         if alone and is_local() and alone.is_outside:
             raise RuntimeError("the job's mode is local, in which the models of groups are combined in the loop over "
                                "eddis.torch.loader, and the script has none: make one, or set sync.mode: sync")

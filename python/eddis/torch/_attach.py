@@ -164,7 +164,10 @@ def _whole_parameters() -> Iterator[torch.Tensor]:
 def _register(passes: Passes) -> None:
     """Give the library the sizes of the models.  All ranks register whole parameters, of which each may have a part.
     Raises RuntimeError if eddis and torch.distributed have other workers.  A callback before commit."""
-    if passes.n != (worker.world.n_group_ranks if is_local() else worker.size):
+    if is_local() and passes.n != worker.world.n_group_ranks:
+        raise RuntimeError(f"torch.distributed combines gradients of {passes.n} ranks, but this worker's group has "
+                           f"{worker.world.n_group_ranks}: make the model with process_group=eddis.group()")
+    if not is_local() and passes.n != worker.size:
         raise RuntimeError(f"torch.distributed has {passes.n} ranks, the job {worker.size}: start the script by "
                            "eddis-run, which starts the ranks of both")
     layer = L.call("add_layer_to", worker.handle, 0, f"torch, weights by {passes.weights}".encode(), 0)

@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .._worker import worker
 from . import _weighted
 from ._collectives import broadcast_tensors
+from ._groups import is_local
 
 try:
     from torch.distributed._composable.contract import REGISTRY_KEY, STATE_KEY
@@ -48,7 +49,8 @@ def replicate(model: torch.nn.Module, group: Any, **options: Any) -> bool:
     replicas = replicas_of(model)
     _refuse_other_passes(model, replicas)
     _allow_copies(model, plain)
-    worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if is_own(b)], 0))
+    if not is_local():  # else the rounds begin with the tensors of rank 0, also for groups of one rank
+        worker.at_start.append(lambda: broadcast_tensors([b for b in model.buffers() if is_own(b)], 0))
     return True
 
 

@@ -61,9 +61,11 @@ class _Part:
         if given is not None:
             given = given.to(self.common.device)
             self.common = torch.where(given.to(self.own.dtype) == self.own, given, self.common)
-        if has_momentum and self.momentum is None:
+        if not has_momentum:
+            self.momentum = None  # that of a checkpoint of diloco
+        elif self.momentum is None:
             self.momentum = torch.zeros_like(self.common)
-        elif has_momentum:
+        else:
             self.momentum = self.momentum.to(self.common)
 
     def come(self, share: float) -> torch.Tensor:
