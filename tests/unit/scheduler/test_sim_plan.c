@@ -74,6 +74,28 @@ START_TEST(undisturbed)
 }
 END_TEST
 
+/* Rounds end with epochs, and steps hide the combining of models, in the prediction and the
+ * simulation.
+ */
+START_TEST(rounds)
+{
+    static const int64_t overlaps[] = { 0, 3 }, epochs[] = { 0, 6 };
+    cleanup_reached struct sim_reached r = { 0 };
+    struct planner_history h = known;
+    double part;
+
+    h.bytes_per_s = 2e6;
+    h.samples_in_epoch = epochs[_i / 2] * 1024;
+    job.sync.options.period = 4;
+    job.sync.options.overlap = overlaps[_i % 2];
+    plan_mix(4, "local", &h);
+    r = reach(&none, 300, 1, &h);
+    part = r.samples_per_s / p->predicted_samples_per_s;
+    ck_assert_msg(fabs(part - 1) < 0.1, "epochs of %d, overlap %d: %.3f of the prediction",
+                  (int)epochs[_i / 2], (int)overlaps[_i % 2], part);
+}
+END_TEST
+
 /* A layer that holds most of the parameters is ready late, in the prediction and the simulation. */
 START_TEST(large_gradient)
 {
@@ -239,6 +261,7 @@ static void add_tests(TCase *tc)
 {
     planning_add(tc);
     tcase_add_loop_test(tc, undisturbed, 0, sizeof mode_rows / sizeof *mode_rows);
+    tcase_add_loop_test(tc, rounds, 0, 4);
     tcase_add_test(tc, large_gradient);
     tcase_add_loop_test(tc, seeds, 0, 4);
     tcase_add_test(tc, recovers);
