@@ -96,6 +96,12 @@ struct reference {
     bool waits[MAX_RANKS];
 };
 
+/* Return the overlap in force: none in a program that combines the models itself. */
+static int64_t overlap_of(const struct loop_job *j)
+{
+    return j->each.gradients ? 0 : j->overlap;
+}
+
 /* Apply the result of the round before to a group's model. */
 static void group_land(struct reference *r, int first)
 {
@@ -126,7 +132,7 @@ static double group_round(const struct loop_job *j, const struct shared *s, stru
         for (int k = 0; k < DIM && n > 0; k++)
             w[k] -= rate * g[k] / n;
         samples += n;
-        if (r->waits[first] && (steps == j->overlap || over))
+        if (r->waits[first] && (steps == overlap_of(j) || over))
             group_land(r, first);
     }
     for (int k = 0; k < DIM; k++)
@@ -141,7 +147,7 @@ static void group_go_on(const struct loop_job *j, const struct shared *s, struct
 {
     const struct made *last = &s->made[first][r->at[first] - 1];
 
-    r->waits[first] = j->overlap && !(last->flags & EDDIS_STEP_CHECKPOINT);
+    r->waits[first] = overlap_of(j) && !(last->flags & EDDIS_STEP_CHECKPOINT);
     if (!r->waits[first])
         memcpy(r->w[first], r->common, sizeof r->w[first]);
 }
@@ -263,14 +269,15 @@ static void check_values(const struct loop_job *j, struct due *d, const struct m
     else if (m[-1].ends) {
         bool saved = m[-1].flags & EDDIS_STEP_CHECKPOINT;
 
-        written = (d->waits || !j->overlap) && !saved;
-        *d = (struct due){ .waits = j->overlap && !saved };
-    } else if (++d->steps >= j->overlap && d->waits) {
+        written = (d->waits || !overlap_of(j)) && !saved;
+        *d = (struct due){ .waits = overlap_of(j) && !saved };
+    } else if (++d->steps >= overlap_of(j) && d->waits) {
         written = true;
         d->waits = false;
     }
     CHECK(!(m->flags & EDDIS_STEP_WRITTEN) == !written);
-    CHECK(!(m->flags & EDDIS_STEP_READS) == !(m->ends || (d->waits && d->steps + 1 >= j->overlap)));
+    CHECK(!(m->flags & EDDIS_STEP_READS) ==
+          !(m->ends || (d->waits && d->steps + 1 >= overlap_of(j))));
     CHECK(!(m->flags & EDDIS_STEP_END_OF_EPOCH) || m->ends);
 }
 

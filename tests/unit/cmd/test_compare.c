@@ -332,7 +332,7 @@ START_TEST(one_round_failed)
 END_TEST
 
 /* If auto does not choose the best mode, a line asks the user to name it. */
-START_TEST(best_is_local)
+START_TEST(best_is_named)
 {
     struct compare *c = make((struct compare_target){ COMPARE_ACCURACY, 0.985 }, 1);
     struct strbuf b = { 0 };
@@ -343,8 +343,12 @@ START_TEST(best_is_local)
     snprintf(c->row[0].mode, sizeof c->row[0].mode, "local");
     snprintf(c->row[0].algorithm, sizeof c->row[0].algorithm, "local");
     compare_table(c, &b);
-    ck_assert_ptr_nonnull(strstr(strbuf_text(&b), "\nsync.mode: auto does not choose local; set "
-                                                  "sync.mode to local to train by it\n"));
+    ck_assert_ptr_null(strstr(strbuf_text(&b), "auto"));
+    strbuf_fini(&b);
+    snprintf(c->row[0].algorithm, sizeof c->row[0].algorithm, "diloco");
+    compare_table(c, &b);
+    ck_assert_ptr_nonnull(strstr(strbuf_text(&b), "\nsync.mode: auto does not choose diloco; keep "
+                                                  "sync.algorithm to train by it\n"));
     strbuf_fini(&b);
     free(c);
 }
@@ -393,7 +397,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, by_loss);
     tcase_add_test(tc, unlike_ends);
     tcase_add_test(tc, one_round_failed);
-    tcase_add_test(tc, best_is_local);
+    tcase_add_test(tc, best_is_named);
     tcase_add_test(tc, kept);
 }
 
