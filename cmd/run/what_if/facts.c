@@ -323,8 +323,7 @@ static struct planner_history history_of(const struct facts *f)
     return history;
 }
 
-int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
-               struct eddis_error *err)
+int facts_plan(struct facts *f, const struct job *job, struct plan **ret, struct eddis_error *err)
 {
     struct planner_history history = history_of(f);
     const struct drop_input in = { .job = job,
@@ -337,8 +336,9 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
 
     if (rc < 0)
         return rc;
-    history.latency_s = drop.latency_s;
-    history.bytes_per_s = drop.bytes_per_s;
+    f->kept = (struct facts_kept){ drop.latency_s, drop.bytes_per_s };
+    history.latency_s = f->kept.latency_s;
+    history.bytes_per_s = f->kept.bytes_per_s;
     rc = planner_plan(job, f->node, f->n_nodes, &history, &p, err);
     if (rc < 0)
         return rc;
@@ -353,7 +353,7 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
 int facts_simulate(const struct facts *f, const struct job *job, const struct plan *p,
                    double seconds, uint64_t seed, struct sim_reached *ret, struct eddis_error *err)
 {
-    const struct planner_history history = history_of(f);
+    struct planner_history history = history_of(f);
     const struct sim_plan s = { .job = job,
                                 .plan = p,
                                 .history = &history,
@@ -361,6 +361,8 @@ int facts_simulate(const struct facts *f, const struct job *job, const struct pl
                                 .seconds = seconds,
                                 .seed = seed };
 
+    history.latency_s = f->kept.latency_s;
+    history.bytes_per_s = f->kept.bytes_per_s;
     return sim_plan(&s, ret, err);
 }
 

@@ -139,8 +139,8 @@ static struct comparison_case case_of(const struct what_if *w, const struct fact
 {
     return (struct comparison_case){ .plan = p,
                                      .reached = w->simulate_s > 0 ? reached : NULL,
-                                     .latency_s = f->latency_s,
-                                     .bytes_per_s = f->bytes_per_s };
+                                     .latency_s = f->kept.latency_s,
+                                     .bytes_per_s = f->kept.bytes_per_s };
 }
 
 /* Return what is to be compared; it borrows from s. */

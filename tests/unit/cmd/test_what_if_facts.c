@@ -193,6 +193,25 @@ START_TEST(network_changes)
 }
 END_TEST
 
+/* The simulation is on the network of the plan, without the slow link of a node that is left out.
+ */
+START_TEST(dropped)
+{
+    struct sim_reached reached;
+
+    job.drop = word_of("auto");
+    base.program.model_bytes = 4000000;
+    speed_after("");
+    ck_assert_int_eq(p->n_left, 1);
+    ck_assert_str_eq(p->left[0].node, "node2");
+    ck_assert_double_eq_tol(changed.kept.bytes_per_s, 1e9, 1);
+    ck_assert_double_eq_tol(changed.kept.latency_s, 1e-5, 1e-12);
+    ck_assert_int_eq(facts_simulate(&changed, &job, p, 30, 0, &reached, &err), 0);
+    ck_assert_double_gt(reached.samples_per_s, 0.6 * p->predicted_samples_per_s);
+    sim_reached_fini(&reached);
+}
+END_TEST
+
 START_TEST(many)
 {
     job.batch.global = 100000;
@@ -246,6 +265,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, rate);
     tcase_add_test(tc, copies);
     tcase_add_test(tc, network_changes);
+    tcase_add_test(tc, dropped);
     tcase_add_test(tc, many);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, groups);
