@@ -28,8 +28,9 @@ struct drop_input {
     const struct planner_history *history;
     /* links between the nodes; NULL: not measured, and every link is as in `history` */
     const struct network *network;
-    const char *const
-        *host; /* [n_nodes] names of the nodes in `network`, or NULL: as in profiles */
+    /* [n_nodes] names of the nodes in `network`; nodes of one name have the same links. NULL: as in
+     * profiles */
+    const char *const *host;
 };
 
 /* A decision */

@@ -26,12 +26,17 @@ struct facts_kept {
 struct facts {
     struct node_profile *node; /* [n_nodes] owned, in the order of the job's hosts */
     int n_nodes;
+    /* [n_nodes] owned: names of the nodes that were measured, borrowed; a copy has that of the node
+     * that it copies. NULL: as in `node` */
+    const char **measured;
     int64_t gpus_per_worker;   /* the GPUs of these profiles are joined to groups of so many */
     struct planner_time *time; /* [n_times] owned: learnt times of workers */
     int n_times;
     struct planner_bound *bound; /* [n_bounds] owned: memory limits of workers */
     int n_bounds;
     const struct network *network; /* borrowed: links between the nodes; NULL: not measured */
+    struct network rest;  /* `network` without nodes that are left out, its links owned; no link: as
+                           * `network` */
     bool network_changed; /* the bandwidth is not that of the links, but given by --what-if */
     double latency_s, bytes_per_s;  /* of the slowest node's link; 0: unknown */
     struct planner_history program; /* the rest of the history; its members are borrowed */
