@@ -154,6 +154,7 @@ def refused():
             (["--what-if=batch.min=300"], "batch.min"),
             (["--what-if=network=0gbit"], "is not a bandwidth above 0"),
             (["--what-if=nodes=[a]"], '"nodes" cannot be changed'),
+            (["--what-if=nodes.hosts=a"], '"nodes.hosts" cannot be changed: write -NODE to leave a node out'),
             (["--what-if=", "--dry-run"], "--what-if and --dry-run exclude each other"),
             (["--what-if=", "--profile"], "--what-if and --profile exclude each other"),
             (["--what-if=", "--check"], "--what-if and --check exclude each other"),

@@ -299,6 +299,11 @@ int facts_change(const struct facts *base, const struct job *job, const struct w
     struct facts f = *base;
     int rc = 0;
 
+    if (job->n_hosts && job->n_hosts != (size_t)base->n_nodes)
+        return eddis_fail(err, -EINVAL,
+                          "the job has %lld nodes, but the earlier job measured %d; write -NODE to "
+                          "leave a node out, +NODE to add one like it",
+                          (long long)job->n_hosts, base->n_nodes);
     f.rest = (struct network){ 0 };
     f.node = calloc(most, sizeof *f.node);
     f.measured = calloc(most, sizeof *f.measured);

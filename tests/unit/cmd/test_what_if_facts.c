@@ -280,6 +280,18 @@ START_TEST(groups)
 }
 END_TEST
 
+/* A job of other nodes than those that were measured is refused. */
+START_TEST(other_hosts)
+{
+    for (int n = NODES - 1; n <= NODES + 1; n += 2) {
+        job.n_hosts = n;
+        ck_assert_int_eq(plan_after(""), -EINVAL);
+        ck_assert_msg(strstr(err.text, "but the earlier job measured 3; write -NODE") != NULL, "%s",
+                      err.text);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -293,6 +305,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, many);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, groups);
+    tcase_add_test(tc, other_hosts);
 }
 
 SUITE_MAIN("what_if_facts", add_tests)
