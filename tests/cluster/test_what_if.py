@@ -138,6 +138,8 @@ def guessed():
     p = eddis_run("--simulate=100s", "-n", "2", "--", "true")
     assert p.returncode == 0 and "the simulation is a guess, with steps of 100 ms" in p.stdout, p
     one = json.loads(eddis_run("--simulate=100s", "--json", "-n", "2", "--", "true").stdout)["today"]["simulated"]
+    text = eddis_run("--what-if=nodes.drop=auto", "-n", "2", "--", "true").stdout
+    assert "\n  nodes.drop: no worker is left out until a run has measured how large the model is\n" in text, text
     assert one["samples_per_s"] is None and 0.7 < one["of_predicted"] < 1.01, one
 
 

@@ -355,7 +355,7 @@ int facts_plan(struct facts *f, const struct job *job, struct plan **ret, struct
 
     if (rc < 0)
         return rc;
-    f->kept = (struct facts_kept){ drop.latency_s, drop.bytes_per_s };
+    f->kept = (struct facts_kept){ drop.latency_s, drop.bytes_per_s, drop.lacks };
     history.latency_s = f->kept.latency_s;
     history.bytes_per_s = f->kept.bytes_per_s;
     rc = planner_plan(job, f->node, f->n_nodes, &history, &p, err);

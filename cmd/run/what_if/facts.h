@@ -20,6 +20,7 @@
 /* What a plan leaves, if it leaves out workers (nodes.drop) */
 struct facts_kept {
     double latency_s, bytes_per_s; /* network between the nodes that keep workers; 0: unknown */
+    const char *lacks; /* what must be measured before workers are left out, a constant; or NULL */
 };
 
 /* What earlier jobs measured of nodes, program and network; zero-initialised: nothing */

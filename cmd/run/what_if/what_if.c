@@ -108,6 +108,7 @@ static void note_copies(struct cases *s)
 /* Note what the predictions leave out. */
 static void note_gaps(const struct what_if *w, struct cases *s)
 {
+    const char *lacks = s->then.kept.lacks ? s->then.kept.lacks : s->today.kept.lacks;
     bool changes_network = w->changes->bytes_per_s > 0 || w->changes->latency_s > 0;
 
     if (s->learnt.model.bytes == 0)
@@ -118,6 +119,9 @@ static void note_gaps(const struct what_if *w, struct cases *s)
     else if (s->then.n_nodes > 1 && s->then.bytes_per_s <= 0)
         strlist_addf(&s->note, "the network between the nodes was not measured, and its exchanges "
                                "are not predicted; network=10gbit sets its bandwidth");
+    if (lacks)
+        strlist_addf(&s->note, "nodes.drop: no worker is left out until a run has measured %s",
+                     lacks);
 }
 
 /* Note what the simulations assume. */

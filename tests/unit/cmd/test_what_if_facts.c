@@ -216,6 +216,11 @@ START_TEST(dropped)
     ck_assert_int_eq(facts_simulate(&changed, &job, p, 30, 0, &reached, &err), 0);
     ck_assert_double_gt(reached.samples_per_s, 0.6 * p->predicted_samples_per_s);
     sim_reached_fini(&reached);
+    ck_assert_ptr_null(changed.kept.lacks);
+    base.program.model_bytes = 0;
+    speed_after("");
+    ck_assert_int_eq(p->n_left, 0);
+    ck_assert_str_eq(changed.kept.lacks, "how large the model is");
 }
 END_TEST
 
