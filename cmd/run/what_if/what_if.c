@@ -8,6 +8,7 @@
 #include "learnt.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "scheduler/drop.h"
 #include "simulated.h"
 
 #include <errno.h>
@@ -164,6 +165,7 @@ static struct comparison compare(const struct what_if *w, const struct cases *s)
 static void print(const struct what_if *w, const struct cases *s, const struct plan_print *o)
 {
     const struct comparison c = compare(w, s);
+    struct plan_print then = *o;
     bool none = what_if_changes_are_none(w->changes);
     char age[NUMBER_SIZE];
 
@@ -189,7 +191,8 @@ static void print(const struct what_if *w, const struct cases *s, const struct p
     if (w->only_today)
         return;
     strbuf_add(o->out, "\n");
-    plan_print_plan(o, s->plan_then, NULL);
+    then.drops = drop_is_wanted(w->then);
+    plan_print_plan(&then, s->plan_then, NULL);
 }
 
 int what_if(const struct what_if *w, const struct plan_print *o, struct eddis_error *err)
