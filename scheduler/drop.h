@@ -28,8 +28,9 @@ struct drop_input {
     const struct planner_history *history;
     /* links between the nodes; NULL: not measured, and every link is as in `history` */
     const struct network *network;
-    const char *const
-        *host; /* [n_nodes] names of the nodes in `network`, or NULL: as in profiles */
+    /* [n_nodes] names of the nodes in `network`; nodes of one name have the same links. NULL: as in
+     * profiles */
+    const char *const *host;
 };
 
 /* A decision */
@@ -46,7 +47,7 @@ bool drop_is_wanted(const struct job *job);
 
 /* Decide which workers of the nodes [in->n_nodes] the job leaves out, and mark them in the nodes'
  * profiles. A job without nodes.drop: auto leaves out none. Workers of equal speed and network
- * count as one kind, of which there are few, so that 1 000 workers take less than a second. Return
+ * count as one kind. There are few kinds, so that 1 000 workers take less than a second. Return
  * 0, or a negative errno, as planner_plan for all workers; the marks are then removed.
  */
 int drop_decide(const struct drop_input *in, struct node_profile *nodes, struct drop_result *ret,

@@ -15,7 +15,7 @@ enum {
     MANY_KINDS = 10, /* most kinds of more workers */
     MOST_NODES = 16, /* most nodes that are taken or left one by one */
     WORK = 10000,    /* workers in all plans that the search weighs; for very many workers: */
-    PASSES = 3,      /* plans of all workers in place of that */
+    PASSES = 3,      /* plans of all workers instead */
 };
 
 /* Part of the best progress that stays when workers come back */
@@ -366,7 +366,7 @@ static bool add_kind(struct drop_sets *a, int kind)
     return any;
 }
 
-/* Weigh the return of each kind of which workers are left out. Return the kind with the most
+/* Weigh the return of each kind that has left-out workers. Return the kind with the most
  * progress then; -1: none is left out; or -ENOMEM.
  */
 static int weigh_returns(struct drop_sets *a)

@@ -68,7 +68,8 @@ static int compare_places(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Make the re-planning of the job. It knows of its workers what a real job begins with. */
+/* Make the re-planning of the job. It begins with the times of workers that a real job begins with.
+ */
 static int open_policy(struct course *c, const struct planner_history *history,
                        struct eddis_error *err)
 {

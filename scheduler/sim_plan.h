@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIM_PLAN_STEP_S 0.1 /* assumed duration of a step if only ratios are known */
+#define SIM_PLAN_STEP_S 0.1 /* assumed duration of a step if only ratios were measured */
 
 /* Disturbances of a job; zero-initialised: none */
 struct sim_disturbance {

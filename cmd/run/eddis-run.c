@@ -31,6 +31,7 @@
 #include "run_detach.h"
 #include "run_requeue.h"
 #include "run_slurm.h"
+#include "scheduler/drop.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -286,6 +287,7 @@ static int on_planned(void *ctx, const struct plan *p, const struct node_profile
         .colour = r->view.colour,
         .home = getenv("HOME"),
         .now_s = clock_wall_ns() / CLOCK_S,
+        .drops = drop_is_wanted(r->q.job),
     };
     /* Later plans may have fewer workers, if nodes are lost. */
     int rc = p && p->generation <= 1 ? rank_list_check(&r->q.ranks, p->n_workers, err) : 0;

@@ -115,6 +115,13 @@ def narrow():
             assert j.end() == 0, (j.code, j.err, j.out)
         p = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--dry-run", os.path.basename(path)], cwd=HOME)
         assert p.returncode == 0 and re.search("slower than one worker: .* nodes.drop: auto, .* would help", p.stdout), p
+        p = c.run(LOGIN, [os.path.join(BUILD, "cmd/eddis-run"), "--what-if=nodes.drop=auto,+node3", "--simulate=60s", "--json",
+                          "--job-dir", j.place, os.path.basename(path)], cwd=HOME)
+        assert p.returncode == 0, p
+        answer = json.loads(p.stdout)
+        today, then = answer["today"], answer["then"]
+        assert then["plan"]["nodes"] == ["node1", "node2"] and then["plan"]["left_out"][0]["nodes"] == 2, then
+        assert then["bytes_per_s"] > 5 * today["bytes_per_s"] and 0.7 < then["simulated"]["of_predicted"] < 1.1, answer
         with c.job(["--set", "nodes.drop=auto", os.path.basename(path)]) as j:
             assert j.end() == 0, (j.code, j.err, j.out)
             assert j.out.count("left out: node3 worker") == 4, j.out  # in the plan, and in the summary

@@ -138,6 +138,8 @@ def guessed():
     p = eddis_run("--simulate=100s", "-n", "2", "--", "true")
     assert p.returncode == 0 and "the simulation is a guess, with steps of 100 ms" in p.stdout, p
     one = json.loads(eddis_run("--simulate=100s", "--json", "-n", "2", "--", "true").stdout)["today"]["simulated"]
+    text = eddis_run("--what-if=nodes.drop=auto", "-n", "2", "--", "true").stdout
+    assert "\n  nodes.drop: no worker is left out until a run has measured how large the model is\n" in text, text
     assert one["samples_per_s"] is None and 0.7 < one["of_predicted"] < 1.01, one
 
 
@@ -154,6 +156,7 @@ def refused():
             (["--what-if=batch.min=300"], "batch.min"),
             (["--what-if=network=0gbit"], "is not a bandwidth above 0"),
             (["--what-if=nodes=[a]"], '"nodes" cannot be changed'),
+            (["--what-if=nodes.hosts=a"], '"nodes.hosts" cannot be changed: write -NODE to leave a node out'),
             (["--what-if=", "--dry-run"], "--what-if and --dry-run exclude each other"),
             (["--what-if=", "--profile"], "--what-if and --profile exclude each other"),
             (["--what-if=", "--check"], "--what-if and --check exclude each other"),

@@ -51,12 +51,9 @@ struct run_network {
     struct network_check check;
 };
 
-/* Bandwidth and latency as the workers' steps show them, if they differ from the network's
- * measurement. The stored measurement is then deleted, so that the next job measures again.
- */
+/* Bandwidth and latency of the slowest node */
 struct run_wire {
-    double bytes_per_s; /* bandwidth of the slowest node; 0: as measured */
-    double latency_s;   /* latency of the slowest node; 0: as measured */
+    double bytes_per_s, latency_s;
 };
 
 /* The plans of the generation. */
@@ -80,7 +77,13 @@ struct job_run {
     struct journal journal;
     struct job_status status;
     struct metrics metrics;
+    /* network between all nodes by what the workers' steps show, if that differs from its
+     * measurement; 0: as measured. The stored measurement is then deleted, so that the next job
+     * measures again. */
     struct run_wire wire;
+    /* network between the nodes that keep workers (nodes.drop), as parts of that between all nodes;
+     * 0: all keep workers */
+    struct run_wire part;
     int64_t begun_ns;
     char *checkpoint_dir; /* folder of the checkpoints; NULL: none */
     char *data_path;      /* the data file in the program's arguments; NULL: unknown */

@@ -28,6 +28,12 @@ static void load(struct history *k)
     k->loaded = true;
 }
 
+/* Return a part of a network's bandwidth or latency; all of it if the part is not set. */
+static double whole(double part)
+{
+    return part > 0 ? part : 1;
+}
+
 void history_fill(struct history *k, struct planner_history *ret)
 {
     load(k);
@@ -37,14 +43,20 @@ void history_fill(struct history *k, struct planner_history *ret)
         ret->wire = k->wire;
     }
     past_wire(k->network->measured, ret);
-    if (k->network->measured && k->among.bytes_per_s > 0) {
-        ret->bytes_per_s = k->among.bytes_per_s;
-        ret->latency_s = k->among.latency_s;
-    }
     if (k->run->wire.bytes_per_s > 0)
         ret->bytes_per_s = k->run->wire.bytes_per_s;
     if (k->run->wire.latency_s > 0)
         ret->latency_s = k->run->wire.latency_s;
+    ret->bytes_per_s *= whole(k->run->part.bytes_per_s);
+    ret->latency_s *= whole(k->run->part.latency_s);
+}
+
+void history_correct(struct job_run *run, struct run_wire wire)
+{
+    if (wire.bytes_per_s > 0)
+        run->wire.bytes_per_s = wire.bytes_per_s / whole(run->part.bytes_per_s);
+    if (wire.latency_s > 0)
+        run->wire.latency_s = wire.latency_s / whole(run->part.latency_s);
 }
 
 /* Forget the workers' times and memory limits of earlier jobs, and report that: they were measured

@@ -13,13 +13,11 @@
 struct history {
     struct job_run *run;               /* borrowed */
     const struct run_network *network; /* the network that the plan uses; borrowed */
-    struct run_wire among;   /* network between the nodes that keep workers, if the plan leaves some
-                              * out; 0: all keep workers */
-    char algorithm[16];      /* algorithm of the last launched plan; "": no plan was launched */
-    enum sync_wire wire;     /* wire format of the last launched plan; SYNC_WIRE_AUTO: none */
-    struct past_model model; /* the program's model, as last reported */
-    struct past_times times; /* the workers' times per batch, in seconds */
-    struct past_memory memory;             /* the workers' limits by memory */
+    char algorithm[16];        /* algorithm of the last launched plan; "": no plan was launched */
+    enum sync_wire wire;       /* wire format of the last launched plan; SYNC_WIRE_AUTO: none */
+    struct past_model model;   /* the program's model, as last reported */
+    struct past_times times;   /* the workers' times per batch, in seconds */
+    struct past_memory memory; /* the workers' limits by memory */
     struct past_efficiencies efficiencies; /* of modes, as a comparison measured them */
     bool limited;     /* a worker of this job lacked memory: plans keep to the limits since */
     int retries;      /* restarts of this job with fewer samples for a worker */
@@ -32,6 +30,11 @@ struct history {
  * The first call reads the cache.
  */
 void history_fill(struct history *k, struct planner_history *ret);
+
+/* Record the network between the nodes that keep workers, as the workers show it; a member 0:
+ * unchanged. The network between all nodes changes in proportion.
+ */
+void history_correct(struct job_run *run, struct run_wire wire);
 
 /* Record the size of the model and the traits of the program, also in the cache for the next job.
  * The first precision that a worker of this job reports counts.  If the size differs from the

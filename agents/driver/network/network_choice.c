@@ -4,6 +4,7 @@
 
 #include "network_result.h"
 
+#include "agents/driver/history/history.h"
 #include "agents/driver/history/job_cache.h"
 
 #include "lib/model/network_check_json.h"
@@ -286,7 +287,7 @@ static enum heard take_check(struct network_choice *c, const struct event *e)
     }
     c->used.check = found;
     if (found.known && !found.holds)
-        c->run->wire.bytes_per_s = found.wire_bytes_per_s;
+        history_correct(c->run, (struct run_wire){ .bytes_per_s = found.wire_bytes_per_s });
     return HEARD;
 }
 

@@ -4,11 +4,19 @@
 
 #include "lib/base/cleanup.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Decide which workers are left out, in *ret and the profiles node [n]. Without a decision, as for
- * a job whose plan is impossible, all stay; planner_plan then says why.
+/* Return what `some` is of `all`; 0 without one of them. */
+static double part(double some, double all)
+{
+    return some > 0 && all > 0 ? some / all : 0;
+}
+
+/* Decide which workers are left out, in *ret and the profiles node [n], and record the network of
+ * the others. Without a decision, as for a job whose plan is impossible, all stay; planner_plan
+ * then says why. Report other errors.
  */
 static void decide(struct job_run *run, struct history *h, const int *agent,
                    struct node_profile *node, int n, struct drop_result *ret)
@@ -19,13 +27,21 @@ static void decide(struct job_run *run, struct history *h, const int *agent,
     struct drop_input in = {
         .job = run->o->job, .n_nodes = n, .history = &history, .network = network, .host = host
     };
+    struct eddis_error err = { 0 };
+    int rc;
 
-    h->among = (struct run_wire){ 0 };
+    run->part = (struct run_wire){ 0 };
     history_fill(h, &history);
     for (int i = 0; host && i < n; i++)
         host[i] = run->state.agent[agent[i]].host;
-    if (!host || drop_decide(&in, node, ret, NULL) < 0)
+    rc = host ? drop_decide(&in, node, ret, &err) : eddis_fail(&err, -ENOMEM, "no memory");
+    if (rc < 0)
         *ret = (struct drop_result){ 0 };
+    if (rc < 0 && rc != -EINVAL)
+        job_run_sayf(run, JOB_EVENT_SAY, -1, -1, "nodes.drop: no worker is left out: %s", err.text);
+    if (ret->n_left > 0)
+        run->part = (struct run_wire){ part(ret->bytes_per_s, history.bytes_per_s),
+                                       part(ret->latency_s, history.latency_s) };
     network_free(network);
 }
 
@@ -69,7 +85,6 @@ int node_drop(struct job_run *run, struct history *h, int *agent, struct node_pr
     report(run, ret);
     if (ret->n_left == 0)
         return n;
-    h->among = (struct run_wire){ ret->bytes_per_s, ret->latency_s };
     for (int i = 0; i < n; i++) {
         if (is_empty(run->o->job, &node[i]))
             continue;

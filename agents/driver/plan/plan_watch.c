@@ -145,7 +145,7 @@ static void watch_network(struct plan_watch *w)
 
     if (!p || !replanner_contradicted(&w->replan, &c))
         return;
-    w->run->wire = (struct run_wire){ c.network.bytes_per_s, c.network.latency_s };
+    history_correct(w->run, (struct run_wire){ c.network.bytes_per_s, c.network.latency_s });
     history_fill(w->history, &history);
     network_effect_contradicted(w->run, &c, &history, network_is_news(w, c.network.bytes_per_s), p);
     journal_plan(&w->run->journal, p);

@@ -126,6 +126,7 @@ static const struct {
     const char *key, *advice;
 } unmeasured[] = {
     { "nodes", "write -NODE to leave a node out, +NODE to add one like it" },
+    { "nodes.hosts", "write -NODE to leave a node out, +NODE to add one like it" },
     { "hostfile", "write -NODE to leave a node out, +NODE to add one like it" },
     { "command", "no earlier job has measured another program" },
     { "workdir", "no earlier job has measured another program" },

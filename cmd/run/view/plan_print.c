@@ -359,11 +359,9 @@ static void print_alone(const struct plan_print *o, const struct plan *p)
     paint(o, YELLOW, "slower than one worker");
     text_add_clean(o->out, ": rank %d on %s alone would make %s the progress; ", rank,
                    p->node[p->worker[rank].node], number_times(alone, planned, times));
-    strbuf_addf(
-        o->out, "%s would help\n",
-        p->n_nodes > 1
-            ? "nodes.drop: auto, a larger batch.global or a faster network"
-            : "nodes.drop: auto, fewer workers (workers_per_node) or a larger batch.global");
+    strbuf_addf(o->out, "%s%s would help\n", o->drops ? "" : "nodes.drop: auto, ",
+                p->n_nodes > 1 ? "fewer nodes (-H), a larger batch.global or a faster network"
+                               : "fewer workers (workers_per_node) or a larger batch.global");
 }
 
 /* Print which workers the plan leaves out, and why. */

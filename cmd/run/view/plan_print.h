@@ -35,6 +35,7 @@ struct plan_print {
     bool colour;        /* for a terminal that takes escape codes */
     const char *home;   /* folders below it are printed as ~/...; NULL: unchanged */
     int64_t now_s;      /* seconds since 1970, for the age of cached profiles */
+    bool drops;         /* the job may leave out workers (nodes.drop): no plan advises that */
 };
 
 /* Print the line of the job with its id and folder. If both are NULL, as for --dry-run, print

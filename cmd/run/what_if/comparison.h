@@ -28,7 +28,8 @@
 
 enum { WHAT_IF_SCHEMA_VERSION = 1 };
 
-/* A plan, borrowed, and the network between its nodes; 0: unknown */
+/* A plan, borrowed, and the network between its nodes, without those that it leaves out; 0: unknown
+ */
 struct comparison_case {
     const struct plan *plan;
     const struct sim_reached *reached; /* of a simulation, borrowed; NULL: there is none */

@@ -148,8 +148,10 @@ static int leave(struct facts *f, const char *host, struct eddis_error *err)
 
     if (i < 0)
         return i;
-    for (f->n_nodes--; i < f->n_nodes; i++)
+    for (f->n_nodes--; i < f->n_nodes; i++) {
         copy_node(&f->node[i], &f->node[i + 1]);
+        f->measured[i] = f->measured[i + 1];
+    }
     return 0;
 }
 
@@ -180,6 +182,7 @@ static int add(struct facts *f, const char *host, int copies, struct eddis_error
         struct node_profile *to = &f->node[f->n_nodes];
 
         copy_node(to, &f->node[from]);
+        f->measured[f->n_nodes] = f->measured[from];
         if (snprintf(to->host, sizeof to->host, "%s+%ld", host, last + i) >= (int)sizeof to->host)
             return eddis_fail(err, -EINVAL, "the name of node '%.80s' is too long for a copy",
                               host);
@@ -216,11 +219,11 @@ static int scale(struct facts *f, const char *host, double rate, struct eddis_er
     return 0;
 }
 
-/* Check whether some change leaves out this node of the job. */
-static bool is_left_out(const struct what_if_changes *c, const char *host)
+/* Check whether this node of the job, or a copy of it, is still there. */
+static bool is_there(const struct facts *f, const char *host)
 {
-    for (int i = 0; i < c->n_nodes; i++)
-        if (c->node[i].kind == WHAT_IF_LEAVE && strcmp(c->node[i].host, host) == 0)
+    for (int i = 0; i < f->n_nodes; i++)
+        if (strcmp(f->measured[i], host) == 0)
             return true;
     return false;
 }
@@ -228,27 +231,31 @@ static bool is_left_out(const struct what_if_changes *c, const char *host)
 /* Set latency and bandwidth to those of the links between the nodes that stay. If no link is left,
  * or the network does not name its nodes, they remain. Return 0 or -ENOMEM.
  */
-static int narrow_network(struct facts *f, const struct what_if_changes *c)
+static int narrow_network(struct facts *f)
 {
     const struct network *all = f->network;
     cleanup_free struct network_link *link = NULL;
-    struct network some;
+    cleanup_free bool *there = NULL;
+    int n = 0;
 
     if (!all || !all->host)
         return 0;
     link = calloc((size_t)all->n_links + 1, sizeof *link);
-    if (!link)
+    there = calloc((size_t)all->n_nodes + 1, sizeof *there);
+    if (!link || !there)
         return -ENOMEM;
-    some = *all;
-    some.link = link;
-    some.n_links = 0;
+    for (int i = 0; i < all->n_nodes; i++)
+        there[i] = is_there(f, all->host[i]);
     for (int i = 0; i < all->n_links; i++)
-        if (!is_left_out(c, all->host[all->link[i].from]) &&
-            !is_left_out(c, all->host[all->link[i].to]))
-            link[some.n_links++] = all->link[i];
-    if (some.n_links == 0 || some.n_links == all->n_links)
+        if (there[all->link[i].from] && there[all->link[i].to])
+            link[n++] = all->link[i];
+    if (n == 0 || n == all->n_links)
         return 0;
-    return network_wire(&some, &f->latency_s, &f->bytes_per_s);
+    f->rest = *all;
+    f->rest.link = link;
+    f->rest.n_links = n;
+    link = NULL;
+    return network_wire(&f->rest, &f->latency_s, &f->bytes_per_s);
 }
 
 /* Apply the changes of nodes and network. Return 0 or a negative error. */
@@ -267,7 +274,7 @@ static int change_all(struct facts *f, const struct what_if_changes *c, struct e
         return rc;
     if (f->n_nodes == 0)
         return eddis_fail(err, -EINVAL, "no node is left");
-    if (narrow_network(f, c) < 0)
+    if (narrow_network(f) < 0)
         return eddis_fail(err, -ENOMEM, "no memory for the network");
     f->network_changed = c->bytes_per_s > 0;
     f->bytes_per_s = c->bytes_per_s > 0 ? c->bytes_per_s : f->bytes_per_s;
@@ -288,16 +295,25 @@ static void *copy_of(const void *rows, int n, size_t size)
 int facts_change(const struct facts *base, const struct job *job, const struct what_if_changes *c,
                  struct facts *ret, struct eddis_error *err)
 {
+    size_t most = (size_t)base->n_nodes + (size_t)c->copies + 1;
     struct facts f = *base;
     int rc = 0;
 
-    f.node = calloc((size_t)base->n_nodes + (size_t)c->copies + 1, sizeof *f.node);
+    if (job->n_hosts && job->n_hosts != (size_t)base->n_nodes)
+        return eddis_fail(err, -EINVAL,
+                          "the job has %lld nodes, but the earlier job measured %d; write -NODE to "
+                          "leave a node out, +NODE to add one like it",
+                          (long long)job->n_hosts, base->n_nodes);
+    f.rest = (struct network){ 0 };
+    f.node = calloc(most, sizeof *f.node);
+    f.measured = calloc(most, sizeof *f.measured);
     f.time = copy_of(base->time, base->n_times, sizeof *f.time);
     f.bound = copy_of(base->bound, base->n_bounds, sizeof *f.bound);
-    if (!f.node || !f.time || !f.bound)
+    if (!f.node || !f.measured || !f.time || !f.bound)
         rc = eddis_fail(err, -ENOMEM, "no memory for the nodes");
     for (int i = 0; i < f.n_nodes && rc == 0; i++) {
         copy_node(&f.node[i], &base->node[i]);
+        f.measured[i] = base->node[i].host;
         rc = prepare(job, i, base->gpus_per_worker, &f.node[i], err);
     }
     if (rc == 0)
@@ -323,22 +339,25 @@ static struct planner_history history_of(const struct facts *f)
     return history;
 }
 
-int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
-               struct eddis_error *err)
+int facts_plan(struct facts *f, const struct job *job, struct plan **ret, struct eddis_error *err)
 {
     struct planner_history history = history_of(f);
     const struct drop_input in = { .job = job,
                                    .n_nodes = f->n_nodes,
                                    .history = &history,
-                                   .network = f->network_changed ? NULL : f->network };
+                                   .network = f->network_changed ? NULL
+                                              : f->rest.link     ? &f->rest
+                                                                 : f->network,
+                                   .host = f->measured };
     struct drop_result drop;
     struct plan *p = NULL;
     int rc = drop_decide(&in, f->node, &drop, err);
 
     if (rc < 0)
         return rc;
-    history.latency_s = drop.latency_s;
-    history.bytes_per_s = drop.bytes_per_s;
+    f->kept = (struct facts_kept){ drop.latency_s, drop.bytes_per_s, drop.lacks };
+    history.latency_s = f->kept.latency_s;
+    history.bytes_per_s = f->kept.bytes_per_s;
     rc = planner_plan(job, f->node, f->n_nodes, &history, &p, err);
     if (rc < 0)
         return rc;
@@ -353,7 +372,7 @@ int facts_plan(const struct facts *f, const struct job *job, struct plan **ret,
 int facts_simulate(const struct facts *f, const struct job *job, const struct plan *p,
                    double seconds, uint64_t seed, struct sim_reached *ret, struct eddis_error *err)
 {
-    const struct planner_history history = history_of(f);
+    struct planner_history history = history_of(f);
     const struct sim_plan s = { .job = job,
                                 .plan = p,
                                 .history = &history,
@@ -361,12 +380,16 @@ int facts_simulate(const struct facts *f, const struct job *job, const struct pl
                                 .seconds = seconds,
                                 .seed = seed };
 
+    history.latency_s = f->kept.latency_s;
+    history.bytes_per_s = f->kept.bytes_per_s;
     return sim_plan(&s, ret, err);
 }
 
 void facts_fini(struct facts *f)
 {
     free(f->node);
+    free(f->measured);
+    free(f->rest.link);
     free(f->time);
     free(f->bound);
     *f = (struct facts){ 0 };

@@ -11,7 +11,7 @@
 
 enum { SHOWN = 8 }; /* most slow-downs that are described */
 
-/* Return the samples per second; NAN if only ratios are known. */
+/* Return the samples per second; NAN if only ratios were measured. */
 static double samples_per_s(const struct simulated *s)
 {
     return s->plan->relative ? NAN : s->reached->samples_per_s;

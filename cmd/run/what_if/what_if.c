@@ -8,6 +8,7 @@
 #include "learnt.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/text.h"
+#include "scheduler/drop.h"
 #include "simulated.h"
 
 #include <errno.h>
@@ -108,6 +109,7 @@ static void note_copies(struct cases *s)
 /* Note what the predictions leave out. */
 static void note_gaps(const struct what_if *w, struct cases *s)
 {
+    const char *lacks = s->then.kept.lacks ? s->then.kept.lacks : s->today.kept.lacks;
     bool changes_network = w->changes->bytes_per_s > 0 || w->changes->latency_s > 0;
 
     if (s->learnt.model.bytes == 0)
@@ -118,6 +120,9 @@ static void note_gaps(const struct what_if *w, struct cases *s)
     else if (s->then.n_nodes > 1 && s->then.bytes_per_s <= 0)
         strlist_addf(&s->note, "the network between the nodes was not measured, and its exchanges "
                                "are not predicted; network=10gbit sets its bandwidth");
+    if (lacks)
+        strlist_addf(&s->note, "nodes.drop: no worker is left out until a run has measured %s",
+                     lacks);
 }
 
 /* Note what the simulations assume. */
@@ -139,8 +144,8 @@ static struct comparison_case case_of(const struct what_if *w, const struct fact
 {
     return (struct comparison_case){ .plan = p,
                                      .reached = w->simulate_s > 0 ? reached : NULL,
-                                     .latency_s = f->latency_s,
-                                     .bytes_per_s = f->bytes_per_s };
+                                     .latency_s = f->kept.latency_s,
+                                     .bytes_per_s = f->kept.bytes_per_s };
 }
 
 /* Return what is to be compared; it borrows from s. */
@@ -160,6 +165,7 @@ static struct comparison compare(const struct what_if *w, const struct cases *s)
 static void print(const struct what_if *w, const struct cases *s, const struct plan_print *o)
 {
     const struct comparison c = compare(w, s);
+    struct plan_print then = *o;
     bool none = what_if_changes_are_none(w->changes);
     char age[NUMBER_SIZE];
 
@@ -185,7 +191,8 @@ static void print(const struct what_if *w, const struct cases *s, const struct p
     if (w->only_today)
         return;
     strbuf_add(o->out, "\n");
-    plan_print_plan(o, s->plan_then, NULL);
+    then.drops = drop_is_wanted(w->then);
+    plan_print_plan(&then, s->plan_then, NULL);
 }
 
 int what_if(const struct what_if *w, const struct plan_print *o, struct eddis_error *err)

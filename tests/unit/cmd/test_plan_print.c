@@ -143,6 +143,15 @@ START_TEST(slower_than_one)
     ck_assert_int_eq(plan_nodes(2, &known), 0);
     plan_print_plan(&out, p, NULL);
     ck_assert_int_eq(count_output(line), 1);
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output("; nodes.drop: auto, fewer nodes (-H), a larger batch.global "
+                                  "or a faster network would help\n"),
+                     1);
+    out.drops = true; /* the job may leave out workers already */
+    plan_print_plan(&out, p, NULL);
+    ck_assert_int_eq(count_output(" the progress; fewer nodes (-H), a larger batch.global or a "
+                                  "faster network would help\n"),
+                     1);
     p->n_left = 1;
     p->left[0] = (struct plan_left){ "node3", 2, 1, 1, "cpu 0-1", 882000, 180000 };
     plan_print_plan(&out, p, NULL);

@@ -106,6 +106,7 @@ static const struct {
     { "latency=1h", "is not a time" },
     { "latency=", "is not a time" },
     { "nodes=[a, b]", "\"nodes\" cannot be changed: write -NODE" },
+    { "nodes.hosts=a", "\"nodes.hosts\" cannot be changed: write -NODE" },
     { "profile.emulate=[]", "\"profile.emulate\" cannot be changed" },
     { "command=true", "\"command\" cannot be changed" },
     { "-a,b\033", "\"b?\" is no change" },

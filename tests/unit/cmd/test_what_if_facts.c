@@ -193,6 +193,53 @@ START_TEST(network_changes)
 }
 END_TEST
 
+/* Make all nodes equally fast, so that nodes.drop: auto leaves out node2 for its links. */
+static void drop_the_slow_link(void)
+{
+    job.drop = word_of("auto");
+    job.batch.global = 1500;
+    base.time[0].sample_s = base.time[2].sample_s = base.time[1].sample_s;
+}
+
+/* The simulation is on the network of the plan, without the slow link of a node that is left out.
+ */
+START_TEST(dropped)
+{
+    struct sim_reached reached;
+
+    drop_the_slow_link();
+    speed_after("");
+    ck_assert_int_eq(p->n_left, 1);
+    ck_assert_str_eq(p->left[0].node, "node2");
+    ck_assert_double_eq_tol(changed.kept.bytes_per_s, 1e9, 1);
+    ck_assert_double_eq_tol(changed.kept.latency_s, 1e-5, 1e-12);
+    ck_assert_int_eq(facts_simulate(&changed, &job, p, 30, 0, &reached, &err), 0);
+    ck_assert_double_gt(reached.samples_per_s, 0.6 * p->predicted_samples_per_s);
+    sim_reached_fini(&reached);
+    ck_assert_ptr_null(changed.kept.lacks);
+    base.program.model_bytes = 0;
+    speed_after("");
+    ck_assert_int_eq(p->n_left, 0);
+    ck_assert_str_eq(changed.kept.lacks, "how large the model is");
+}
+END_TEST
+
+/* Copies have the link of their node, and so have copies of copies. */
+START_TEST(dropped_copies)
+{
+    drop_the_slow_link();
+    speed_after("+2xnode2,+node2+1,-node2,+node1");
+    ck_assert_int_eq(p->n_left, 1);
+    ck_assert_int_eq(p->left[0].n_nodes, 3);
+    ck_assert_int_eq(p->n_nodes, 3);
+    ck_assert_str_eq(p->node[2], "node1+1");
+    ck_assert_double_eq_tol(changed.kept.bytes_per_s, 1e9, 1);
+    speed_after("-node2"); /* the network is narrowed once */
+    ck_assert_int_eq(p->n_left, 0);
+    ck_assert_double_eq_tol(changed.kept.bytes_per_s, 1e9, 1);
+}
+END_TEST
+
 START_TEST(many)
 {
     job.batch.global = 100000;
@@ -238,6 +285,18 @@ START_TEST(groups)
 }
 END_TEST
 
+/* A job of other nodes than those that were measured is refused. */
+START_TEST(other_hosts)
+{
+    for (int n = NODES - 1; n <= NODES + 1; n += 2) {
+        job.n_hosts = n;
+        ck_assert_int_eq(plan_after(""), -EINVAL);
+        ck_assert_msg(strstr(err.text, "but the earlier job measured 3; write -NODE") != NULL, "%s",
+                      err.text);
+    }
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, set_up, tear_down);
@@ -246,9 +305,12 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, rate);
     tcase_add_test(tc, copies);
     tcase_add_test(tc, network_changes);
+    tcase_add_test(tc, dropped);
+    tcase_add_test(tc, dropped_copies);
     tcase_add_test(tc, many);
     tcase_add_loop_test(tc, bad, 0, sizeof bad_rows / sizeof *bad_rows);
     tcase_add_test(tc, groups);
+    tcase_add_test(tc, other_hosts);
 }
 
 SUITE_MAIN("what_if_facts", add_tests)
