@@ -66,7 +66,7 @@ struct run {
     smb_key counter, centre[SYNC_TYPES];
     int n_groups;
     int64_t global_batch;
-    int64_t *group_batch; /* [n_ranks], of which n_groups are used */
+    int64_t *group_batch; /* [n_ranks]; the first n_groups are used */
     int started, left;
     struct simulation_result result;
 };

@@ -19,7 +19,7 @@ static struct run_network network;
 static struct history history;
 static struct drop_result left;
 
-/* Three equal nodes, of which node2 has links of 1 MB/s and 1 ms, the others of 1 GB/s and 10 us */
+/* Three equal nodes: node2 has links of 1 MB/s and 1 ms, the others of 1 GB/s and 10 us */
 static void begin(void)
 {
     static struct network_link link[NODES * NODES];

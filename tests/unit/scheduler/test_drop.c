@@ -74,7 +74,7 @@ static double random_between(double low, double high)
     return low * pow(high / low, (double)(seed_ >> 40) / (1 << 24));
 }
 
-/* Make up to MOST workers on at most 4 nodes, of which some are alike. Return the number of nodes.
+/* Make up to MOST workers on at most 4 nodes; some are alike. Return the number of nodes.
  */
 static int make_random_cluster(struct planner_history *known)
 {
