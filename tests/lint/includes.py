@@ -29,7 +29,7 @@ MAY_INCLUDE = {
     "lib/comm": BASE + ["lib/board", "lib/gpu"],
     "lib/data": BASE,
     "lib/smb": BASE + ["lib/comm"],
-    "lib/sync": BASE + ["lib/model/algorithm.h", "lib/board", "lib/comm", "lib/smb",
+    "lib/sync": BASE + ["lib/model/algorithm.h", "lib/model/read_ahead.h", "lib/board", "lib/comm", "lib/smb",
                         "lib/gpu"],
     "lib/checkpoint": BASE,
     # libeddis itself, what is behind eddis.h
