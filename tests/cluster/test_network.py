@@ -112,11 +112,11 @@ def periods(j):
 def stale(c):
     """The cable has changed since: said, the period that it gave is another, and it is not believed again.
     Nobody looks before there are workers with libeddis, and the first job of a program may have none."""
-    j, changed, _, there = train(c, "100mbit")
+    j, changed, _, there = train(c, "10mbit")
     assert "network not confirmed" in j.out, j.out
     while not there:  # a busy machine has looked like another network
         assert changed, j.events()
-        j, changed, _, there = train(c, "100mbit")
+        j, changed, _, there = train(c, "10mbit")
     j, changed, found, there = train(c, "0", whole=True)
     printed = int(re.search(r"easgd, period (\d+)", j.out).group(1))
     assert "network not confirmed" not in j.out and changed and not there, (j.out, changed, there)
@@ -144,12 +144,12 @@ def test_slow_meanwhile(c):
 
 
 def test_slow_meanwhile_async(c):
-    """Models of their own, on cables of 1 Gbit/s that become as slow as 100 Mbit/s: what exchanges take says so, models
+    """Models of their own, on cables of 1 Gbit/s that become as slow as 20 Mbit/s: what exchanges take says so, models
     are exchanged more seldom, and that stays so: the network is never taken for one that is faster than it was."""
     cables(c, "1gbit")
     with wide(c, "async") as j:
         wait_for("steps", lambda: len(j.metrics()) > 1 and j.steps_done() > 60)
-        cables(c, "100mbit")
+        cables(c, "20mbit")
         wait_for("a slower network", lambda: networks(j)[-1:] and networks(j)[-1] < 60e6)
         wait_for("a longer period", lambda: periods(j)[-1] > 1.5 * periods(j)[0])
         found, at = len(periods(j)), j.steps_done()

@@ -45,7 +45,7 @@ static void overlapped_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(step.step > PERIOD + OVERLAP);
 }
 
-/* Ranks make the steps of the overlap while nothing of the sum has arrived. */
+/* Ranks make the overlap's steps before any part of the sum arrives. */
 static void steps_hide_the_sum(void)
 {
     const struct loop_job j = { .n = 2,

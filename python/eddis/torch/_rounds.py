@@ -11,8 +11,8 @@ elements and t those of the common model:
     t = t - rate (d + momentum b)
     x = t
 
-Parameters that each rank has whole are summed over all ranks, each of which gives its share of the group's d, so that
-each link between nodes has one model's bytes.  Parts are summed over the ranks of the same place in all groups.
+A parameter that every rank has whole is summed over all ranks.  Each rank gives its share of its group's d, so each
+link between nodes carries the bytes of one model.  Parts are summed over the ranks of the same place in all groups.
 16-bit parameters have a float32 t; d is how far they have come from the rounded t.
 """
 

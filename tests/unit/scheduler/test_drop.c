@@ -194,7 +194,7 @@ START_TEST(left_with_reason)
 }
 END_TEST
 
-/* Nothing is left out by default, if all workers are of use, or before the exchanges are known. */
+/* No worker is left out by default, if all are of use, or before exchanges are measured. */
 START_TEST(all_stay)
 {
     struct planner_history known = make_pair(0.5, 1e12);
