@@ -74,7 +74,8 @@ def remembers(c):
         n_bytes = 4 * (64 * 48 + 48 + 48 * 10 + 10)
         assert {"bytes": n_bytes, "centre_bytes": n_bytes, "gradient_bytes": n_bytes, "float32_bytes": n_bytes,
                 "gradients": "", "n_gradients": 4, "min_count": 0, "largest_bytes": 4 * 64 * 48, "largest_behind": 0,
-                "precision": "auto", "samples": j.summary()["steps_total"] * plan["global_batch"]} in kept, kept
+                "precision": "auto", "samples": j.summary()["steps_total"] * plan["global_batch"],
+                "samples_in_epoch": SAMPLES} in kept, kept
 
 
 def groups_unlike(c):
