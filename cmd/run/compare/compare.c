@@ -71,7 +71,7 @@ static void say(struct comparing *m, const char *line)
 }
 
 /* Show the progress of a run on a terminal. A callback of compare_watch. */
-static void on_progress(void *ctx, const struct job_status *s, const struct compare_point *p)
+static void on_progress(void *ctx, const struct job_status *s, const struct curve_point *p)
 {
     struct comparing *m = ctx;
     char rate[NUMBER_SIZE];
@@ -227,7 +227,7 @@ static int prepare(struct comparing *m, struct eddis_error *err)
             r->state = COMPARE_OPEN;
         if (r->state == COMPARE_OPEN) {
             r->why[0] = '\0';
-            r->curve = (struct compare_curve){ 0 };
+            r->curve = (struct curve){ 0 };
         }
     }
     for (int k = 0; k < m->q->ask.n_modes; k++) {

@@ -15,19 +15,19 @@
 const char *const compare_state_names[COMPARE_STATES] = { "open", "reached", "ended",
                                                           "late", "failed",  "not run" };
 
-#define POINT(member)  FIELD(struct compare_point, member, MEASURE, 0, 0)
+#define POINT(member)  FIELD(struct curve_point, member, MEASURE, 0, 0)
 #define RUN(member)    FIELD(struct compare_run, member, MEASURE, 0, 0)
 #define ROW(member)    FIELD(struct compare_row, member, MEASURE, 0, 0)
 #define COUNT(s, name) FIELD(struct s, name, INT64, 0, INT64_MAX)
 
 static const struct field point_fields[] = {
     POINT(seconds),
-    COUNT(compare_point, samples),
+    COUNT(curve_point, samples),
     POINT(loss),
     POINT(accuracy),
 };
 static const struct fields point_table =
-    FIELDS(struct compare_point, point_fields, .open = true, .name = "point");
+    FIELDS(struct curve_point, point_fields, .open = true, .name = "point");
 
 static const struct field run_fields[] = {
     FIELD(struct compare_run, mode, NAME, 0, 0),
@@ -142,7 +142,7 @@ int compare_parse(const char *text, size_t n, const char *what, struct compare *
     if (c->n_runs < 1 || c->n_runs % c->rounds || c->n_runs / c->rounds > SYNC_MODES)
         return eddis_fail(err, -EINVAL, "%s: the number of runs does not fit the rounds", what);
     for (int i = 0; i < c->n_runs; i++) {
-        struct compare_curve *curve = &c->run[i].curve;
+        struct curve *curve = &c->run[i].curve;
 
         if (!is_named(&c->run[i]))
             return eddis_fail(err, -EINVAL, "%s: run %d has no mode or another folder", what, i);

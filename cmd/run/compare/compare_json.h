@@ -7,7 +7,8 @@
 #ifndef EDDIS_CMD_RUN_COMPARE_COMPARE_JSON_H
 #define EDDIS_CMD_RUN_COMPARE_COMPARE_JSON_H
 
-#include "cmd/run/compare/compare_curve.h"
+#include "agents/job/curve.h"
+#include "cmd/run/request/compare_ask.h"
 #include "lib/base/error.h"
 #include "lib/model/plan.h"
 
@@ -49,7 +50,7 @@ struct compare_run {
     int64_t samples; /* trained in this time */
     double took_s;   /* from start to end of the job, for estimates */
     double accuracy, test_loss, loss; /* at the end; loss: the smoothed training loss */
-    struct compare_curve curve;
+    struct curve curve;
 };
 
 /* The figures of a mode over its rounds; see compare_rows.h. */

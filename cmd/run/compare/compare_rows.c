@@ -160,8 +160,8 @@ static double ratio(const struct compare *c, int sync, int i, bool by_target)
         } else {
             double loss = fmax(a->curve.last.loss, b->curve.last.loss);
 
-            of_sync += compare_curve_samples_at(&a->curve, loss);
-            of_mode += compare_curve_samples_at(&b->curve, loss);
+            of_sync += curve_samples_at(&a->curve, loss);
+            of_mode += curve_samples_at(&b->curve, loss);
         }
     }
     return of_mode > 0 ? of_sync / of_mode : NAN;

@@ -4,6 +4,7 @@
 
 #include "agents/job/status_fetch.h"
 #include "cmd/run/compare/compare_facts.h"
+#include "cmd/run/compare/compare_reach.h"
 #include "lib/base/clock.h"
 #include "lib/base/exit_code.h"
 #include "lib/base/file.h"
@@ -119,22 +120,26 @@ static void find_first(struct watch *t, const struct job_status *s)
 static void add_status(struct watch *t, const struct job_status *s, double now_s)
 {
     struct compare_run *r = t->r;
-    struct compare_point before = r->curve.last, now;
+    struct curve_point before = r->curve.last, now;
     double seconds;
 
     find_first(t, s);
     if (isnan(t->first_s))
         return;
     seconds = fmax(now_s - t->first_s - t->paused_s, 0);
-    (void)compare_curve_add(&r->curve, s, seconds);
+    (void)curve_add(
+        &r->curve,
+        &(struct curve_point){
+            .seconds = seconds, .samples = s->samples, .loss = s->loss, .accuracy = s->accuracy },
+        s->global_batch);
     r->samples_per_s = s->samples_per_s;
     if (r->state != COMPARE_OPEN)
         return;
     now = r->curve.last;
     now.seconds = seconds;
-    if (compare_point_reached(&now, &t->w->target)) {
+    if (compare_reached(&now, &t->w->target)) {
         r->state = COMPARE_REACHED;
-        now = compare_point_crossing(&before, &now, &t->w->target);
+        now = compare_crossing(&before, &now, &t->w->target);
     } else if (now.seconds > t->w->late_s) {
         r->state = COMPARE_LATE;
     }
@@ -196,7 +201,7 @@ static void finish(struct watch *t, int code)
     r->accuracy = s.accuracy;
     r->test_loss = s.test_loss;
     r->loss = r->curve.last.samples ? r->curve.last.loss : NAN;
-    compare_curve_end(&r->curve);
+    curve_end(&r->curve);
     compare_facts_plan(t->w->dir, r);
     if (t->by_user && !t->asked_ns) {
         r->state = COMPARE_OPEN;

@@ -8,6 +8,7 @@
 #ifndef EDDIS_CMD_RUN_COMPARE_COMPARE_WATCH_H
 #define EDDIS_CMD_RUN_COMPARE_COMPARE_WATCH_H
 
+#include "agents/job/status_json.h"
 #include "cmd/run/compare/compare_json.h"
 
 /* What to train, and until when; all pointers are borrowed. */
@@ -19,7 +20,7 @@ struct compare_watch {
     double late_s; /* end the run after this time; NAN: no limit */
     int signals;   /* descriptor of signal_fd_open, with SIGINT, SIGTERM, SIGHUP and SIGTSTP */
     /* called about once a second while the job trains; NULL: not called */
-    void (*progress)(void *ctx, const struct job_status *s, const struct compare_point *p);
+    void (*progress)(void *ctx, const struct job_status *s, const struct curve_point *p);
     void *ctx;
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_compare.c - targets of eddis-run --compare, and the evaluation of stored metrics */
+#include "agents/job/status_json.h"
 #include "cmd/run/compare/compare_json.h"
+#include "cmd/run/compare/compare_reach.h"
 #include "cmd/run/compare/compare_rows.h"
 #include "cmd/run/compare/compare_table.h"
 #include "cmd/run/request/compare_ask.h"
@@ -101,41 +103,51 @@ END_TEST
 
 /* ---- curves ---- */
 
+/* Add a status to a curve. */
+static bool add_status(struct curve *c, const struct job_status *s, double seconds)
+{
+    struct curve_point p = {
+        .seconds = seconds, .samples = s->samples, .loss = s->loss, .accuracy = s->accuracy
+    };
+
+    return curve_add(c, &p, s->global_batch);
+}
+
 /* Read the stored metrics of a mode into a curve, at seconds since the job's start. With a target,
  * stop at the line that reaches it, and return the moment of it; otherwise return the last point.
  */
-static struct compare_point read_metrics(const char *mode, const struct compare_target *t,
-                                         struct compare_curve *c)
+static struct curve_point read_metrics(const char *mode, const struct compare_target *t,
+                                       struct curve *c)
 {
     char path[4096], *text, *rest, *line;
 
     snprintf(path, sizeof path, "%s/%s.jsonl", getenv("COMPARE_METRICS"), mode);
     ck_assert_int_eq(file_read(path, 1 << 20, &text, NULL, NULL), 0);
     rest = text;
-    *c = (struct compare_curve){ 0 };
+    *c = (struct curve){ 0 };
     while ((line = strsep(&rest, "\n")) && *line) {
         struct job_status s;
-        struct compare_point before = c->last;
+        struct curve_point before = c->last;
         struct eddis_error err;
         int rc = job_status_parse(line, strlen(line), path, &s, &err);
 
         ck_assert_msg(rc == 0, "%s", err.text);
-        (void)compare_curve_add(c, &s, s.wall_s);
+        (void)add_status(c, &s, s.wall_s);
         job_status_fini(&s);
-        if (t && compare_point_reached(&c->last, t)) {
+        if (t && compare_reached(&c->last, t)) {
             free(text);
-            return compare_point_crossing(&before, &c->last, t);
+            return compare_crossing(&before, &c->last, t);
         }
     }
     free(text);
-    compare_curve_end(c);
+    curve_end(c);
     return c->last;
 }
 
 START_TEST(stored)
 {
-    static struct compare_curve c;
-    struct compare_point p = read_metrics("sync", NULL, &c);
+    static struct curve c;
+    struct curve_point p = read_metrics("sync", NULL, &c);
 
     ck_assert_int_eq(c.n, 11); /* without the line before the first step, and the same at the end */
     ck_assert_int_eq(p.samples, 215550);
@@ -160,8 +172,8 @@ START_TEST(stored)
     ck_assert(p.samples > 48858 && p.samples < 70893);
     p = read_metrics("sync", &(struct compare_target){ COMPARE_LOSS, 0.2 }, &c);
     ck_assert(p.samples > 9102 && p.samples < 48858);
-    ck_assert_double_eq_tol((double)p.samples, compare_curve_samples_at(&c, 0.2), 1);
-    ck_assert(isnan(compare_curve_samples_at(&c, 0.01)));
+    ck_assert_double_eq_tol((double)p.samples, curve_samples_at(&c, 0.2), 1);
+    ck_assert(isnan(curve_samples_at(&c, 0.01)));
     p = read_metrics("sync", &(struct compare_target){ COMPARE_EPOCHS, 0 }, &c);
     ck_assert_int_eq(p.samples, 215550);
 }
@@ -169,24 +181,24 @@ END_TEST
 
 START_TEST(curves)
 {
-    static struct compare_curve c;
+    static struct curve c;
     struct job_status s;
 
     job_status_init(&s);
-    ck_assert(isnan(compare_curve_samples_at(&c, 1)));
-    ck_assert(!compare_curve_add(&c, &s, 0)); /* no samples yet */
+    ck_assert(isnan(curve_samples_at(&c, 1)));
+    ck_assert(!add_status(&c, &s, 0)); /* no samples yet */
     s.global_batch = 10;
     for (int i = 1; i <= 5000; i++) {
         s.samples = 1000 * i;
         s.loss = i == 7 ? NAN : 1.0 / i; /* one that is not finite leaves the average alone */
-        ck_assert(compare_curve_add(&c, &s, i));
-        ck_assert(c.n <= COMPARE_POINTS);
+        ck_assert(add_status(&c, &s, i));
+        ck_assert(c.n <= CURVE_POINTS);
     }
-    ck_assert(!compare_curve_add(&c, &s, 5001)); /* nothing new */
+    ck_assert(!add_status(&c, &s, 5001)); /* nothing new */
     s.accuracy = 0.5;
-    ck_assert(compare_curve_add(&c, &s, 5002)); /* a test after the last step */
-    compare_curve_end(&c);
-    ck_assert(c.n > COMPARE_POINTS / 4 && c.point[c.n - 1].seconds == 5002);
+    ck_assert(add_status(&c, &s, 5002)); /* a test after the last step */
+    curve_end(&c);
+    ck_assert(c.n > CURVE_POINTS / 4 && c.point[c.n - 1].seconds == 5002);
     for (int i = 1; i < c.n; i++)
         ck_assert(c.point[i].samples > c.point[i - 1].samples && c.point[i].loss > 0);
     job_status_fini(&s);
@@ -208,13 +220,12 @@ static struct compare *make(struct compare_target target, int rounds)
     snprintf(c->name, sizeof c->name, "digits");
     for (int i = 0; i < 2 * rounds; i++) {
         struct compare_run *r = &c->run[c->n_runs++];
-        struct compare_point p = read_metrics(mode[i % 2], &target, &r->curve);
+        struct curve_point p = read_metrics(mode[i % 2], &target, &r->curve);
         const struct algorithm *a;
         size_t n = algorithms(&a);
 
-        r->state = target.goal == COMPARE_EPOCHS || compare_point_reached(&p, &target)
-                       ? COMPARE_REACHED
-                       : COMPARE_ENDED;
+        r->state = target.goal == COMPARE_EPOCHS || compare_reached(&p, &target) ? COMPARE_REACHED
+                                                                                 : COMPARE_ENDED;
         for (size_t k = 0; k < n; k++)
             if (a[k].mode == (i % 2 ? SYNC_MODE_HYBRID : SYNC_MODE_SYNC) &&
                 !(a[k].traits & ALGORITHM_EXTERNAL) && !r->algorithm[0])
@@ -267,8 +278,8 @@ START_TEST(by_loss)
 
     ck_assert(loss > c->run[0].loss);
     ck_assert_str_eq(hybrid->by, "loss");
-    ck_assert_double_eq_tol(hybrid->efficiency,
-                            compare_curve_samples_at(&c->run[0].curve, loss) / 215550, 1e-9);
+    ck_assert_double_eq_tol(hybrid->efficiency, curve_samples_at(&c->run[0].curve, loss) / 215550,
+                            1e-9);
     ck_assert(hybrid->efficiency < 1);
     ck_assert(isnan(hybrid->interval));
     /* Without losses nothing shows the efficiency of hybrid, so sync is not called best. */
