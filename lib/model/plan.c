@@ -65,6 +65,11 @@ double plan_progress(const struct plan *p)
     return 0;
 }
 
+int plan_models(const struct plan *p)
+{
+    return algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? p->n_groups : 1;
+}
+
 /* Return the samples per second of a worker that alone does `total` samples in a step. Beyond twice
  * the largest batch measured, time is assumed to be at least proportional, since a constant from
  * smaller batches is uncertain.

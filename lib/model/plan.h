@@ -114,6 +114,9 @@ const char *time_source_name(enum time_source s);
  */
 double plan_progress(const struct plan *p);
 
+/* Return how many models the workers train between exchanges: 1 in sync mode. */
+int plan_models(const struct plan *p);
+
 /* Find the worker that would do the most samples per second if it alone did the global batch, in
  * parts that its memory holds. Store its samples per second in *ret_samples_per_s, and return its
  * rank. The plan must have a worker.

@@ -18,7 +18,7 @@ struct history {
     struct past_model model;   /* the program's model, as last reported */
     struct past_times times;   /* the workers' times per batch, in seconds */
     struct past_memory memory; /* the workers' limits by memory */
-    struct past_efficiencies efficiencies; /* of modes, as a comparison measured them */
+    struct past_efficiencies efficiencies; /* of modes, measured with the program */
     bool limited;     /* a worker of this job lacked memory: plans keep to the limits since */
     int retries;      /* restarts of this job with fewer samples for a worker */
     bool memory_kept; /* the cache has an entry with these memory limits for the next job */

@@ -5,9 +5,6 @@
 #include "job_cache.h"
 
 #include "lib/base/cleanup.h"
-#include "lib/base/clock.h"
-#include "lib/base/fields.h"
-#include "lib/base/strbuf.h"
 #include "lib/model/network.h"
 #include "lib/model/program_facts_json.h"
 
@@ -16,24 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the key of a program in the cache, for the caller to free:
- * "/home/ann/mnist\npython3\ntrain.py".  NULL: no memory.
- */
-static char *key_of(const struct job *job)
-{
-    struct strbuf b = { 0 };
-
-    strbuf_add(&b, job->workdir);
-    for (char **word = job->command; *word; word++)
-        strbuf_addf(&b, "\n%s", *word);
-    return strbuf_steal(&b);
-}
-
 #define N(table) (sizeof table / sizeof *table)
 
 struct past_model past_model(struct file_thread *reader, const struct job *job)
 {
-    cleanup_free char *key = key_of(job), *text = NULL;
+    cleanup_free char *key = past_key(job), *text = NULL;
     cleanup_json json_t *o = NULL;
     struct past_model m = { 0 };
 
@@ -54,7 +38,7 @@ struct past_model past_model(struct file_thread *reader, const struct job *job)
 int past_model_keep(struct file_thread *reader, const struct job *job,
                     const struct past_model *model, struct eddis_error *err)
 {
-    cleanup_free char *key = key_of(job), *text = NULL;
+    cleanup_free char *key = past_key(job), *text = NULL;
     cleanup_json json_t *o = json_object();
 
     if (!key || !o || json_object_set_new(o, "bytes", json_integer(model->bytes)) < 0 ||
@@ -68,8 +52,6 @@ int past_model_keep(struct file_thread *reader, const struct job *job,
 }
 
 /* ---- workers' times ---- */
-
-enum { TIMES_MOST = 16384 }; /* most rows of a table, of times or of limits */
 
 #define TIMES_MAX_S    1e12 /* the same limit as in a plan */
 #define LINE_MAX_BYTES 1e18
@@ -85,177 +67,15 @@ static const struct field time_fields[] = {
 
 static const struct fields time_table = FIELDS(struct planner_time, time_fields);
 static const struct field times_row =
-    FIELD_OWNED("times", struct past_rows, row, n, TIMES_MOST, time_table);
+    FIELD_OWNED("times", struct past_rows, row, n, PAST_ROWS_MOST, time_table);
 
-/* Return the key of a program's tables in the cache, for the caller to free.  It contains the
- * version of eddis, since another version may train or wait differently.  NULL: no memory.
- */
-static char *times_key(const struct job *job)
-{
-    cleanup_free char *program = key_of(job);
-    struct strbuf b = { 0 };
-
-    if (!program)
-        return NULL;
-    strbuf_addf(&b, "%s\n%s", EDDIS_VERSION, program);
-    return strbuf_steal(&b);
-}
-
-/* One kind of table: the workers' times, their memory limits, or efficiencies. */
-struct kind {
-    const char *name;        /* kind of the cache entry */
-    const struct field *row; /* description of the array of rows in struct past_rows */
-    size_t learnt_at;        /* offset of the row's member for its time of measurement (Unix time in
-                              * seconds) */
-};
-
-/* Return the Unix time in seconds. */
-static int64_t now_s(void)
-{
-    return clock_wall_ns() / CLOCK_S;
-}
-
-/* Return a pointer to row i of `rows`, a table of workers' times or memory limits, never NULL; i is
- * not checked.
- */
-static void *row_at(const struct kind *kind, void *rows, int i)
-{
-    return (char *)rows + (size_t)i * kind->row->of->size;
-}
-
-/* Return a pointer to the time of measurement in row i of `rows`, through which the caller may
- * change the time; never NULL.
- */
-static int64_t *learnt_at(const struct kind *kind, void *rows, int i)
-{
-    return (int64_t *)((char *)row_at(kind, rows, i) + kind->learnt_at);
-}
-
-/* Make room for one more row in a table.  Return 0, or -ENOMEM without memory or at TIMES_MOST
- * rows.
- */
-static int make_room(const struct kind *kind, struct past_rows *l)
-{
-    int room = l->n ? 2 * l->n : 1;
-    void *more;
-
-    if (l->n >= TIMES_MOST)
-        return -ENOMEM;
-    if (l->n < l->room)
-        return 0;
-    more = realloc(l->row, (size_t)room * kind->row->of->size);
-    if (!more)
-        return -ENOMEM;
-    l->row = more;
-    l->room = room;
-    return 0;
-}
-
-/* Add a row to a table, or replace the row with the same key.  The row's time of measurement
- * becomes the present time.  Return 0, or -ENOMEM without memory or room.
- */
-static int put_row(const struct kind *kind, struct past_rows *l, const void *row)
-{
-    int i = key_index_find(&l->index, l->row, row);
-
-    if (i < 0 && make_room(kind, l) < 0)
-        return -ENOMEM;
-    l->index.row_bytes = kind->row->of->size;
-    memcpy(row_at(kind, l->row, i < 0 ? l->n : i), row, kind->row->of->size);
-    *learnt_at(kind, l->row, i < 0 ? l->n : i) = now_s();
-    if (i >= 0)
-        return 0;
-    if (key_index_add(&l->index, l->row) < 0)
-        return -ENOMEM;
-    l->n++;
-    return 0;
-}
-
-/* Free a table's rows and clear it. */
-static void rows_fini(struct past_rows *l)
-{
-    key_index_fini(&l->index);
-    free(l->row);
-    *l = (struct past_rows){ 0 };
-}
-
-/* Delete the rows of a table that are too old or dated in the future. */
-static void drop_old(const struct kind *kind, int64_t age_ns, struct past_rows *l)
-{
-    int64_t now = now_s(), learnt;
-    int n = 0;
-
-    for (int i = 0; i < l->n; i++) {
-        learnt = *learnt_at(kind, l->row, i);
-        if (learnt <= now && now - learnt <= age_ns / CLOCK_S)
-            memmove(row_at(kind, l->row, n++), row_at(kind, l->row, i), kind->row->of->size);
-    }
-    l->n = n;
-}
-
-/* Read the rows of an empty table from JSON.  Return 0, -ESTALE if they belong to a model of
- * another size than model_bytes, or another negative error.
- */
-static int read_rows(json_t *o, int64_t model_bytes, const struct kind *kind, struct past_rows *l)
-{
-    int64_t bytes;
-    int rc = json_want_int(o, "model_bytes", 0, INT64_MAX, &bytes, NULL);
-
-    if (rc == 0 && bytes != model_bytes)
-        rc = -ESTALE;
-    if (rc == 0)
-        rc = fields_read(kind->row, 1, o, l, NULL);
-    rc = rc < 0 ? rc : 0;
-    l->room = l->n;
-    l->index.row_bytes = kind->row->of->size;
-    return rc;
-}
-
-/* Load the table *l, which is empty, from the cache.  Return the entry's JSON object, for the
- * caller to release; NULL: no usable entry, *l stays empty.
- */
-static json_t *load_rows(struct file_thread *reader, const struct job *job, int64_t model_bytes,
-                         const struct kind *kind, struct past_rows *l)
-{
-    cleanup_free char *key = times_key(job), *text = NULL;
-    cleanup_json json_t *o = NULL;
-    int64_t age_ns = job->profile.cache_ns;
-
-    if (!key || model_bytes == 0 || age_ns == 0 ||
-        job_cache_load(reader, &(struct job_cache_entry){ kind->name, key }, age_ns, &text) < 0 ||
-        json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0)
-        return NULL;
-    if (read_rows(o, model_bytes, kind, l) == 0) {
-        drop_old(kind, age_ns, l);
-        if (key_index_add_all(&l->index, l->row, l->n) == 0)
-            return cleanup_keep(o);
-    }
-    rows_fini(l);
-    return NULL;
-}
-
-/* Store a table in the cache, as a part of object o, which may have other members.  A NULL o counts
- * as no memory.  Return 0 or a negative error.
- */
-static int keep_rows(struct file_thread *reader, const struct job *job, int64_t model_bytes,
-                     const struct kind *kind, json_t *o, const struct past_rows *l,
-                     struct eddis_error *err)
-{
-    cleanup_free char *key = times_key(job), *text = NULL;
-
-    if (!key || !o || json_object_set_new(o, "model_bytes", json_integer(model_bytes)) < 0 ||
-        fields_write(kind->row, 1, l, o) < 0 || !(text = json_text(o, false)))
-        return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
-    return job_cache_store(reader, &(struct job_cache_entry){ kind->name, key }, text, err);
-}
-
-static const struct kind times_kind = { "times", &times_row,
-                                        offsetof(struct planner_time, learnt_s) };
+static const struct past_kind times_kind = { "times", &times_row,
+                                             offsetof(struct planner_time, learnt_s) };
 
 void past_times_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      struct past_times *ret)
 {
-    cleanup_json json_t *o = load_rows(reader, job, model_bytes, &times_kind, &ret->list);
+    cleanup_json json_t *o = past_load(reader, job, model_bytes, &times_kind, &ret->list);
     struct planner_time *row = ret->list.row;
 
     for (int i = 0; o && i < ret->list.n; i++)
@@ -264,7 +84,7 @@ void past_times_load(struct file_thread *reader, const struct job *job, int64_t 
 
 int past_times_set(struct past_times *l, const struct planner_time *row)
 {
-    return put_row(&times_kind, &l->list, row);
+    return past_put(&times_kind, &l->list, row);
 }
 
 int past_times_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
@@ -272,12 +92,12 @@ int past_times_keep(struct file_thread *reader, const struct job *job, int64_t m
 {
     cleanup_json json_t *o = json_object();
 
-    return keep_rows(reader, job, model_bytes, &times_kind, o, &l->list, err);
+    return past_keep(reader, job, model_bytes, &times_kind, o, &l->list, err);
 }
 
 void past_times_fini(struct past_times *l)
 {
-    rows_fini(&l->list);
+    past_rows_fini(&l->list);
 }
 
 /* ---- efficiencies ---- */
@@ -294,14 +114,14 @@ static const struct field efficiency_fields[] = {
 };
 static const struct fields efficiency_table = FIELDS(struct efficiency_row, efficiency_fields);
 static const struct field efficiencies_row =
-    FIELD_OWNED("efficiencies", struct past_rows, row, n, TIMES_MOST, efficiency_table);
-static const struct kind efficiencies_kind = { "efficiencies", &efficiencies_row,
-                                               offsetof(struct efficiency_row, learnt_s) };
+    FIELD_OWNED("efficiencies", struct past_rows, row, n, PAST_ROWS_MOST, efficiency_table);
+static const struct past_kind efficiencies_kind = { "efficiencies", &efficiencies_row,
+                                                    offsetof(struct efficiency_row, learnt_s) };
 
 void past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                             struct past_efficiencies *ret)
 {
-    json_decref(load_rows(reader, job, model_bytes, &efficiencies_kind, &ret->list));
+    json_decref(past_load(reader, job, model_bytes, &efficiencies_kind, &ret->list));
 }
 
 int past_efficiencies_set(struct past_efficiencies *l, const struct efficiency_row *row)
@@ -309,7 +129,18 @@ int past_efficiencies_set(struct past_efficiencies *l, const struct efficiency_r
     struct efficiency_row keyed = *row;
 
     efficiency_key(&keyed);
-    return put_row(&efficiencies_kind, &l->list, &keyed);
+    return past_put(&efficiencies_kind, &l->list, &keyed);
+}
+
+double past_efficiency(const struct past_efficiencies *l, const struct efficiency_row *row)
+{
+    const struct efficiency_row *rows = l->list.row;
+    struct efficiency_row keyed = *row;
+    int i;
+
+    efficiency_key(&keyed);
+    i = key_index_find(&l->list.index, rows, keyed.key);
+    return i < 0 ? 0 : rows[i].value;
 }
 
 int past_efficiencies_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
@@ -317,12 +148,12 @@ int past_efficiencies_keep(struct file_thread *reader, const struct job *job, in
 {
     cleanup_json json_t *o = json_object();
 
-    return keep_rows(reader, job, model_bytes, &efficiencies_kind, o, &l->list, err);
+    return past_keep(reader, job, model_bytes, &efficiencies_kind, o, &l->list, err);
 }
 
 void past_efficiencies_fini(struct past_efficiencies *l)
 {
-    rows_fini(&l->list);
+    past_rows_fini(&l->list);
 }
 
 /* ---- workers' memory ---- */
@@ -339,10 +170,10 @@ static const struct field bound_fields[] = {
 
 static const struct fields bound_table = FIELDS(struct planner_bound, bound_fields);
 static const struct field bounds_row =
-    FIELD_OWNED("bounds", struct past_rows, row, n, TIMES_MOST, bound_table);
+    FIELD_OWNED("bounds", struct past_rows, row, n, PAST_ROWS_MOST, bound_table);
 
-static const struct kind bounds_kind = { "memory", &bounds_row,
-                                         offsetof(struct planner_bound, learnt_s) };
+static const struct past_kind bounds_kind = { "memory", &bounds_row,
+                                              offsetof(struct planner_bound, learnt_s) };
 
 /* Members of a row of a card's memory in JSON. */
 static const struct field line_fields[] = {
@@ -354,24 +185,24 @@ static const struct field line_fields[] = {
 
 static const struct fields line_table = FIELDS(struct planner_line, line_fields);
 static const struct field lines_row =
-    FIELD_OWNED("lines", struct past_rows, row, n, TIMES_MOST, line_table);
+    FIELD_OWNED("lines", struct past_rows, row, n, PAST_ROWS_MOST, line_table);
 
-static const struct kind lines_kind = { "cards", &lines_row,
-                                        offsetof(struct planner_line, learnt_s) };
+static const struct past_kind lines_kind = { "cards", &lines_row,
+                                             offsetof(struct planner_line, learnt_s) };
 
 void past_memory_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                       struct past_memory *ret)
 {
-    cleanup_json json_t *o = load_rows(reader, job, model_bytes, &bounds_kind, &ret->list);
+    cleanup_json json_t *o = past_load(reader, job, model_bytes, &bounds_kind, &ret->list);
 
-    json_decref(load_rows(reader, job, model_bytes, &lines_kind, &ret->lines));
+    json_decref(past_load(reader, job, model_bytes, &lines_kind, &ret->lines));
     if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
-        rows_fini(&ret->list);
+        past_rows_fini(&ret->list);
 }
 
 void past_memory_line(struct past_memory *l, const struct planner_line *row)
 {
-    (void)put_row(&lines_kind, &l->lines, row);
+    (void)past_put(&lines_kind, &l->lines, row);
 }
 
 /* Return the index of the memory limit with this key; -1: none. */
@@ -401,7 +232,7 @@ int past_memory_set(struct past_memory *l, const struct planner_bound *row, stru
     }
     if (both.failed > 0 && both.fitted >= both.failed)
         both.fitted = 0; /* it fitted once, but not always */
-    if (put_row(&bounds_kind, &l->list, &both) < 0)
+    if (past_put(&bounds_kind, &l->list, &both) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep the workers' memory limits");
     return 0;
 }
@@ -413,7 +244,7 @@ void past_memory_renew(struct past_memory *l, const char *key, int64_t fitted)
 
     if (i < 0)
         return;
-    *learnt_at(&bounds_kind, l->list.row, i) = now_s();
+    past_renew(&bounds_kind, &l->list, i);
     if (fitted <= row[i].fitted || (row[i].failed > 0 && fitted >= row[i].failed))
         return;
     row[i].fitted = fitted;
@@ -428,7 +259,7 @@ void past_memory_measured(struct past_memory *l, const struct planner_bound *row
     if (history && !history->measured)
         return;
     if (binds)
-        (void)put_row(&bounds_kind, &l->list, row); /* a lost limit is measured again */
+        (void)past_put(&bounds_kind, &l->list, row); /* a lost limit is measured again */
     else if (history) {
         key_index_remove(&l->list.index, l->list.row, bound_at(l, row->key));
         l->list.n--;
@@ -439,19 +270,19 @@ int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t 
                      const struct past_memory *l, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object(), *lines = json_object();
-    int rc = keep_rows(reader, job, model_bytes, &lines_kind, lines, &l->lines, err);
+    int rc = past_keep(reader, job, model_bytes, &lines_kind, lines, &l->lines, err);
 
     if (rc < 0)
         return rc;
     if (o && json_object_set_new(o, "takes_pieces", json_boolean(l->takes_pieces)) < 0)
         return eddis_fail(err, -ENOMEM, "no memory to keep what earlier jobs measured");
-    return keep_rows(reader, job, model_bytes, &bounds_kind, o, &l->list, err);
+    return past_keep(reader, job, model_bytes, &bounds_kind, o, &l->list, err);
 }
 
 void past_memory_fini(struct past_memory *l)
 {
-    rows_fini(&l->lines);
-    rows_fini(&l->list);
+    past_rows_fini(&l->lines);
+    past_rows_fini(&l->list);
 }
 
 /* ---- for the planner ---- */

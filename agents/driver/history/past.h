@@ -10,8 +10,8 @@
 
 #include "lib/base/error.h"
 #include "lib/base/file_thread.h"
-#include "lib/base/key_index.h"
 #include "lib/model/job.h"
+#include "past_table.h"
 #include "scheduler/planner.h"
 
 /* A program's model.  0 or an empty member: unknown. */
@@ -34,15 +34,6 @@ struct past_model past_model(struct file_thread *reader, const struct job *job);
  */
 int past_model_keep(struct file_thread *reader, const struct job *job,
                     const struct past_model *model, struct eddis_error *err);
-
-/* An array of rows, one for each worker's key; each row begins with this planner_key. A zeroed
- * struct is an empty array.
- */
-struct past_rows {
-    void *row; /* [n] rows */
-    int n, room;
-    struct key_index index;
-};
 
 /* Times of one program's workers, measured by this job and earlier jobs. */
 struct past_times {
@@ -125,13 +116,13 @@ int past_memory_keep(struct file_thread *reader, const struct job *job, int64_t 
 /* Free the limits. */
 void past_memory_fini(struct past_memory *l);
 
-/* Efficiencies of algorithms, measured with one program. */
+/* Efficiencies of algorithms, measured with one program by --compare or by earlier jobs. */
 struct past_efficiencies {
     struct past_rows list; /* rows are struct efficiency_row */
 };
 
-/* Load into *ret the efficiencies that a comparison of modes measured with this program, by the
- * rules of past_times_load; the caller frees it with past_efficiencies_fini.
+/* Load into *ret the efficiencies that were measured with this program, by the rules of
+ * past_times_load; the caller frees it with past_efficiencies_fini.
  */
 void past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                             struct past_efficiencies *ret);
@@ -140,6 +131,9 @@ void past_efficiencies_load(struct file_thread *reader, const struct job *job, i
  * becomes the present time. Return 0 or -ENOMEM.
  */
 int past_efficiencies_set(struct past_efficiencies *l, const struct efficiency_row *row);
+
+/* Return the efficiency with the algorithm, models, period and batch of `row`; 0: there is none. */
+double past_efficiency(const struct past_efficiencies *l, const struct efficiency_row *row);
 
 /* Store the efficiencies in the cache for the next job of the program, for a model of this size.
  * Return 0 or a negative errno.

@@ -205,6 +205,27 @@ int64_t metrics_steps(const struct metrics *f)
     return n > f->past.steps ? n : f->past.steps; /* a worker has not read its checkpoint yet */
 }
 
+int64_t metrics_samples(const struct metrics *f)
+{
+    return with_all(f, f->past.samples);
+}
+
+double metrics_loss(const struct metrics *f)
+{
+    double sum = 0, weight = 0;
+
+    for (int i = 0; i < f->n_workers; i++) {
+        const struct metrics_worker *w = &f->worker[i];
+        double b = (double)f->plan->worker[i].batch;
+
+        if (!w->seen || !isfinite(w->last.loss) || b <= 0)
+            continue;
+        sum += b * w->last.loss;
+        weight += b;
+    }
+    return weight > 0 ? sum / weight : NAN;
+}
+
 int64_t metrics_steps_here(const struct metrics *f)
 {
     int64_t n = INT64_MAX;
@@ -559,23 +580,6 @@ static void fill_worker(const struct metrics *f, int i, bool ended, int64_t now_
         s->relative_speed = relative_speed(w, pw, ended);
 }
 
-/* Return the mean of the workers' latest finite losses, weighted by batch; NAN: there are none. */
-static double mean_loss(const struct metrics *f)
-{
-    double sum = 0, weight = 0;
-
-    for (int i = 0; i < f->n_workers; i++) {
-        const struct metrics_worker *w = &f->worker[i];
-        double b = (double)f->plan->worker[i].batch;
-
-        if (!w->seen || !isfinite(w->last.loss) || b <= 0)
-            continue;
-        sum += b * w->last.loss;
-        weight += b;
-    }
-    return weight > 0 ? sum / weight : NAN;
-}
-
 /* Return the metric of this name that rank 0 has reported; NAN: it has reported none. */
 static double metric(const struct metrics *f, const char *name)
 {
@@ -616,7 +620,7 @@ static void fill_steps(const struct metrics *f, struct job_status *s)
         s->epoch = s->steps_done / p->steps_in_epoch + 1;
     if (s->epochs > 0 && s->epoch > s->epochs)
         s->epoch = s->epochs;
-    s->samples = with_all(f, f->past.samples);
+    s->samples = metrics_samples(f);
     s->stopped_by_program = false;
     for (int i = 0; i < f->n_workers; i++)
         s->stopped_by_program |= f->worker[i].last.stops;
@@ -665,7 +669,7 @@ void metrics_fill(const struct metrics *f, int64_t now_ns, struct job_status *s)
     for (int i = 0; i < f->n_workers; i++)
         fill_worker(f, i, s->state == JOB_ENDED, now_ns, &s->worker[i]);
     s->global_batch = f->plan->global_batch;
-    s->loss = mean_loss(f);
+    s->loss = metrics_loss(f);
     s->accuracy = metric(f, "test_accuracy");
     s->test_loss = metric(f, "test_loss");
     s->emulated = f->plan->emulated;

@@ -156,6 +156,14 @@ void metrics_end(struct metrics *f, int rank, const char *how);
  */
 int64_t metrics_steps(const struct metrics *f);
 
+/* Return the samples that the workers have trained, including those before the checkpoint from
+ * which the generation resumed.
+ */
+int64_t metrics_samples(const struct metrics *f);
+
+/* Return the mean of the workers' latest finite losses, weighted by batch; NAN: there are none. */
+double metrics_loss(const struct metrics *f);
+
 /* Return the smallest number of steps that a worker has done in this generation. */
 int64_t metrics_steps_here(const struct metrics *f);
 

@@ -88,7 +88,7 @@ void compare_facts_plan(const char *dir, struct compare_run *r)
     wire = sync_wire_name((size_t)p->options.wire);
     (void)snprintf(r->algorithm, sizeof r->algorithm, "%s", p->algorithm);
     (void)snprintf(r->wire, sizeof r->wire, "%s", wire ? wire : "");
-    r->writers = algorithm_has(p->algorithm, ALGORITHM_SEVERAL) ? p->n_groups : 1;
+    r->writers = plan_models(p);
     r->period = p->options.period;
     r->global_batch = p->global_batch;
     r->model_bytes = p->model_bytes;
