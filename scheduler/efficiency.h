@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* efficiency.h - the progress per sample of an algorithm, as far as it was measured for a program
  *
- * The table of lib/model/algorithm was measured with one small program. A comparison of modes
- * (eddis-run --compare) measures the efficiency of a program itself, for the numbers of models and
- * the periods that it trained with. The table is scaled to agree with these measurements.
+ * The table of lib/model/algorithm was measured with one small program. The losses of a program's
+ * jobs in several modes, or a comparison of modes (eddis-run --compare), show the efficiency of the
+ * program itself, for the numbers of models and the periods that it trained with. The table is
+ * scaled to agree with these measurements.
  */
 #ifndef EDDIS_SCHEDULER_EFFICIENCY_H
 #define EDDIS_SCHEDULER_EFFICIENCY_H

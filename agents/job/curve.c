@@ -3,6 +3,7 @@
 #include "curve.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* The smoothed loss forgets half within this number of steps, but a new loss counts LARGEST at
  * most: points may be many steps apart, and each is the loss of one batch.
@@ -69,11 +70,10 @@ void curve_end(struct curve *c)
     c->point[c->n++] = c->last;
 }
 
-double curve_samples_at(const struct curve *c, double loss)
+double curve_points_at(const struct curve_point *point, int n, double loss)
 {
-    for (int i = 0; i <= c->n && c->last.samples; i++) {
-        const struct curve_point *p = i < c->n ? &c->point[i] : &c->last;
-        const struct curve_point *b = i ? &c->point[i - 1] : p;
+    for (int i = 0; i < n; i++) {
+        const struct curve_point *p = &point[i], *b = i ? &point[i - 1] : p;
 
         if (!(p->loss <= loss))
             continue;
@@ -83,4 +83,64 @@ double curve_samples_at(const struct curve *c, double loss)
                (b->loss - loss) / (b->loss - p->loss) * (double)(p->samples - b->samples);
     }
     return NAN;
+}
+
+double curve_samples_at(const struct curve *c, double loss)
+{
+    double at = curve_points_at(c->point, c->n, loss);
+    struct curve_point end[2];
+
+    if (isfinite(at) || !c->last.samples)
+        return at;
+    end[0] = c->n ? c->point[c->n - 1] : c->last;
+    end[1] = c->last;
+    return curve_points_at(end, 2, loss);
+}
+
+/* ---- two curves ---- */
+
+/* A curve that has fewer points, or whose loss has fallen by less than FALLEN, says little. */
+enum { FEWEST = 8 };
+#define FALLEN 0.8
+
+/* Compare numbers for qsort. */
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Check whether both curves passed this loss behind their first points: a first point may be many
+ * steps behind the start.
+ */
+static bool is_between(const struct curve_point *a, const struct curve_point *b, double loss)
+{
+    return loss < FALLEN * a[0].loss && loss < FALLEN * b[0].loss;
+}
+
+double curve_ratio(const struct curve_point *a, int n_a, const struct curve_point *b, int n_b)
+{
+    double ratio[CURVE_POINTS], least = INFINITY;
+    bool is_a;
+    int n = 0;
+
+    if (n_a < FEWEST || n_b < FEWEST)
+        return NAN;
+    is_a = a[n_a - 1].loss > b[n_b - 1].loss;
+    for (int i = 0, end = is_a ? n_a : n_b; i < end && n < CURVE_POINTS; i++) {
+        double loss = is_a ? a[i].loss : b[i].loss, of_a, of_b;
+
+        if (!(loss < least))
+            continue;
+        least = loss;
+        of_a = curve_points_at(a, n_a, loss);
+        of_b = curve_points_at(b, n_b, loss);
+        if (i >= end / 2 && is_between(a, b, loss) && of_a > 0 && of_b > 0)
+            ratio[n++] = of_a / of_b;
+    }
+    if (n < FEWEST / 4)
+        return NAN;
+    qsort(ratio, (size_t)n, sizeof *ratio, by_value);
+    return ratio[n / 2];
 }

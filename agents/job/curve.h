@@ -38,6 +38,17 @@ bool curve_add(struct curve *c, const struct curve_point *news, int64_t global_b
 /* Keep the newest point as the last one of the curve, at the end of the run. */
 void curve_end(struct curve *c);
 
+/* Return after how many samples the smoothed loss of the points [n] first was at most `loss`,
+ * between two points by interpolation; NAN: it never was.
+ */
+double curve_points_at(const struct curve_point *point, int n, double loss);
+
+/* Return the samples of one run by those of another to the same smoothed loss: the median over the
+ * losses of the second half of that run that ended with the greater loss. a, b: their points [n_a],
+ * [n_b]. NAN: the runs do not show it, because they are too short or their losses did not fall.
+ */
+double curve_ratio(const struct curve_point *a, int n_a, const struct curve_point *b, int n_b);
+
 /* Return after how many samples the smoothed loss first was at most `loss`, between two points by
  * interpolation; NAN: it never was.
  */

@@ -83,6 +83,22 @@ def digits():
         assert abs(planned["hybrid"]["efficiency"] - min(hybrid["efficiency"], 1.25)) < 1e-9, (planned, hybrid)
 
 
+def ordinary_jobs():
+    """What --compare measures, jobs in two modes show as well: the next plan has the efficiency that their losses show."""
+    FOLDERS.know(BUILD)
+
+    def planned():
+        p = tool(BUILD, "eddis-run", "--dry-run", "--json", "--set", "sync.mode=auto", os.path.join(DIGITS, "train.yaml"),
+                 env=FOLDERS.environ())
+        return {c["mode"]: c for c in json.loads(p.stdout)["plan"]["candidates"]}
+
+    for mode, measured in (("async", []), ("sync", ["async"]), ("hybrid", ["async", "hybrid"])):
+        with Job(BUILD, FOLDERS, ["--set", f"sync.mode={mode}", os.path.join(DIGITS, "train.yaml")], ranks=0) as job:
+            assert job.end() == 0, job.err
+        assert sorted(m for m, c in planned().items() if c["measured"]) == measured, (mode, planned())
+    assert 0.2 < planned()["async"]["efficiency"] <= 1.25, planned()
+
+
 def goes_on():
     """Ctrl-C and the death of eddis-run end the job that trains; the finished run stays; the job's checkpoints do, too."""
     c = Comparison("goes-on", 'trap "exit 9" TERM; while [ $n -gt 1 ] && [ -e block ]; do sleep 0.05; done; ' + TRAIN)
@@ -174,4 +190,4 @@ def refused():
     assert p.returncode == 2 and "need --compare" in p.stderr, p
 
 
-cases.run([digits, goes_on, late, failed, not_run, refused], sys.argv[3:])
+cases.run([digits, ordinary_jobs, goes_on, late, failed, not_run, refused], sys.argv[3:])

@@ -10,6 +10,8 @@
  *     times     the version of eddis, the command and its folder
  *     memory    the same as times
  *     cards     the same as times
+ *     curves    the same as times
+ *     efficiencies  the same as times
  *
  * A file that another user could have written is ignored. The cache only saves time, so no call
  * waits long for a file system that does not respond: the cache then counts as empty (-ETIMEDOUT).

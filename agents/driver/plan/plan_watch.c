@@ -348,6 +348,7 @@ void plan_watch_stepped(struct plan_watch *w, int64_t now_ns)
         plan_versions_measures_equal(w->published) || w->run->state.phase != STATE_PHASE_RUN)
         return;
     w->replan_ns = now_ns + REPLAN_NS;
+    curve_watch_look(&w->curve, w->published->plans.plan, w->run, now_ns);
     if (!plan_versions_is_open(w->published)) /* programs that never commit leave it open */
         replan(w, now_ns);
     straggling_report(&w->straggle, w->published->plans.plan, w->agent, now_ns);

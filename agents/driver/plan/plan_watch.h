@@ -6,6 +6,7 @@
 #define EDDIS_AGENTS_DRIVER_PLAN_PLAN_WATCH_H
 
 #include "agents/driver/core/job_run.h"
+#include "agents/driver/history/curve_watch.h"
 #include "agents/driver/history/history.h"
 #include "memory_watch.h"
 #include "plan_versions.h"
@@ -22,6 +23,7 @@ struct plan_watch {
     struct replanner replan;         /* decides on new plans */
     struct straggling straggle;      /* finds slow workers */
     struct memory_watch memory;      /* limits workers by memory */
+    struct curve_watch curve;        /* records the loss */
     bool length_known;     /* the program of this generation has reported the job's length */
     int64_t replan_ns;     /* time from which the next re-plan may be decided */
     bool alone_reported;   /* the user was told that one worker alone would be faster */

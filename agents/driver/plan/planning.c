@@ -544,8 +544,10 @@ static void keep(struct planning *g)
     const struct state *s = &g->run->state;
 
     plan_watch_keep(&g->watch);
-    if (s->outcome != STATE_OUTCOME_FAILED)
+    if (s->outcome != STATE_OUTCOME_FAILED) {
+        curve_watch_keep(&g->watch.curve, &g->history);
         return;
+    }
     (void)retry(g, &s->failure, NULL);
     memory_retry_none(&g->history, &s->failure, g->published.plans.plan, g->node, &g->watch.memory);
 }
