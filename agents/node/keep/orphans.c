@@ -7,7 +7,6 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/proctree.h"
 
 #include <errno.h>
@@ -208,7 +207,7 @@ static int remove_folders(const struct job_marks *m, struct orphans *l, struct e
 
         l->folders++;
         if (one == 0)
-            one = file_remove_tree(m->folder[i], err);
+            one = folders_remove_one(m->folder[i], err);
         rc = one < 0 ? one : rc;
     }
     return rc;
