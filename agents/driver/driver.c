@@ -109,8 +109,10 @@ static int open_listeners(struct driver *d, struct eddis_error *err)
         rc = o.n_addresses = addresses_find(d->run.o->job, address, err);
     o.request_queue = d->request_queue;
     o.strangers = rc < 0 ? 0 : strangers_allowed(d, o.n_addresses + 2); /* plus two for people */
-    if (rc >= 0 && d->run.o->folder)
+    if (rc >= 0 && d->run.o->folder) {
+        driver_socket_sweep(d->run.o->folder, d->run.o->runtime_dir);
         (void)driver_socket_choose(d->run.o->folder, d->run.o->runtime_dir, secret);
+    }
     return rc < 0 ? rc : listeners_open(&d->listeners, &o, err);
 }
 

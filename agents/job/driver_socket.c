@@ -5,14 +5,21 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/trust.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 _Static_assert(JOB_DOOR_PATH <= sizeof((struct sockaddr_un *)0)->sun_path, "it is an address");
+
+/* Age up to which a socket on which nobody listens is kept. */
+enum { SWEEP_AGE_S = 60 };
 
 /* Values of statfs's f_type for network file systems, from the kernel's linux/magic.h if it has
  * them.
@@ -75,14 +82,52 @@ bool driver_socket_choose(const struct job_folder *f, const char *runtime_dir,
     return false;
 }
 
-/* Check whether a process accepts connections at the Unix socket `path`; "": no. */
-static bool is_listening(const char *path)
+/* Connect to the Unix socket `path`, and close the connection. Return 0 or a negative errno;
+ * -ECONNREFUSED: no process listens.
+ */
+static int try_socket(const char *path)
 {
     cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un a = { .sun_family = AF_UNIX };
 
     (void)snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
-    return fd >= 0 && *path && connect(fd, (struct sockaddr *)&a, sizeof a) == 0;
+    return fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) < 0 ? -errno : 0;
+}
+
+/* Check whether a process accepts connections at the Unix socket `path`; "": no. */
+static bool is_listening(const char *path)
+{
+    return *path && try_socket(path) == 0;
+}
+
+/* Remove the file at `path`, length bytes, if it is a socket of this user, not young, on which no
+ * process listens.
+ */
+static void remove_dead(const char *path, int length)
+{
+    struct stat s;
+
+    if (length > 0 && length < JOB_DOOR_PATH && lstat(path, &s) == 0 && S_ISSOCK(s.st_mode) &&
+        trust_is_self(s.st_uid) && time(NULL) - s.st_mtime > SWEEP_AGE_S &&
+        try_socket(path) == -ECONNREFUSED)
+        (void)unlink(path);
+}
+
+void driver_socket_sweep(const struct job_folder *f, const char *runtime_dir)
+{
+    cleanup_dir DIR *dir = runtime_dir && is_private(runtime_dir) ? opendir(runtime_dir) : NULL;
+    char path[JOB_DOOR_PATH];
+    struct dirent *e;
+
+    if (f)
+        remove_dead(path, snprintf(path, sizeof path, "%s/driver.sock", f->path));
+    while (dir && (e = readdir(dir))) {
+        size_t n = strlen(e->d_name);
+
+        if (strncmp(e->d_name, "eddis-", 6) == 0 && n > 5 &&
+            strcmp(e->d_name + n - 5, ".sock") == 0)
+            remove_dead(path, snprintf(path, sizeof path, "%s/%s", runtime_dir, e->d_name));
+    }
 }
 
 int driver_socket_dial(const struct job_driver *d, const char *token, struct http_client **ret,

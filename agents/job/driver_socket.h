@@ -24,6 +24,12 @@
 bool driver_socket_choose(const struct job_folder *f, const char *runtime_dir,
                           char ret[JOB_DOOR_PATH]);
 
+/* Remove the sockets that killed drivers of this user have left in runtime_dir ($XDG_RUNTIME_DIR or
+ * NULL), and that of job f in its folder (NULL: none). A socket on which a process listens stays,
+ * and one that is so young that its driver may be about to listen.
+ */
+void driver_socket_sweep(const struct job_folder *f, const char *runtime_dir);
+
 /* Create in *ret an HTTP client that connects to a driver and authenticates with `token`, a token
  * of this driver; the caller closes it. The client uses the driver's Unix socket, or the driver's
  * TCP port if no process listens on the socket. Return 0 or a negative errno.

@@ -426,7 +426,7 @@ static int finish(struct agent *a, struct eddis_error *err)
     order_free(a->gpu_order);
     (void)generation_close(a->generation);
     if (a->life.page) {
-        int removed = tick_remove_folders(a->life.page, err);
+        int removed = folders_remove(a->life.page, err);
 
         if (rc == 0)
             rc = removed;

@@ -65,6 +65,8 @@ static int start(struct generation *g, const struct agent_config *b, struct eddi
     if (rc == -ENOENT)
         return eddis_fail_prefix(err, rc, "Open MPI is needed (Debian: openmpi-bin)");
     g->started = rc == 0;
+    if (g->started && g->share_dir) /* all nodes have seen it, or mpirun would not start */
+        shared_folder_take_back(g->share_dir, g->share, g->node[g->place].agent);
     return rc;
 }
 

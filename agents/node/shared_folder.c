@@ -5,6 +5,7 @@
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,32 @@ enum { BYTES = 4096 };
 static char *path_of(const char *dir, const char *name, int agent)
 {
     return file_join(dir, ".%s-%d", name, agent);
+}
+
+/* Check whether a file of this name was left by a node of another generation than `name`'s: a dot,
+ * digits as in `name`, a dash and the node's number.
+ */
+static bool is_of_another(const char *file, const char *name)
+{
+    size_t n = strlen(name);
+    char *end;
+
+    if (file[0] != '.' || strspn(file + 1, "0123456789abcdef") != n || file[1 + n] != '-' ||
+        strncmp(file + 1, name, n) == 0 || !isdigit((unsigned char)file[2 + n]))
+        return false;
+    (void)strtol(file + 2 + n, &end, 10);
+    return *end == '\0';
+}
+
+/* Remove the files in dir that nodes of other generations left when they were killed. */
+static void remove_left(const char *dir, const char *name)
+{
+    cleanup_dir DIR *d = opendir(dir);
+    struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        if (is_of_another(e->d_name, name))
+            (void)unlinkat(dirfd(d), e->d_name, 0);
 }
 
 int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
@@ -53,6 +80,7 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
         file_rmdirs(dir, kept);
         return eddis_fail_errno(err, rc, "cannot write in checkpoint.dir '%s'", dir);
     }
+    remove_left(dir, name);
     *ret_kept = kept;
     return 0;
 }
@@ -74,10 +102,18 @@ bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t 
     return true;
 }
 
+void shared_folder_take_back(const char *dir, const char *name, int agent)
+{
+    cleanup_free char *path = path_of(dir, name, agent);
+
+    if (path)
+        (void)unlink(path);
+}
+
 void shared_folder_remove(const char *dir, const char *name, int agent, size_t kept)
 {
     cleanup_free char *path = path_of(dir, name, agent);
 
-    if (path && unlink(path) == 0)
+    if (path && (unlink(path) == 0 || errno == ENOENT))
         file_rmdirs(dir, kept);
 }

@@ -16,8 +16,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Make dir, and write this node's file in it and to the disk. Store in *ret_kept how many bytes of
- * dir's path existed before. Return 0 or a negative errno.
+/* Make dir, and write this node's file in it and to the disk. Remove the files that killed nodes of
+ * other generations have left there: dir is of this job alone. name: hexadecimal digits. Store in
+ * *ret_kept how many bytes of dir's path existed before. Return 0 or a negative errno.
  */
 int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
                         struct eddis_error *err);
@@ -27,8 +28,13 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
  */
 bool shared_folder_is_seen(const char *dir, const char *name, int agent, size_t *kept);
 
-/* Remove this node's file, and, if they are empty, the folders of dir's path after its first `kept`
- * bytes.
+/* Remove this node's file alone, once all nodes have seen it: it would stay if this node were
+ * killed later.
+ */
+void shared_folder_take_back(const char *dir, const char *name, int agent);
+
+/* Remove this node's file, unless it was taken back, and, if they are empty, the folders of dir's
+ * path after its first `kept` bytes.
  */
 void shared_folder_remove(const char *dir, const char *name, int agent, size_t kept);
 

@@ -308,10 +308,11 @@ static int open_to_remove(int parent, const char *name)
     return fd;
 }
 
-/* Remove all entries of the folder `name` in folder `parent` recursively, without following links.
- * Continue after errors.  Return 0, or the last error as a negative errno value.
+/* Remove all entries of the folder `name` in folder `parent` recursively, without following links;
+ * keep its entry `kept` (NULL: none).  Continue after errors.  Return 0, or the last error as a
+ * negative errno value.
  */
-static int remove_inside(int parent, const char *name)
+static int remove_inside(int parent, const char *name, const char *kept)
 {
     int fd = open_to_remove(parent, name);
     cleanup_dir DIR *dir = NULL;
@@ -329,12 +330,13 @@ static int remove_inside(int parent, const char *name)
     while ((e = readdir(dir))) {
         int one = 0;
 
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            (kept && strcmp(e->d_name, kept) == 0))
             continue;
         if (unlinkat(fd, e->d_name, 0) == 0 || errno == ENOENT)
             continue;
         if (errno == EISDIR || errno == EPERM || errno == ENOTEMPTY) {
-            one = remove_inside(fd, e->d_name);
+            one = remove_inside(fd, e->d_name, NULL);
             if (one == 0 && unlinkat(fd, e->d_name, AT_REMOVEDIR) < 0 && errno != ENOENT)
                 one = -errno;
         } else {
@@ -348,15 +350,22 @@ static int remove_inside(int parent, const char *name)
 
 int file_remove_inside(const char *path, struct eddis_error *err)
 {
-    int rc = remove_inside(AT_FDCWD, path);
+    int rc = remove_inside(AT_FDCWD, path, NULL);
 
     return rc < 0 ? eddis_fail_errno(err, rc, "cannot empty folder '%s'", path) : 0;
 }
 
 int file_remove_tree(const char *path, struct eddis_error *err)
 {
-    int rc = remove_inside(AT_FDCWD, path);
+    return file_remove_tree_last(path, NULL, err);
+}
 
+int file_remove_tree_last(const char *path, const char *last, struct eddis_error *err)
+{
+    int rc = remove_inside(AT_FDCWD, path, last);
+
+    if (rc == 0 && last)
+        rc = remove_inside(AT_FDCWD, path, NULL);
     if (rc == 0 && rmdir(path) < 0)
         rc = -errno;
     if (rc < 0 && rc != -ENOENT)

@@ -103,6 +103,11 @@ void file_rmdirs(const char *path, size_t kept);
  */
 int file_remove_tree(const char *path, struct eddis_error *err);
 
+/* Remove a folder as file_remove_tree does, and its entry `last` (NULL: none) after all others,
+ * which are gone when it goes.  After a failure to remove another entry, `last` is still there.
+ */
+int file_remove_tree_last(const char *path, const char *last, struct eddis_error *err);
+
 /* Remove everything in a folder, without following links, and keep the folder, which must exist.
  * Return 0 or a negative errno; a part may then have been removed.
  */

@@ -49,7 +49,12 @@ def steps(c, name):
 
 
 def await_step(c, name, above):
-    wait_for(f"a checkpoint above step {above} of {name}", lambda: any(s > above for s in steps(c, name)))
+    try:
+        wait_for(f"a checkpoint above step {above} of {name}", lambda: any(s > above for s in steps(c, name)))
+    except AssertionError:
+        outputs = [c.read(name) for name in os.listdir(c.shared) if name.endswith(".out")]
+        print(c.slurm.ask("squeue", "-l"), *outputs, sep="\n", flush=True)
+        raise
 
 
 def await_restart(c, job, number):

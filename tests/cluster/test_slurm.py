@@ -6,6 +6,7 @@ salloc's shell is on `login`, which is no node of Slurm's; a batch script is on 
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -226,9 +227,16 @@ def group_killed(c):
     c.check_nothing_left()
 
 
+def seen_by_all(c):
+    """Files of nodes in folders of checkpoints, by which they have seen that they share these."""
+    folders = [os.path.join(c.shared, "checkpoints", name) for name in os.listdir(c.shared + "/checkpoints")]
+    return [os.path.join(folder, name) for folder in folders for name in os.listdir(folder)
+            if re.fullmatch(r"\.[0-9a-f]{32}-\d+", name)]
+
+
 def driver_killed(c):
     """No process outlives a lease, whoever of those who would end the step was killed first; folders of which Slurm has killed
-    keeper and agent in one moment go with the next start there."""
+    keeper and agent in one moment go with the next start there.  What is not on a node has gone before."""
     for more in ("", "srun", "group"):
         with Training(c) as t:
             srun = srun_of(t)
@@ -240,6 +248,7 @@ def driver_killed(c):
             os.kill(t.pids("eddis-run")[0], signal.SIGKILL)
             t.process.communicate(timeout=PATIENCE)
         wait_for("all processes to end", lambda: not c.ours() and not c.steps())
+        assert not seen_by_all(c), seen_by_all(c)
     words, _ = c.eddis("--", "true")
     p = c.salloc(["-N4"], words)
     assert p.returncode == 0, p

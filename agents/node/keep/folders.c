@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folders.c - makes the folders of a start on a node, finds them by its mark, removes old ones */
-#include "folders.h"
+/* folders.c - makes the folders of a start on a node, and finds them by its mark */
+#include "folders_impl.h"
 
 #include "lib/base/boot_id.h"
 #include "lib/base/cleanup.h"
@@ -22,21 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Age up to which a folder without a mark is kept: it may be about to be locked and marked. */
-enum { SWEEP_AGE_S = 60 };
-
-/* Limits for removing folders of dead starts: processor time, which a busy machine gives slowly,
- * and time.
- */
-#define SWEEP_NS         (CLOCK_S / 2)
-#define SWEEP_AT_MOST_NS (5 * CLOCK_S)
-
 /* Digits of a folder's random name, one of 2^64, and how many names are tried before making a
  * folder fails.
  */
 enum { NAME_DIGITS = 16, DRAWS = 32 };
 
-static const char prefix[] = "eddis-", mark_file[] = "mark";
+static const char prefix[] = "eddis-";
 
 /* ---- locations of folders ---- */
 
@@ -62,15 +53,8 @@ static const char *shm_base(void)
     return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
 
-/* List of the folders in which folders of this user's starts may be. */
-struct bases {
-    const char *dir[4]; /* [n], all different; borrowed */
-    int n;
-    char user[FOLDERS_BASE]; /* memory for one of the paths */
-};
-
 /* Add a folder to the list unless the list has it; dir is borrowed. */
-static void add_base(struct bases *b, const char *dir)
+static void add_base(struct folder_bases *b, const char *dir)
 {
     for (int i = 0; i < b->n; i++)
         if (strcmp(b->dir[i], dir) == 0)
@@ -78,10 +62,7 @@ static void add_base(struct bases *b, const char *dir)
     b->dir[b->n++] = dir;
 }
 
-/* Fill *ret with the folders in which folders of this user's starts may be. runtime_dir, borrowed,
- * may differ from that of the supervisor that made them, or be NULL.
- */
-static void list_bases(const char *runtime_dir, struct bases *ret)
+void folder_bases_list(const char *runtime_dir, struct folder_bases *ret)
 {
     ret->n = 0;
     snprintf(ret->user, sizeof ret->user, "/run/user/%u", (unsigned)geteuid());
@@ -91,11 +72,7 @@ static void list_bases(const char *runtime_dir, struct bases *ret)
     add_base(ret, "/tmp");
 }
 
-/* Open the folder base/name if its name has the form of eddis's folders, it belongs to this user
- * and is no link; write its path to ret_path.  Return the descriptor, which the caller closes;
- * negative: it is no such folder.
- */
-static int open_ours(const char *base, const char *name, char ret_path[FOLDERS_PATH])
+int folder_open(const char *base, const char *name, char ret_path[FOLDERS_PATH])
 {
     struct stat st;
     int fd;
@@ -127,24 +104,14 @@ const char *folders_unsafe(const struct folders *f, int *ret_n)
     return NULL;
 }
 
-/* ---- folders of dead agents ---- */
+/* ---- marks ---- */
 
-/* The content of a mark file: in its first line the mark, in its second the boot id of the machine;
- * machine "": unknown.
- */
-struct mark {
-    char digits[NODE_IDENTITY_DIGITS + 1], machine[BOOT_ID_CHARS];
-};
+enum { MARK_TEXT = sizeof(struct folder_mark) + 2 };
 
-enum { MARK_TEXT = sizeof(struct mark) + 2 };
-
-/* Read the mark file of a folder, given by its descriptor, into *ret and return true; return false
- * if the folder has none.
- */
-static bool read_mark(int folder, struct mark *ret)
+bool folder_read_mark(int folder, struct folder_mark *ret)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    cleanup_fd int fd = openat(folder, mark_file, flags);
+    cleanup_fd int fd = openat(folder, FOLDER_MARK, flags);
     char text[MARK_TEXT] = "";
     const char *machine = text + NODE_IDENTITY_DIGITS;
 
@@ -154,98 +121,6 @@ static bool read_mark(int folder, struct mark *ret)
     (void)snprintf(ret->digits, sizeof ret->digits, "%.*s", NODE_IDENTITY_DIGITS, text);
     (void)snprintf(ret->machine, sizeof ret->machine, "%.*s", (int)strcspn(machine, "\n"), machine);
     return true;
-}
-
-/* Check whether a mark was written on another machine.  Then its folder is on a shared file system,
- * where a lock may hold on one machine only.
- */
-static bool is_of_another_machine(const struct mark *m)
-{
-    char own[BOOT_ID_CHARS];
-
-    boot_id_read(own);
-    return m->machine[0] && strcmp(m->machine, own) != 0;
-}
-
-/* Check whether a process has exactly this mark in its environment. */
-static bool carries(pid_t pid, const char *mark)
-{
-    static const char prefix_of[] = NODE_IDENTITY_VARIABLE "=";
-    size_t n = 0;
-    cleanup_free char *text = proctree_read(pid, "environ", &n);
-
-    for (const char *at = text; at && at < text + n; at += strlen(at) + 1)
-        if (strncmp(at, prefix_of, sizeof prefix_of - 1) == 0 &&
-            strcmp(at + sizeof prefix_of - 1, mark) == 0)
-            return true;
-    return false;
-}
-
-/* Check whether any live process of this user has this mark in its environment, and so may use the
- * start's folders; true if processes cannot be listed.
- */
-static bool is_used(const char *mark)
-{
-    cleanup_free struct proctree_process *all = NULL;
-    int n = proctree_all(&all, NULL);
-    bool used = n < 0;
-
-    for (int i = 0; i < n && !used; i++)
-        used = !all[i].ending && proctree_user(all[i].pid) == getuid() && carries(all[i].pid, mark);
-    return used;
-}
-
-/* Check whether a folder, given by its descriptor, was left by a dead start; if so, it is locked
- * until the descriptor is closed.  A start locks its folder before it marks it: a marked folder
- * without a lock belongs to a dead supervisor and agent.  Without a mark only age shows it.
- */
-static bool is_left(int folder)
-{
-    struct mark mark;
-    bool marked = read_mark(folder, &mark);
-    struct stat st;
-
-    if (marked && is_of_another_machine(&mark))
-        return false;
-    if (!marked && (fstat(folder, &st) < 0 || time(NULL) - st.st_ctime <= SWEEP_AGE_S))
-        return false;
-    return flock(folder, LOCK_EX | LOCK_NB) == 0 && !(marked && is_used(mark.digits));
-}
-
-/* When to stop removing folders */
-struct sweep_end {
-    int64_t processor_ns; /* of this thread's processor time */
-    int64_t now_ns;       /* by clock_now_ns */
-};
-
-/* Remove the folders below base that killed agents left, until the end. */
-static void sweep(const char *base, const struct sweep_end *end)
-{
-    cleanup_dir DIR *dir = opendir(base);
-    struct dirent *e;
-
-    while (dir && (e = readdir(dir)) && clock_thread_ns() < end->processor_ns &&
-           clock_now_ns() < end->now_ns) {
-        char path[FOLDERS_PATH];
-        cleanup_fd int fd = open_ours(base, e->d_name, path);
-
-        if (fd >= 0 && is_left(fd))
-            (void)file_remove_tree(path, NULL);
-    }
-}
-
-/* Remove the folders that killed agents left in any of the base folders (runtime_dir and those of
- * list_bases).  Stop at a limit: another user may have made any number of folders with such names.
- */
-static void sweep_all(const char *runtime_dir)
-{
-    const struct sweep_end end = { clock_thread_ns() + SWEEP_NS,
-                                   clock_after_ns(clock_now_ns(), SWEEP_AT_MOST_NS) };
-    struct bases b;
-
-    list_bases(runtime_dir, &b);
-    for (int i = 0; i < b.n; i++)
-        sweep(b.dir[i], &end);
 }
 
 /* ---- making ---- */
@@ -286,7 +161,7 @@ static int hold(const char *path, int *ret_lock, struct eddis_error *err)
 static int write_mark(int folder, const char *mark, struct eddis_error *err)
 {
     cleanup_fd int fd =
-        openat(folder, mark_file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        openat(folder, FOLDER_MARK, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     char machine[BOOT_ID_CHARS], text[MARK_TEXT];
 
     if (fd < 0)
@@ -296,19 +171,58 @@ static int write_mark(int folder, const char *mark, struct eddis_error *err)
     return file_write_all(fd, text, strlen(text), err);
 }
 
-/* Make one folder below base, enter it in the page, lock it and mark it.  Store its path in ret and
- * the lock's descriptor in *ret_lock.  Return 0 or a negative errno.
+/* Check whether the code of settle or make_new says that another start has taken the new folder for
+ * one that was left, and has removed it or is about to.
+ */
+static bool is_swept(int rc)
+{
+    return rc == -ENOENT || rc == -EWOULDBLOCK;
+}
+
+/* Lock and mark a new folder, and store the lock's descriptor in *ret_lock.  Return 0, or a
+ * negative errno with the folder removed.
+ */
+static int settle(const char *path, const char *mark, int *ret_lock, struct eddis_error *err)
+{
+    int lock = -1, rc = hold(path, &lock, err);
+
+    if (rc == 0)
+        rc = write_mark(lock, mark, err);
+    if (rc == 0) {
+        *ret_lock = lock;
+        return 0;
+    }
+    (void)file_remove_tree(path, NULL);
+    if (lock >= 0)
+        (void)close(lock);
+    return rc;
+}
+
+/* Make a folder with a random name below base, lock it and mark it.  Store its path in ret and the
+ * lock's descriptor in *ret_lock.  Return 0, or a negative errno with nothing made.
+ */
+static int make_settled(const char *base, const char *mark, char ret[FOLDERS_PATH], int *ret_lock,
+                        struct eddis_error *err)
+{
+    int rc = -ENOENT;
+
+    for (int i = 0; i < DRAWS && is_swept(rc); i++) {
+        rc = make_new(base, ret, err);
+        if (rc == 0)
+            rc = settle(ret, mark, ret_lock, err);
+    }
+    return rc;
+}
+
+/* Make one folder below base as make_settled does, and enter its path in the page.  Return 0 or a
+ * negative errno.
  */
 static int make_one(struct tick_page *page, const struct node_identity *id, const char *base,
                     char ret[FOLDERS_PATH], int *ret_lock, struct eddis_error *err)
 {
-    int rc = make_new(base, ret, err);
+    int rc = make_settled(base, id->mark, ret, ret_lock, err);
 
-    if (rc == 0)
-        rc = tick_add_folder(page, ret, err);
-    if (rc == 0)
-        rc = hold(ret, ret_lock, err);
-    return rc < 0 ? rc : write_mark(*ret_lock, id->mark, err);
+    return rc < 0 ? rc : tick_add_folder(page, ret, err);
 }
 
 int folders_make(struct tick_page *page, const struct node_identity *id, const char *runtime_dir,
@@ -317,7 +231,7 @@ int folders_make(struct tick_page *page, const struct node_identity *id, const c
     const char *run = usable(runtime_dir), *shm = shm_base();
     int rc;
 
-    sweep_all(runtime_dir);
+    folders_sweep(runtime_dir);
     rc = make_one(page, id, run, ret->run, &ret->lock[0], err);
     return rc < 0 ? rc : make_one(page, id, shm, ret->shm, &ret->lock[1], err);
 }
@@ -351,18 +265,19 @@ static bool is_there(const char *path, int lock)
            there.st_ino == held.st_ino;
 }
 
-/* Make folder i again at its old path.  If that path is taken, make it below base with a new name,
- * and change the path and its entry in the page.  Return 0 or a negative errno.
+/* Make folder i again at its old path, locked and marked.  If that path is taken, make it below
+ * base with a new name, and change the path and its entry in the page.  Store the lock's descriptor
+ * in *ret_lock.  Return 0 or a negative errno.
  */
-static int make_place(struct tick_page *page, int i, const char *base, char path[FOLDERS_PATH],
-                      struct eddis_error *err)
+static int make_again(struct tick_page *page, int i, const char *mark, const char *base,
+                      char path[FOLDERS_PATH], int *ret_lock, struct eddis_error *err)
 {
+    int rc = mkdir(path, 0700) < 0 ? -ENOENT : settle(path, mark, ret_lock, err);
     char elsewhere[FOLDERS_PATH];
-    int rc;
 
-    if (mkdir(path, 0700) == 0)
-        return 0;
-    rc = make_new(base, elsewhere, err);
+    if (!is_swept(rc))
+        return rc;
+    rc = make_settled(base, mark, elsewhere, ret_lock, err);
     if (rc == 0)
         rc = tick_move_folder(page, i, elsewhere, err);
     if (rc == 0)
@@ -376,22 +291,22 @@ static int make_place(struct tick_page *page, int i, const char *base, char path
 static int renew_one(struct tick_page *page, int i, const char *mark, const char *base,
                      char path[FOLDERS_PATH], int *lock, struct eddis_error *err)
 {
-    struct mark old;
+    struct folder_mark old;
     bool there = is_there(path, *lock);
     int rc, fd;
 
-    if (there && read_mark(*lock, &old))
+    if (there && folder_read_mark(*lock, &old))
         return 0;
     if (there) {
-        (void)unlinkat(*lock, mark_file, 0);
+        (void)unlinkat(*lock, FOLDER_MARK, 0);
         return write_mark(*lock, mark, err);
     }
-    if ((rc = make_place(page, i, base, path, err)) < 0 || (rc = hold(path, &fd, err)) < 0)
+    rc = make_again(page, i, mark, base, path, &fd, err);
+    if (rc < 0)
         return rc;
     (void)close(*lock);
     *lock = fd;
-    rc = write_mark(fd, mark, err);
-    return rc < 0 ? rc : 1;
+    return 1;
 }
 
 int folders_renew(struct tick_page *page, const char *mark, const char *runtime_dir,
@@ -405,16 +320,6 @@ int folders_renew(struct tick_page *page, const char *mark, const char *runtime_
 }
 
 /* ---- finding ---- */
-
-/* Check whether the mark file of a folder names one of n agents (start [n]), or an earlier agent of
- * the same job and node.
- */
-static bool bears_mark(int folder, const struct node_identity *start, int n)
-{
-    struct mark mark;
-
-    return read_mark(folder, &mark) && node_identity_covers(start, n, mark.digits);
-}
 
 /* A search for the folders of starts, and its result. */
 struct found {
@@ -438,9 +343,9 @@ static int keep(struct found *f, const char *path, struct eddis_error *err)
     return 0;
 }
 
-/* Append to f the paths of the folders below base whose mark file names one of f->start.  An
- * unreadable base counts as empty.  Return 0 or -ENOMEM; f->late is set if the deadline comes
- * first.
+/* Append to f the paths of the folders below base whose mark file names one of f->start, and remove
+ * those that were left before they were marked.  An unreadable base counts as empty.  Return 0 or
+ * -ENOMEM; f->late is set if the deadline comes first.
  */
 static int search(const char *base, struct found *f, struct eddis_error *err)
 {
@@ -450,10 +355,13 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
 
     while (dir && rc == 0 && (e = readdir(dir)) && !f->late) {
         char path[FOLDERS_PATH];
-        cleanup_fd int fd = open_ours(base, e->d_name, path);
+        cleanup_fd int fd = folder_open(base, e->d_name, path);
+        struct folder_mark mark;
 
         f->late = clock_now_ns() >= f->deadline_ns;
-        if (fd >= 0 && bears_mark(fd, f->start, f->n_starts))
+        if (fd >= 0 && !folder_read_mark(fd, &mark))
+            (void)folder_remove_unmarked(fd, path);
+        else if (fd >= 0 && node_identity_covers(f->start, f->n_starts, mark.digits))
             rc = keep(f, path, err);
     }
     return rc;
@@ -462,11 +370,11 @@ static int search(const char *base, struct found *f, struct eddis_error *err)
 int folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
                  char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err)
 {
-    struct bases b;
+    struct folder_bases b;
     struct found f = { .start = start, .n_starts = n, .deadline_ns = deadline_ns };
     int rc = 0;
 
-    list_bases(getenv("XDG_RUNTIME_DIR"), &b);
+    folder_bases_list(getenv("XDG_RUNTIME_DIR"), &b);
     for (int i = 0; rc == 0 && i < b.n; i++)
         rc = search(b.dir[i], &f, err);
     if (rc < 0) {

@@ -14,9 +14,10 @@
  *
  * Supervisor and agent may be killed at the same moment (by hand, for lack of memory). Each holds a
  * lock on the folders, so the next supervisor of the same user finds and removes folders that no
- * process uses. The supervisor keeps the folders of other machines, which may share /tmp but not
- * its locks, and folders from before the machine's last boot, which cannot be distinguished from
- * those of other machines.
+ * process uses, in whatever moment of their making or removal their start was killed. The
+ * supervisor keeps the folders of other machines, which may share /tmp but not its locks, and
+ * folders from before the machine's last boot, which cannot be distinguished from those of other
+ * machines.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_FOLDERS_H
 #define EDDIS_AGENTS_NODE_KEEP_FOLDERS_H
@@ -39,7 +40,7 @@ struct folders {
     int lock[2]; /* descriptors of both folders, locked; closed when the process ends */
 };
 
-/* Remove the folders that dead agents of this user have left in any of these places. Then make both
+/* Remove the folders that dead starts of this user have left in any of these places. Then make both
  * folders with their marks, and enter their paths in the shared memory. If runtime_dir belongs to
  * this user alone and is short enough, `run` is made in it, otherwise, and if it is NULL, in /tmp.
  * Return 0 or a negative errno. After an error folders may remain; their paths are entered.
@@ -60,6 +61,16 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
 int folders_renew(struct tick_page *page, const char *mark, const char *runtime_dir,
                   struct folders *f, struct eddis_error *err);
 
+/* Remove the folders whose paths the shared memory contains. Return 0, or a negative errno: those
+ * that remain keep their marks.
+ */
+int folders_remove(const struct tick_page *page, struct eddis_error *err);
+
+/* Remove one folder of a start, its mark last. Return as folders_remove does; 0 also if there is no
+ * such folder.
+ */
+int folders_remove_one(const char *path, struct eddis_error *err);
+
 /* Return the path (*ret_n bytes, borrowed from f) of a folder above `run` or `shm` in which other
  * users may rename files of this user, because they can write to it and it has no sticky bit; NULL:
  * there is none.
@@ -67,7 +78,8 @@ int folders_renew(struct tick_page *page, const char *mark, const char *runtime_
 const char *folders_unsafe(const struct folders *f, int *ret_n);
 
 /* Find this user's folders with the mark of one of n starts, or of an earlier start on the same
- * node. Return the number of folders, and in *ret an array of paths that the caller frees; or a
+ * node; remove those that were left without a mark, whose start is not known. Return the number of
+ * folders found, and in *ret an array of paths that the caller frees; or a
  * negative errno. *ret_late is set if deadline_ns passed before all folders with names of this form
  * were checked, because any user may make any number of such folders.
  */

@@ -182,7 +182,7 @@ static int begin(struct keeper *k, const struct keeper_options *o, struct eddis_
     if (rc == 0)
         rc = start_agent(k, o, err);
     if (rc < 0)
-        (void)tick_remove_folders(k->page, NULL);
+        (void)folders_remove(k->page, NULL);
     return rc;
 }
 
@@ -211,7 +211,7 @@ int keeper_run(const struct keeper_options *o, struct eddis_error *err)
     }
     code = watch(&k, err);
     rc = end_all(&k, clock_after_ns(clock_now_ns(), 5 * CLOCK_S), err);
-    removed = tick_remove_folders(k.page, err);
+    removed = folders_remove(k.page, err);
     if (rc == 0)
         rc = removed;
     (void)close(k.signals);

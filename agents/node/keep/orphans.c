@@ -7,7 +7,6 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
-#include "lib/base/file.h"
 #include "lib/base/proctree.h"
 
 #include <errno.h>
@@ -208,10 +207,33 @@ static int remove_folders(const struct job_marks *m, struct orphans *l, struct e
 
         l->folders++;
         if (one == 0)
-            one = file_remove_tree(m->folder[i], err);
+            one = folders_remove_one(m->folder[i], err);
         rc = one < 0 ? one : rc;
     }
     return rc;
+}
+
+/* Find the folders of the job's starts, in place of those found before, until half of the time to
+ * the deadline has passed; set *late if not all folders could be examined.  Return 0 or a negative
+ * errno.
+ */
+static int find_folders(struct job_marks *m, int64_t deadline_ns, bool *late,
+                        struct eddis_error *err)
+{
+    int64_t now_ns = clock_now_ns();
+    bool cut = false;
+    int n;
+
+    free(m->folder);
+    m->folder = NULL;
+    m->n_folders = 0;
+    n = folders_find(m->start, m->n_starts, now_ns + (deadline_ns - now_ns) / 2, &m->folder, &cut,
+                     err);
+    if (n < 0)
+        return n;
+    m->n_folders = n;
+    *late |= cut;
+    return 0;
 }
 
 int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
@@ -219,17 +241,16 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
 {
     struct job_marks m = { .start = start, .n_starts = n };
     struct orphans l = { 0 };
-    int64_t now_ns = clock_now_ns();
-    bool late;
+    bool late = false;
     int rc;
 
     if (job_id && *job_id)
         snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
-    rc = m.n_folders =
-        folders_find(start, n, now_ns + (deadline_ns - now_ns) / 2, &m.folder, &late, err);
-    if (rc < 0)
-        return rc;
-    rc = kill_processes(&m, deadline_ns, &l, err);
+    rc = find_folders(&m, deadline_ns, &late, err);
+    if (rc == 0)
+        rc = kill_processes(&m, deadline_ns, &l, err);
+    if (rc == 0) /* also those that a process made before it was killed */
+        rc = find_folders(&m, deadline_ns, &late, err);
     for (int i = 0; rc == 0 && i < n; i++)
         rc = end_groups(&start[i], deadline_ns, &l, err);
     if (rc == 0)

@@ -4,7 +4,6 @@
 
 #include "agents/protocol/timing.h"
 #include "lib/base/cleanup.h"
-#include "lib/base/file.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -110,18 +109,4 @@ const char *tick_folder(const struct tick_page *p, int i)
     uint32_t n = atomic_load(&p->n_folders);
 
     return i < TICK_FOLDERS && (uint32_t)i < n ? p->folder[i] : NULL;
-}
-
-int tick_remove_folders(const struct tick_page *p, struct eddis_error *err)
-{
-    uint32_t n = atomic_load(&p->n_folders);
-    int rc = 0;
-
-    for (uint32_t i = 0; i < n && i < TICK_FOLDERS; i++) {
-        int one = file_remove_tree(p->folder[i], err);
-
-        if (one < 0)
-            rc = one;
-    }
-    return rc;
 }

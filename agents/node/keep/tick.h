@@ -8,8 +8,8 @@
  * when it continues.
  *
  * The page also contains the paths of the folders that the supervisor has made for the agent. If
- * one side dies, the other side removes these folders. The supervisor reads the paths after the
- * agent has ended.
+ * one side dies, the other side removes these folders (folders.h). The supervisor reads the paths
+ * after the agent has ended.
  */
 #ifndef EDDIS_AGENTS_NODE_KEEP_TICK_H
 #define EDDIS_AGENTS_NODE_KEEP_TICK_H
@@ -63,8 +63,5 @@ int tick_move_folder(struct tick_page *p, int i, const char *path, struct eddis_
 
 /* Borrow the path of folder i, in the order of tick_add_folder; NULL: there is none. */
 const char *tick_folder(const struct tick_page *p, int i);
-
-/* Remove all folders whose paths the page contains. Return 0 or a negative errno. */
-int tick_remove_folders(const struct tick_page *p, struct eddis_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #include "run_cleanup.h"
 
 #include "agents/driver/start/job_cleanup.h"
+#include "agents/job/driver_socket.h"
 #include "cmd/run/request/run_allocation.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
@@ -35,7 +36,8 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
 }
 
 /* If the driver is gone, remove its files driver.json and the reserve in the job's folder, and its
- * socket, which may lie elsewhere. dead: a driver on another machine is known to be gone, too.
+ * socket, which may lie elsewhere, and of which driver.json need not say anything yet. dead: a
+ * driver on another machine is known to be gone, too.
  */
 static void remove_own(const struct job_folder *f, bool dead)
 {
@@ -43,6 +45,7 @@ static void remove_own(const struct job_folder *f, bool dead)
     struct job_driver d;
     int rc = job_driver_read(f, &d, NULL);
 
+    driver_socket_sweep(f, getenv("XDG_RUNTIME_DIR"));
     explicit_bzero(d.token, sizeof d.token);
     explicit_bzero(d.owner, sizeof d.owner);
     if (rc != 0 && !(dead && rc == -EREMOTE))

@@ -6,9 +6,13 @@
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 static char path[JOB_DOOR_PATH], want[JOB_FOLDER_MAX_PATH + 64], runtime[80];
@@ -75,6 +79,49 @@ START_TEST(nowhere)
 }
 END_TEST
 
+/* Bind a socket at the path, as a driver does; let it be so old. */
+static int bind_at(const char *at, int age_s)
+{
+    struct sockaddr_un a = { .sun_family = AF_UNIX };
+    struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = time(NULL) - age_s } };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(a.sun_path, sizeof a.sun_path, "%.107s", at);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    ck_assert_int_eq(utimensat(AT_FDCWD, at, times, 0), 0);
+    return fd;
+}
+
+/* A killed driver's socket goes, wherever it is, although no driver.json names it; that of a living
+ * one stays, and one on which a driver may be about to listen.
+ */
+START_TEST(left)
+{
+    struct job_folder f = folder("job", 0700);
+    char at[5][JOB_DOOR_PATH];
+    bool stays[5] = { false, false, true, true, true };
+    int fd;
+
+    (void)snprintf(at[0], sizeof at[0], "%.95s/driver.sock", f.path);
+    (void)snprintf(at[1], sizeof at[1], "%s/eddis-a-1.sock", runtime);
+    (void)snprintf(at[2], sizeof at[2], "%s/eddis-b-2.sock", runtime);
+    (void)snprintf(at[3], sizeof at[3], "%s/eddis-c-3.sock", runtime);
+    (void)snprintf(at[4], sizeof at[4], "%s/others.sock", runtime);
+    for (int i = 0; i < 5; i++) {
+        fd = bind_at(at[i], i == 3 ? 0 : 3600);
+        if (i == 2)
+            ck_assert_int_eq(listen(fd, 1), 0);
+        else
+            (void)close(fd);
+    }
+    driver_socket_sweep(&f, runtime);
+    for (int i = 0; i < 5; i++)
+        ck_assert_int_eq(access(at[i], F_OK) == 0, stays[i]);
+    driver_socket_sweep(NULL, NULL);
+    driver_socket_sweep(NULL, "/nowhere");
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     scratch_add(tc);
@@ -82,6 +129,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, in_the_folder);
     tcase_add_test(tc, in_the_runtime_folder);
     tcase_add_test(tc, nowhere);
+    tcase_add_test(tc, left);
 }
 
 SUITE_MAIN("job_door", add_tests)

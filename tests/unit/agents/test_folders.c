@@ -70,7 +70,7 @@ static void let_go(struct folders *f)
 
 static void leave(const struct tick_page *p, struct folders *f)
 {
-    ck_assert_int_eq(tick_remove_folders(p, NULL), 0);
+    ck_assert_int_eq(folders_remove(p, NULL), 0);
     ck_assert_int_eq(access(f->run, F_OK), -1);
     ck_assert_int_eq(access(f->shm, F_OK), -1);
     let_go(f);
@@ -338,7 +338,16 @@ START_TEST(unsafe)
 }
 END_TEST
 
-/* What is young, in use or not of our making stays. */
+/* Leave a file in a folder. */
+static void fill(const char *path)
+{
+    cleanup_free char *name = file_join(path, "file");
+    cleanup_fd int fd = open(name, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+}
+
+/* What is young and not empty, in use or not of our making stays. */
 START_TEST(young_and_foreign_stay)
 {
     static const char *const names[] = { "eddis-0123456789abcdef", "eddis-0123", "other",
@@ -349,6 +358,7 @@ START_TEST(young_and_foreign_stay)
         snprintf(path[i], sizeof path[i], "%s/%s", dir, names[i]);
         ck_assert_int_eq(mkdir(path[i], 0700), 0);
     }
+    fill(path[0]);
     make(keeper, dir, &made);
     for (int i = 0; i < 4; i++)
         ck_assert_int_eq(access(path[i], F_OK), 0);
@@ -464,7 +474,7 @@ START_TEST(marked)
 }
 END_TEST
 
-/* A marked folder of another user's stays, and one whose keeper may be about to mark it. */
+/* A marked folder of another user's stays, and one with files whose mark somebody has removed. */
 START_TEST(left_by_others)
 {
     char foreign[FOLDERS_PATH], unmarked[FOLDERS_PATH], path[FOLDERS_PATH + 8];
@@ -478,6 +488,7 @@ START_TEST(left_by_others)
     plant("eddis-0123456789abcde0", id.mark, unmarked);
     snprintf(path, sizeof path, "%s/mark", unmarked);
     ck_assert_int_eq(unlink(path), 0);
+    fill(unmarked);
     make(keeper, dir, &made);
     ck_assert_int_eq(access(foreign, F_OK), 0);
     ck_assert_int_eq(access(unmarked, F_OK), 0);

@@ -259,6 +259,38 @@ START_TEST(removes_folders)
 }
 END_TEST
 
+static bool makes_late; /* a process of the job makes folders in the moment before it is killed */
+static struct folders made_late;
+
+int __real_proctree_send(const struct proctree_process *p, int sig);
+int __wrap_proctree_send(const struct proctree_process *p, int sig);
+
+int __wrap_proctree_send(const struct proctree_process *p, int sig)
+{
+    if (makes_late) {
+        makes_late = false;
+        made_late = dead_folders(NULL);
+    }
+    return __real_proctree_send(p, sig);
+}
+
+/* Also those that were not there when the search began. */
+START_TEST(folders_made_late)
+{
+    pid_t mine = begin_sleep(id.mark, "A=1");
+    struct orphans l;
+
+    await_programs("sleep", 0, 1);
+    makes_late = true;
+    l = end_it();
+    ck_assert(!makes_late && !lives(mine));
+    ck_assert_int_eq(access(made_late.run, F_OK), -1);
+    ck_assert_int_eq(access(made_late.shm, F_OK), -1);
+    ck_assert_int_eq(l.folders, 2);
+    end_rest(NULL, 0);
+}
+END_TEST
+
 /* Where processes are hidden, the lock tells that an agent lives. */
 START_TEST(held_folder)
 {
@@ -334,6 +366,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, spares_itself);
     tcase_add_test(tc, spares_cleanup);
     tcase_add_test(tc, removes_folders);
+    tcase_add_test(tc, folders_made_late);
     tcase_add_test(tc, held_folder);
     tcase_add_test(tc, marks_alone);
 }

@@ -39,6 +39,40 @@ START_TEST(seen)
 }
 END_TEST
 
+/* What a node leaves does not outlive it: its file goes once all have seen it, and those of killed
+ * nodes go with the next generation's.
+ */
+START_TEST(left)
+{
+    static const char *const stays[] = { ".f01-x", ".f01", ".f01-", ".xyz-1", "f00-1", ".f02-1" };
+    cleanup_free char *deep = file_join(scratch, "a/b"), *own = file_join(deep, ".f02-0");
+    cleanup_free char *dead = file_join(deep, ".f01-12");
+    size_t kept, none;
+
+    ck_assert_int_eq(shared_folder_leave(deep, "f01", 12, &kept, NULL), 0);
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++) {
+        cleanup_free char *path = file_join(deep, "%s", stays[i]);
+
+        ck_assert_int_eq(file_write_atomic(path, "x", 1, 0600, NULL), 0);
+    }
+    ck_assert_int_eq(shared_folder_leave(deep, "f02", 0, &none, NULL), 0);
+    ck_assert_int_eq(access(dead, F_OK), -1);
+    for (size_t i = 0; i < sizeof stays / sizeof *stays; i++) {
+        cleanup_free char *path = file_join(deep, "%s", stays[i]);
+
+        ck_assert_int_eq(access(path, F_OK), 0);
+        ck_assert_int_eq(unlink(path), 0);
+    }
+    ck_assert_int_eq(access(own, F_OK), 0);
+    shared_folder_take_back(deep, "f02", 0);
+    ck_assert_int_eq(access(own, F_OK), -1);
+    ck_assert_int_eq(access(deep, F_OK), 0);
+    shared_folder_remove(deep, "f02", 0, kept);
+    ck_assert_int_eq(access(deep, F_OK), -1); /* empty */
+    ck_assert_int_eq(access(scratch, F_OK), 0);
+}
+END_TEST
+
 START_TEST(not_writable)
 {
     cleanup_free char *file = file_join(scratch, "file"), *below = file_join(file, "x");
@@ -74,6 +108,7 @@ static void add_tests(TCase *tc)
 {
     scratch_add(tc);
     tcase_add_test(tc, seen);
+    tcase_add_test(tc, left);
     tcase_add_test(tc, not_writable);
     tcase_add_test(tc, full_disk);
 }
