@@ -16,11 +16,12 @@ import attached
 import training
 from attached_rounds import Reference, union
 from rows import slow
-from started import PROGRAMS, began, ended, job
+from started import PROGRAMS, began, ended, job, script
 
 EXACT = 1e-12  # of float64 numbers, to one process
 GROUPS = "[[0, 1], [2, 3]]"
 UNEQUAL = "[{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}, {rate: 0.5}]"
+ALIKE = "[{rate: 1, a_ms: 2, c_ms: 1}, {rate: 1}]"
 HAS_SHARDING = attached.fully_shard is not None and torch.__version__ >= "2.7"
 ALL = "bare,wrapped,normalised" + ",sharded" * HAS_SHARDING
 
@@ -139,6 +140,69 @@ def test_restarted(tmp_path, algorithm):
         assert ours["steps"] == theirs["steps"]
         for kind, numbers in theirs["models"].items():
             assert training.largest(zip(ours["models"][kind], numbers, strict=True)) <= EXACT
+
+
+CHANGED = """
+import os, pathlib, sys
+from eddis._worker import worker
+from eddis.torch import _rounds
+
+torch.set_num_threads(1)
+folder, generation = pathlib.Path(sys.argv[1]), int(os.environ["EDDIS_GENERATION"])
+how = sys.argv[1 + generation]
+torch.manual_seed(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=8, shuffle=True))
+models = {name: torch.nn.Linear(4, 4) for name in "ab"}
+models["b"].bias.requires_grad_("frozen" not in how)
+optimizer = torch.optim.SGD([p for model in models.values() for p in model.parameters()], lr=0.1)
+if "attach" in how:
+    for name in sorted(models, reverse="swapped" in how):
+        eddis.attach(models[name])
+else:
+    eddis.DistributedOptimizer(optimizer)
+state = eddis.State(model=models, optimizer=optimizer)
+is_first = True
+for epoch in loader.epochs(20):
+    for x, y in loader:
+        names = {p: f"{name}.{key}" for name, model in models.items() for key, p in model.named_parameters()}
+        momentum = {names[part.parameter]: part.momentum for part in _rounds.rounds._parts} if _rounds.rounds else {}
+        if is_first and generation > 1 and worker.rank == 0:
+            before = torch.load(folder / "momentum.pt")
+            is_kept = all(torch.equal(value, before.get(name, torch.zeros(1))) for name, value in momentum.items())
+            print(f"generation {generation} goes on with the momentum: {is_kept}")
+        if not is_first and len(sys.argv) > 2 + generation:
+            torch.save(momentum, folder / "momentum.pt")
+            raise ValueError("asked for")
+        is_first = False
+        optimizer.zero_grad()
+        loss = sum((model(x * y) ** 2).mean() for model in models.values())
+        (eddis.weighted(loss) if "attach" in how else loss).backward()
+        optimizer.step()
+"""
+
+
+MOMENTUM = "momentum of the outer optimizer for parameter 'model.b.bias', not trained"
+SWITCHED = "the outer optimizer's momentum of models of eddis.torch.{}, and this script's are of eddis.torch.{}: " \
+    "it begins without momentum"
+
+
+@pytest.mark.parametrize("hows, told", [
+    (("attach", "swapped attach", "frozen attach", "attach"),
+     [f"{MOMENTUM} here: it is left out", f"no {MOMENTUM} there: there it begins without"]),
+    slow(("attach", "optimizer", "frozen optimizer", "attach"),
+         [SWITCHED.format("attach", "DistributedOptimizer"),
+          "the outer optimizer's momentum of other parameters than this job's: it begins without momentum",
+          SWITCHED.format("DistributedOptimizer", "attach")])], ids=["parameters", "libraries"])
+def test_changed(tmp_path, hows, told):
+    """The outer optimizer's momentum goes on by the names of parameters.  Where it cannot, a sentence says so."""
+    code, output = ended(tmp_path, *job(script(tmp_path, CHANGED), tmp_path, *hows, devices=ALIKE, restarts=9,
+                                        batch__global=16, sync__mode="local", sync__groups="[[0], [1]]", sync__period=1,
+                                        sync__algorithm="diloco", checkpoint__every=1))
+    assert code == 0, output
+    assert re.findall(r"eddis: checkpoint '.*' has (.*)", output) == told, output
+    if "swapped attach" in hows:
+        assert re.findall(r"generation (\d) goes on with the momentum: True", output)[:2] == ["2", "3"], output
 
 
 UNFIT = {

@@ -27,6 +27,7 @@ from torch import distributed
 from torch.nn.modules.batchnorm import _NormBase
 
 from .. import _lib as L
+from .._checkpoint import Reading, note
 from .._worker import Mark, worker
 from ._collectives import broadcast_tensors
 from ._combined import is_fsdp_module, is_sharded
@@ -36,6 +37,9 @@ from ._replicated import is_own
 _PIECE = 1 << 24  # elements that are summed at once
 _EXACT = {torch.float16: torch.float32, torch.bfloat16: torch.float32}  # types of common models
 _STATISTICS = ("running_mean", "running_var")
+ENTRY = "torch.outer"  # of checkpoints
+_OF_LIBRARY = "eddis.outer"  # the entry in which libeddis keeps the momentum, see lib/worker/checkpoint_models.c
+_FEW = 3  # parameters that a message names
 
 
 class _Part:
@@ -213,21 +217,57 @@ class Rounds:
         """Whether parts have a state of their own that a checkpoint has to keep."""
         return worker.world.outer_momentum > 0 or any(part.own.dtype in _EXACT for part in self._parts)
 
-    def state(self) -> list[dict[str, Any]]:
-        """Return that state: the outer optimizer's momentum, and the float32 common model of 16-bit parameters."""
-        return [{"momentum": part.momentum, "common": part.common if part.own.dtype in _EXACT else None}
-                for part in self._parts]
+    def state(self, names: dict[torch.nn.Parameter, str]) -> dict[str, dict[str, Any]]:
+        """Return that state by the parameters' names: the outer optimizer's momentum, and the float32 common model of
+        16-bit parameters."""
+        return {names.get(part.parameter, part.name):
+                {"momentum": part.momentum, "common": part.common if part.own.dtype in _EXACT else None}
+                for part in self._parts}
 
-    def load(self, state: list[dict[str, Any]], where: str) -> None:
-        """Continue with the state of a checkpoint.  Raises ValueError if it does not fit."""
-        if len(state) != len(self._parts):
-            raise ValueError(f"{where} has {len(state)} trained parameters, this script {len(self._parts)}")
-        for part, kept in zip(self._parts, state):
-            for name in "momentum", "common":
-                value = kept[name]
+    def load(self, state: dict[str, dict[str, Any]], names: dict[torch.nn.Parameter, str], where: str) -> None:
+        """Continue with the state of a checkpoint.  A parameter that was not trained there begins without momentum, and
+        rank 0 says so.  Raises ValueError if a shape does not fit."""
+        if not isinstance(state, dict):
+            raise ValueError(f"{where} is of another version of eddis.torch.State")
+        own = {names.get(part.parameter, part.name): part for part in self._parts}
+        for name, part in own.items():
+            for what, value in state.get(name, {}).items():
                 if value is not None and value.shape != part.own.shape:
-                    raise ValueError(f"{where} has a {name} of another shape than parameter '{part.name}'")
-                setattr(part, name, value)
+                    raise ValueError(f"{where} has a {what} of another shape than parameter '{name}'")
+                setattr(part, what, value)
+        if worker.world.outer_momentum > 0 and any(kept["momentum"] is not None for kept in state.values()):
+            _tell_unlike([*own], [*state], where)
+
+
+def load_rounds(checkpoint: Reading, entry: Callable[[str], Any], names: dict[torch.nn.Parameter, str],
+                where: str) -> None:
+    """Continue with what a checkpoint has of the outer optimizer and of the common model of 16-bit parameters.  If
+    something else combined the models there than here, the outer optimizer begins without momentum, and rank 0 says so.
+
+    entry: returns the value of rank 0's entry of this name, None if there is none; names: of the parameters."""
+    theirs = entry(ENTRY)
+    if rounds and theirs is not None:
+        rounds.load(theirs, names, where)
+    elif worker.world.outer_momentum > 0 and (theirs is not None if not rounds else checkpoint.has(0, _OF_LIBRARY)):
+        theirs_by, ours_by = ("eddis.torch.DistributedOptimizer", "eddis.torch.attach")[::1 if rounds else -1]
+        note(f"{where} has the outer optimizer's momentum of models of {theirs_by}, and this script's are of {ours_by}:"
+             " it begins without momentum")
+
+
+def _tell_unlike(ours: list[str], theirs: list[str], where: str) -> None:
+    """Print by rank 0 which parameters have no momentum in the checkpoint, and whose momentum there is left out."""
+    new, old = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
+    if new:
+        note(f"{where} has no momentum of the outer optimizer for {_listed(new)}, not trained there: there it begins "
+             "without")
+    if old:
+        note(f"{where} has momentum of the outer optimizer for {_listed(old)}, not trained here: it is left out")
+
+
+def _listed(names: list[str]) -> str:
+    """Return words for parameters in a message, of many the first ones and how many there are."""
+    few = ", ".join(f"'{name}'" for name in names[:_FEW])
+    return f"parameter{'s' * (len(names) > 1)} {few}" + f" and {len(names) - _FEW} more" * (len(names) > _FEW)
 
 
 def _broadcast(tensor: torch.Tensor, group: Any) -> None:

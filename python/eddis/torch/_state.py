@@ -182,6 +182,11 @@ class State:
         """Return the parameters of all models."""
         return {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
 
+    def _names(self) -> dict[torch.nn.Parameter, str]:
+        """Return the name of each parameter of the models, as "model.fc.bias"."""
+        return {p: f"{name}.{key}" for name, module in self._of(torch.nn.Module).items()
+                for key, p in module.named_parameters()}
+
     def _left(self) -> str:
         """Return what the script has to save itself, since State does not keep it; "" if nothing."""
         if has_shards():
@@ -238,7 +243,7 @@ class State:
         if worker.rank == 0:
             yield "torch.parameters", _saved(self._parts_of_models(True))
             if _rounds.rounds and _rounds.rounds.has_state:
-                yield "torch.outer", _saved(_rounds.rounds.state())
+                yield _rounds.ENTRY, _saved(_rounds.rounds.state(self._names()))
         if worker.world.group_rank == 0:
             yield "torch.optimizers", _saved(self._optimizers())
         yield "torch.buffers", _saved(self._parts_of_models(False))
@@ -305,8 +310,8 @@ class State:
         mine = entry("torch.worker", worker.rank)
         _compare(mine, self._kinds(), where)
         self._load_models(entry("torch.parameters", 0), entry("torch.buffers", worker.rank), where)
-        if _rounds.rounds and (outer := checkpoint.get(0, "torch.outer")):
-            _rounds.rounds.load(_loaded(outer, f"'torch.outer' of {where}"), where)
+        _rounds.load_rounds(checkpoint, lambda name: entry(name, 0) if checkpoint.has(0, name) else None, self._names(),
+                            where)
         self._load({**entry("torch.optimizers", root), **mine["objects"]}, where)
         for optimizer in self._of(torch.optim.Optimizer).values():
             optimizer._opt_called = True  # schedulers would warn that this process has not called the optimizer's step
