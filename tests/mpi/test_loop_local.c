@@ -236,9 +236,13 @@ static bool next_step(struct eddis *e, int rank, struct shared *s, double *w,
     step->size = sizeof *step;
     do {
         SUCCEEDS(rc = eddis_step_begin(e, step, &err));
-        if (rc == EDDIS_ROUND_ENDED)
+        if (rc == EDDIS_ROUND_ENDED) {
+            REFUSED(-EINVAL, "eddis.torch.finish()", ending_check_rounds(e, &err));
             combine_models(e, rank, s, w);
+        }
     } while (rc == EDDIS_ROUND_ENDED);
+    if (rc == 0)
+        OK(ending_check_rounds(e, &err));
     return rc == 1;
 }
 

@@ -205,6 +205,35 @@ def test_changed(tmp_path, hows, told):
         assert re.findall(r"generation (\d) goes on with the momentum: True", output)[:2] == ["2", "3"], output
 
 
+LEFT = """
+import sys
+from eddis._worker import worker
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(96, 4), torch.randn(96, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=8, shuffle=True))
+model = eddis.attach(torch.nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in loader.epochs(3) if "known" in sys.argv else range(3):
+    for x, y in loader:
+        if worker.rank == 1 and worker.step.step == 3:
+            sys.exit()
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("epochs", ["unknown", slow("known")])
+def test_left(tmp_path, epochs):
+    """An exit of one rank with 0 ends the job, and says which rank it was, before timeouts.hang."""
+    code, output = ended(tmp_path, *job(script(tmp_path, LEFT), epochs, devices=f"{ALIKE[:-1]}, {{rate: 1}}]",
+                                        sync__mode="local", sync__groups="[[0, 1], [2]]", sync__period=4,
+                                        batch__global=12, timeouts__hang="30s", restarts=0))
+    assert code == 1 and "eddis: rank 1 exits with status 0 before its last step, in local mode" in output, output
+    assert re.findall(r"^eddis-run: (?:before that: )?rank (\d+) ", output, re.MULTILINE) == ["1"], output
+
+
 UNFIT = {
     "wrapped": r"over ranks 0, 1, 2, 3, .* here 0, 1: write DistributedDataParallel\(model, process_group=eddis.group",
     "given": r"over ranks 0, 1, 2, 3, .* here 0, 1: write eddis.attach\(model, eddis.group\(\)\)",
