@@ -14,7 +14,7 @@ import torch
 
 import attached
 import training
-from attached_rounds import Reference, union
+from attached_rounds import Reference, union, weights_of
 from rows import slow
 from started import PROGRAMS, began, ended, job, script
 
@@ -72,7 +72,18 @@ def test_outer(tmp_path):
                     sync__outer_rate=0.6, sync__outer_momentum=0.8)
     assert {rank["algorithm"] for rank in ranks} == {"diloco"}
     assert_once(ranks, 2)
-    assert_exact(ranks, 0.6, 0.8, told=True)
+    assert_exact(ranks, 0.6, 0.8, told="told")
+
+
+@pytest.mark.slow
+def test_sparse(tmp_path):
+    """Most samples, the batches of some ranks, and those of a group in a step, have weights of 0."""
+    ranks = started(tmp_path, f"kinds={ALL.replace('normalised,', '')}", "weights=sparse", sync__period=1)
+    of_steps = [[weights_of(torch.tensor(numbers), True).sum().item() for numbers, _ in rank["steps"]]
+                for rank in ranks]
+    assert all(0 in weights and any(weights) for weights in of_steps)
+    assert 0 in map(sum, zip(*of_steps[:2], strict=True))
+    assert_exact(ranks, told="sparse")
 
 
 def test_period_1(tmp_path):

@@ -5,9 +5,9 @@ each group
 FOLDER/<rank>.pt is {"steps": numbers of the samples of each step and whether a round ends behind it, "models": numbers
 of each, "statistics": ..., "group": the rank's group, "rounds": how many rounds have ended, "resumed": ...}.
 
-kinds=A,B: of attached_rounds.py  weights=told: samples count by their numbers  epochs=  stop=R:S: rank R asks for a
-stop in its step S  raise=R:S: rank R raises an exception there, at the first start  update=sgd: no momentum
-min_count=  state=1: saves
+kinds=A,B: of attached_rounds.py  weights=told, sparse: samples count by their numbers, in sparse most of them nothing
+epochs=  stop=R:S: rank R asks for a stop in its step S  raise=R:S: rank R raises an exception there, at the first start
+update=sgd: no momentum  min_count=  state=1: saves
 """
 
 import pathlib
@@ -27,7 +27,7 @@ from eddis._worker import worker  # noqa: E402
 
 folder = pathlib.Path(sys.argv[1])
 options = dict(word.split("=", 1) for word in sys.argv[2:])
-weights = options.get("weights", "samples")
+told = options.get("weights", "")
 
 
 def at(what):
@@ -41,7 +41,7 @@ if "min_count" in options:
     eddis.init(min_count=int(options["min_count"]))
 x, y = training.data()
 loader = eddis.loader(DataLoader(TensorDataset(x, y, torch.arange(training.N)), batch_size=24, shuffle=True))
-models = {kind: attached_rounds.KINDS[kind](eddis, options.get("update"), weights=weights)
+models = {kind: attached_rounds.KINDS[kind](eddis, options.get("update"), weights="told" if told else "samples")
           for kind in options.get("kinds", "bare").split(",")}
 state = eddis.State(**{f"{name}_{kind}": getattr(model, name) for kind, model in models.items()
                        for name in ("inner", "optimizer")}, steps=[]) if "state" in options else None
@@ -63,10 +63,11 @@ for epoch in loader.epochs(int(options.get("epochs", 2))):
             raise ValueError("asked for")
         if at("stop"):
             eddis.stop()
-        if weights == "told":
-            eddis.set_weight(attached_rounds.weights_of(numbers).sum() if worker.step.count else 0)
+        weights = attached_rounds.weights_of(numbers, told == "sparse") if told else None
+        if told:
+            eddis.set_weight(weights.sum() if worker.step.count else 0)
         for model in models.values():
-            model.step(x, y, attached_rounds.weights_of(numbers) if weights == "told" else None)
+            model.step(x, y, weights)
 torch.save({"steps": steps, "models": {kind: model.numbers() for kind, model in models.items()},
             "statistics": {kind: model.statistics() for kind, model in models.items()}, "group": worker.world.group,
             "rounds": n_rounds, "resumed": bool(state and state.resumed), "algorithm": worker.world.algorithm.decode()},
