@@ -137,11 +137,12 @@ def test_interrupted(tmp_path):
     assert_exact([torch.load(path) for path in sorted(tmp_path.glob("[0-9].pt"))])
 
 
-@pytest.mark.parametrize("algorithm", ["diloco", slow("local")])
-def test_restarted(tmp_path, algorithm):
-    """A job that goes on from a checkpoint ends as one that was never broken."""
+@pytest.mark.parametrize("algorithm, kinds", [("diloco", "bare,wrapped" + ",sharded" * HAS_SHARDING),
+                                              slow("local", "bare,wrapped")])
+def test_restarted(tmp_path, algorithm, kinds):
+    """A job that goes on from a checkpoint ends as one that was never broken; the script saves parts itself."""
     folders = tmp_path / "unbroken", tmp_path / "broken"
-    options = "kinds=bare,wrapped", "state=1"
+    options = f"kinds={kinds}", "state=1"
     for folder, more in zip(folders, ((), ("raise=1:9",))):
         folder.mkdir()
         started(folder, *options, *more, sync__period=2, sync__algorithm=algorithm, checkpoint__every=4)
@@ -151,6 +152,8 @@ def test_restarted(tmp_path, algorithm):
         assert ours["steps"] == theirs["steps"]
         for kind, numbers in theirs["models"].items():
             assert training.largest(zip(ours["models"][kind], numbers, strict=True)) <= EXACT
+            if kind == "sharded":  # which orders no buckets anew
+                assert all(torch.equal(a, b) for a, b in zip(ours["models"][kind], numbers, strict=True))
 
 
 CHANGED = """
@@ -191,6 +194,38 @@ for epoch in loader.epochs(20):
         (eddis.weighted(loss) if "attach" in how else loss).backward()
         optimizer.step()
 """
+
+
+JOINED = """
+from torch.distributed import checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True))
+model = eddis.attach(fully_shard(torch.nn.Linear(4, 4), mesh=eddis.mesh()))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = eddis.State()
+for epoch in range(4 if eddis.rank() < 2 else 1):
+    for x, y in loader:
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            dcp.save({"model": model.state_dict()}, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+eddis.finish()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_joined(tmp_path):
+    """A group that ends before the others saves nothing any more, so there is no checkpoint, and a sentence says so."""
+    code, output = ended(tmp_path, *job(script(tmp_path, JOINED), devices=UNEQUAL, sync__mode="local", restarts=0,
+                                        sync__groups=GROUPS, sync__period=2, batch__global=16, checkpoint__every=4,
+                                        timeouts__hang="1m"))
+    assert code == 0 and re.search("no checkpoint is written, training goes on: rank [23] has ended its steps before "
+                                   "the others, and cannot save its part of a model of fully_shard", output), output
 
 
 MOMENTUM = "momentum of the outer optimizer for parameter 'model.b.bias', not trained"
@@ -251,13 +286,12 @@ UNFIT = {
     "sharded": r"over ranks 0, 1, 2, 3, .* here 0, 1: write fully_shard\(model, mesh=eddis.mesh\(\)\)",
     "unlike": r"rank 2 has a part of \d+ elements of parameter '0.weight' at \[0, 0\] on a mesh of 2x1 .*, and rank 0, "
               r".* on a mesh of 2 \(.*\): in local mode shard the model on equal meshes in all groups",
-    "outside": r"the job's mode is local, in which .* in the loop over eddis.torch.loader, and the script has none",
-    "due": r"state.due\(\) is for sync mode, and in the job's mode, local, there is no checkpoint of a model of fully_"}
+    "outside": r"the job's mode is local, in which .* in the loop over eddis.torch.loader, and the script has none"}
 
 
 def test_unfit(tmp_path):
     """Models whose gradients are combined over other ranks, and groups with unlike meshes."""
-    what = [name for name in UNFIT if HAS_SHARDING or name not in ("sharded", "unlike", "due")]
+    what = [name for name in UNFIT if HAS_SHARDING or name not in ("sharded", "unlike")]
     _, output = ended(tmp_path, *job(PROGRAMS / "attached_local_unfit.py", *what, devices=UNEQUAL, sync__mode="local",
                                      sync__groups=GROUPS, restarts=0))
     for name in what:

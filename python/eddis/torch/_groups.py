@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pathlib
 from typing import Any
 
 import torch
@@ -33,6 +34,18 @@ def members() -> tuple[tuple[int, ...], ...]:
 def own_members() -> tuple[int, ...]:
     """Return the ranks of this worker's group."""
     return next(ranks for ranks in members() if worker.rank in ranks)
+
+
+def folder_of_group(folder: pathlib.Path) -> pathlib.Path:
+    """Return the part of a checkpoint's folder into which this worker's group writes: in local mode a subfolder."""
+    return folder / f"group-{own_members()[0]}" if is_local() else folder
+
+
+def folder_for_group(folder: pathlib.Path, is_own: bool) -> pathlib.Path:
+    """Return the part of a checkpoint's folder from which this worker's group reads: its own subfolder, else that of
+    the first worker's group, else, as of a job in another mode, the folder.  is_own: the group has the same workers."""
+    of_groups = [folder_of_group(folder)] * (is_local() and is_own) + [folder / "group-0"]
+    return next((path for path in of_groups if path.is_dir()), folder)
 
 
 def begin_torch(kind: str) -> None:
