@@ -18,6 +18,13 @@ from torch import distributed
 
 from .._worker import worker
 
+SHARDING_SINCE = 2, 7  # PyTorch's version: the first whose fully_shard is public and runs on CPUs, too
+
+
+def release() -> tuple[int, ...]:
+    """Return the first two numbers of PyTorch's version."""
+    return tuple(int(number) for number in torch.__version__.split(".")[:2])
+
 
 def is_local() -> bool:
     """Return whether the job's mode is local, in which groups train models of their own between two rounds' ends."""
@@ -91,8 +98,13 @@ def mesh() -> Any:
 
         model = eddis.attach(fully_shard(model, mesh=eddis.mesh()))
 
-    Its devices are GPUs if NCCL connects the workers, else CPUs.  The first call is collective among all workers.
+    Its devices are GPUs if NCCL connects the workers, else CPUs.  Raises RuntimeError if PyTorch is older than the
+    fully_shard that `attach` takes.  The first call is collective among all workers.
     """
+    if release() < SHARDING_SINCE:
+        raise RuntimeError(f"eddis.torch.mesh is for fully_shard of PyTorch {'.'.join(map(str, SHARDING_SINCE))} or "
+                           f"later, and this is PyTorch {torch.__version__}: install a later PyTorch, or write "
+                           "DistributedDataParallel(model, process_group=eddis.group())")
     from torch.distributed.device_mesh import DeviceMesh
     own = group()
     return DeviceMesh.from_group(own, "cuda" if "nccl" in str(distributed.get_backend(own)) else "cpu")

@@ -45,6 +45,11 @@ def sizes():
     eddis.attach(fully_shard(network(), mesh=eddis.mesh()))
 
 
+def mesh():
+    """Of a PyTorch whose fully_shard is not taken."""
+    eddis.mesh()
+
+
 def outside():
     """Without a loop over eddis.loader."""
     eddis.attach(plain)(torch.ones(1, 4)).sum().backward()
