@@ -24,6 +24,7 @@
 #include "lib/sync/elastic.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -476,16 +477,22 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
 }
 
 /* Read the momentum of the outer optimizer into *ret, which the caller frees.  If the checkpoint
- * has none of this size, leave *ret as it is and return 0.
+ * has none of this size, leave *ret as it is and return 0; rank 0 prints if it has another.
  */
 static int get_outer(const struct centre *m, const struct checkpoint *files, char **ret,
                      struct eddis_error *err)
 {
     size_t bytes = outer_bytes(m, 0) + outer_bytes(m, 1);
+    int64_t kept = checkpoint_size(files, 0, KEPT_OUTER);
     cleanup_free char *both = NULL;
     int rc;
 
-    if (!bytes || checkpoint_size(files, 0, KEPT_OUTER) != (int64_t)bytes)
+    if (bytes && kept >= 0 && kept != (int64_t)bytes && m->all->place.rank == 0)
+        (void)fprintf(stderr,
+                      "eddis: checkpoint '%s' has the outer optimizer's momentum of other "
+                      "parameters than this job's: it begins without momentum\n",
+                      checkpoint_folder(files));
+    if (!bytes || kept != (int64_t)bytes)
         return 0;
     both = malloc(bytes);
     if (!both)

@@ -140,6 +140,18 @@ int eddis_finish(struct eddis *e, int64_t timeout_ns, struct eddis_error *err)
 
 /* ---- at an exit ---- */
 
+int ending_check_rounds(const struct eddis *e, struct eddis_error *err)
+{
+    if (!e->centre.outside || e->centre.finished)
+        return 0;
+    return eddis_fail(err, -EINVAL,
+                      "rank %d exits with status 0 before its last step, in local mode, where the "
+                      "program combines the models itself, so the job ends: end all loops on all "
+                      "ranks by eddis_stop, or call eddis_finish before the exit, from Python "
+                      "eddis.torch.stop() and eddis.torch.finish()",
+                      e->all.place.rank);
+}
+
 /* Check whether an exit may end the steps.  The stop of another worker may have reached this one
  * before the step that carries it, so it counts too.
  */
@@ -194,14 +206,7 @@ int ending_finish(struct eddis *e, struct eddis_error *err)
     if (rc < 0)
         return rc;
     e->step.stop |= plan_switch_stops(&e->plan_switch);
-    while ((rc = leave_repeat(&e->leave, "its exit", exit_finish, e, err)) == 1 &&
-           !e->centre.outside)
+    while ((rc = leave_repeat(&e->leave, "its exit", exit_finish, e, err)) == 1)
         exit_checkpoint(e);
-    if (rc <= 0)
-        return rc;
-    return eddis_fail(
-        err, -EINVAL,
-        "the program exits before eddis_finish has ended the rounds of local mode, at whose ends "
-        "it "
-        "combines the models itself: call eddis_finish first, from Python eddis.torch.finish()");
+    return rc;
 }

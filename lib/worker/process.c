@@ -139,12 +139,14 @@ static bool is_awaited(const struct process_worker *w)
     return w->fork_count == process_forks() && (w->thread || w->leave);
 }
 
-/* Check whether an exit with 0 may let this worker leave in order. */
-static bool may_leave(struct process_worker *w)
+/* Check whether an exit with 0 may let this worker leave in order.  If not, err may be set to
+ * the reason.
+ */
+static bool may_leave(struct process_worker *w, struct eddis_error *err)
 {
     enum process_leave how = w->leave ? how_to_leave(w) : LEAVE_NOT;
 
-    return how == LEAVE_ORDER || (how == LEAVE_FINISH && w->may_finish && w->may_finish(w));
+    return how == LEAVE_ORDER || (how == LEAVE_FINISH && w->may_finish && w->may_finish(w, err));
 }
 
 void process_may_leave(struct process_worker *w, enum process_leave may)
@@ -178,10 +180,14 @@ static void end_job(const struct process_worker *w, int code)
     _exit(code);
 }
 
-/* Print why an exit of this worker with status 0 ends the job. */
-static void tell_amidst(const struct process_worker *w)
+/* Print why an exit of this worker with status 0 ends the job.  why: the reason that may_leave has
+ * set; an empty text: none.
+ */
+static void tell_amidst(const struct process_worker *w, const struct eddis_error *why)
 {
-    if (!w->leave)
+    if (why->text[0])
+        (void)fprintf(stderr, "eddis: %s\n", why->text);
+    else if (!w->leave)
         (void)fputs("eddis: this worker exits without eddis_close, so the job ends\n", stderr);
     else
         (void)fprintf(stderr,
@@ -213,10 +219,10 @@ static void leave_all(struct process_worker *all)
     struct process_worker *w = all;
     int rc = 0;
 
-    while (w && (!is_awaited(w) || may_leave(w)))
+    while (w && (!is_awaited(w) || may_leave(w, &err)))
         w = w->next;
     if (w) {
-        tell_amidst(w);
+        tell_amidst(w, &err);
         end_job(w, 1);
     }
     if (all) {

@@ -28,10 +28,11 @@ struct process_worker {
                                  * rank */
     /* Leave the job in order, in the thread that ends the process; NULL: an exit ends the job. */
     int (*leave)(struct process_worker *w, struct eddis_error *err);
-    /* may_finish checks whether the worker's steps may end now; finish ends them, with the calls of
-     * eddis.h, before the worker leaves.  NULL: steps may not end at an exit.
+    /* may_finish checks whether the worker's steps may end now, and may set err to why they may
+     * not; finish ends them, with the calls of eddis.h, before the worker leaves.  NULL: steps may
+     * not end at an exit.
      */
-    bool (*may_finish)(struct process_worker *w);
+    bool (*may_finish)(struct process_worker *w, struct eddis_error *err);
     int (*finish)(struct process_worker *w, struct eddis_error *err);
     enum process_leave may_leave; /* set by process_may_leave */
     bool left;                    /* an exit of the process leaves the job for this worker, or has

@@ -244,7 +244,8 @@ static void step_round_time(struct eddis *e, int64_t steps, bool lands)
 }
 
 /* End the round of local mode, if its last step is over, and apply a result that is due.  Return as
- * step_exchange.
+ * step_exchange, or EDDIS_ROUND_ENDED.  Then the exchange ends with the next call, before which the
+ * program combines the models.
  */
 static int step_round(struct eddis *e, struct eddis_error *err)
 {
@@ -252,15 +253,19 @@ static int step_round(struct eddis *e, struct eddis_error *err)
     bool lands = e->centre.lands;
     int rc;
 
-    if (!e->step.exchanging)
+    if (!e->step.exchanging && !e->step.combines)
         e->step.exchange_begun_ns = clock_now_ns();
     if (!lands) /* a checkpoint or a restore may have applied the newest result */
         e->step.round_ns = 0;
     e->step.exchanging = true;
     rc = centre_round(&e->centre, err);
     e->step.exchanging = rc < 0;
-    if (rc == 0)
+    if (rc == 0 && e->step.combines)
+        e->step.exchange_ns = clock_now_ns() - e->step.exchange_begun_ns;
+    else if (rc == 0)
         step_round_time(e, steps, lands);
+    if (rc >= 0)
+        e->step.combines = rc == EDDIS_ROUND_ENDED;
     return rc;
 }
 

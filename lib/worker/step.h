@@ -52,7 +52,8 @@ struct step {
     int64_t begun_ns;          /* time when the present step began */
     bool due;                  /* several models: an exchange is due before the next step */
     bool exchanging;           /* a call has begun the exchange and timed out */
-    int64_t exchange_begun_ns; /* time when the call that timed out in an exchange began */
+    int64_t exchange_begun_ns; /* time when the call that began the present exchange began */
+    bool combines;             /* the program combines the models of a round that has ended */
     bool stale;                /* the model had steps not yet exchanged when that call began */
     bool written;              /* the step's beginning has written parameter values */
     struct command_begin begin;

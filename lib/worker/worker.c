@@ -139,9 +139,11 @@ static int leave_at_exit(struct process_worker *w, struct eddis_error *err)
 }
 
 /* Check whether an exit may end the steps; process_worker.may_finish, in the exiting thread. */
-static bool may_finish_at_exit(struct process_worker *w)
+static bool may_finish_at_exit(struct process_worker *w, struct eddis_error *err)
 {
-    return ending_may_finish((struct eddis *)((char *)w - offsetof(struct eddis, process)));
+    struct eddis *e = (struct eddis *)((char *)w - offsetof(struct eddis, process));
+
+    return ending_check_rounds(e, err) == 0 && ending_may_finish(e);
 }
 
 /* End the steps at an exit; process_worker.finish, in the exiting thread.  Return the result of

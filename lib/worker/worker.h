@@ -125,6 +125,11 @@ bool step_none_left(const struct eddis *e);
  */
 void step_over(struct eddis *e, bool none_left);
 
+/* Check that no exit leaves rounds of local mode to the others, in which the program combines the
+ * models, as it cannot at an exit.  Return 0, or -EINVAL if it would.
+ */
+int ending_check_rounds(const struct eddis *e, struct eddis_error *err);
+
 /* Check whether an exit may end the steps, as far as this worker knows. */
 bool ending_may_finish(struct eddis *e);
 

@@ -122,6 +122,10 @@ class Reading:
         L.call("checkpoint_info", handle, self.info)
         self.folder: str = os.fsdecode(L.lib.eddis_checkpoint_folder(handle))
 
+    def has(self, rank: int, name: str) -> bool:
+        """Return whether this rank, or the library for it, stored something under this name."""
+        return L.checkpoint_size(self._handle, rank, name.encode()) >= 0
+
     def get(self, rank: int, name: str) -> io.BytesIO | None:
         """Return the bytes that this rank stored under this name; None: it stored nothing."""
         n = L.checkpoint_size(self._handle, rank, name.encode())

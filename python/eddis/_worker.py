@@ -95,6 +95,7 @@ class Worker:
         self.in_step = False  # `step` has begun and not ended
         self.is_touched = False  # the script has used the step: a backward pass, a weight or an optimizer's step
         self.over = False  # no later step can begin
+        self.has_finished = False  # `finish` was called
         self.rounds = 0  # rounds of gradients that were combined in the step
         self.weight = 0.0  # weight of this worker's gradients in the step
         self.is_weight_open = False  # the library does not know the weight yet
@@ -204,6 +205,11 @@ class Worker:
     def is_several(self) -> bool:
         """True if workers, or groups of them, train models of their own (async, hybrid and local mode)."""
         return bool(self.world.flags & L.WORLD_SEVERAL)
+
+    @property
+    def only_joins(self) -> bool:
+        """True if this worker writes a checkpoint only because others do, and has no step any more."""
+        return self.has_finished or not self.step.batch
 
     def _at_exit(self) -> None:
         """At the interpreter's end: put values where the library reads them, and keep their memory, since the library
@@ -425,6 +431,7 @@ class Worker:
         if not self.committed or self.over:
             return
         self.end()
+        self.has_finished = True
         if self.complete:
             self.complete(True)
         run_all(self.before_values)

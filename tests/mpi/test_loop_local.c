@@ -231,14 +231,25 @@ static void combine_gradients(struct eddis *e, const struct eddis_step *step, do
 static bool next_step(struct eddis *e, int rank, struct shared *s, double *w,
                       struct eddis_step *step)
 {
+    int64_t combined_ns = 0;
     int rc = -1;
 
     step->size = sizeof *step;
     do {
+        int64_t begun_ns;
+
         SUCCEEDS(rc = eddis_step_begin(e, step, &err));
-        if (rc == EDDIS_ROUND_ENDED)
+        begun_ns = clock_now_ns();
+        if (rc == EDDIS_ROUND_ENDED) {
+            REFUSED(-EINVAL, "eddis.torch.finish()", ending_check_rounds(e, &err));
             combine_models(e, rank, s, w);
+            combined_ns += clock_now_ns() - begun_ns;
+        }
     } while (rc == EDDIS_ROUND_ENDED);
+    if (rc == 1) /* the time that the program combined models is that of the exchange */
+        CHECK(!combined_ns || e->step.exchange_ns >= combined_ns);
+    else
+        OK(ending_check_rounds(e, &err));
     return rc == 1;
 }
 

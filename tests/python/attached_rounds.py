@@ -12,9 +12,10 @@ from torch.nn import functional
 from training import mlp
 
 
-def weights_of(numbers: torch.Tensor) -> torch.Tensor:
-    """The weights of samples, by their numbers, where these are told."""
-    return 1.0 + numbers % 3
+def weights_of(numbers: torch.Tensor, is_sparse: bool = False) -> torch.Tensor:
+    """The weights of samples, by their numbers, where these are told; is_sparse: of most of them, and of whole batches,
+    0, and others are not whole numbers."""
+    return (numbers % 7 == 0) * (0.5 + numbers % 5) if is_sparse else 1.0 + numbers % 3
 
 
 class Bare:
@@ -41,7 +42,7 @@ class Bare:
     def step(self, x: torch.Tensor, y: torch.Tensor, weights: torch.Tensor | None = None) -> None:
         self.optimizer.zero_grad()
         losses = functional.cross_entropy(self.model(x), y, reduction="none")
-        loss = losses.mean() if weights is None else (losses * weights).sum() / weights.sum()
+        loss = losses.mean() if weights is None else (losses * weights).sum() / weights.sum().clamp(min=0.5)
         self.weighted(loss).backward()
         self.optimizer.step()
 
@@ -97,7 +98,7 @@ KINDS = {"bare": Bare, "wrapped": Wrapped, "sharded": Sharded, "normalised": Nor
 class Reference:
     """One process that trains a model of this kind as the groups did, by the equations of lib/sync/local.c."""
 
-    def __init__(self, kind: str, ranks: list[dict], update: str | None = None, told: bool = False) -> None:
+    def __init__(self, kind: str, ranks: list[dict], update: str | None = None, told: str = "") -> None:
         groups = sorted({rank["group"] for rank in ranks})
         self.told = told
         # [groups][steps] of samples of the group, and whether a round ends
@@ -124,7 +125,7 @@ class Reference:
         while not is_over:
             numbers, is_over = self.steps[group][at[group]]
             at[group] += 1
-            weights = weights_of(torch.tensor(numbers)) if self.told else None
+            weights = weights_of(torch.tensor(numbers), self.told == "sparse") if self.told else None
             self.models[group].step(x[numbers], y[numbers], weights)
             samples += weights.sum().item() if self.told else len(numbers)
         return samples

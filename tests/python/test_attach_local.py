@@ -14,13 +14,14 @@ import torch
 
 import attached
 import training
-from attached_rounds import Reference, union
+from attached_rounds import Reference, union, weights_of
 from rows import slow
-from started import PROGRAMS, began, ended, job
+from started import PROGRAMS, began, ended, job, script
 
 EXACT = 1e-12  # of float64 numbers, to one process
 GROUPS = "[[0, 1], [2, 3]]"
 UNEQUAL = "[{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}, {rate: 0.5}]"
+ALIKE = "[{rate: 1, a_ms: 2, c_ms: 1}, {rate: 1}]"
 HAS_SHARDING = attached.fully_shard is not None and torch.__version__ >= "2.7"
 ALL = "bare,wrapped,normalised" + ",sharded" * HAS_SHARDING
 
@@ -71,7 +72,18 @@ def test_outer(tmp_path):
                     sync__outer_rate=0.6, sync__outer_momentum=0.8)
     assert {rank["algorithm"] for rank in ranks} == {"diloco"}
     assert_once(ranks, 2)
-    assert_exact(ranks, 0.6, 0.8, told=True)
+    assert_exact(ranks, 0.6, 0.8, told="told")
+
+
+@pytest.mark.slow
+def test_sparse(tmp_path):
+    """Most samples, the batches of some ranks, and those of a group in a step, have weights of 0."""
+    ranks = started(tmp_path, f"kinds={ALL.replace('normalised,', '')}", "weights=sparse", sync__period=1)
+    of_steps = [[weights_of(torch.tensor(numbers), True).sum().item() for numbers, _ in rank["steps"]]
+                for rank in ranks]
+    assert all(0 in weights and any(weights) for weights in of_steps)
+    assert 0 in map(sum, zip(*of_steps[:2], strict=True))
+    assert_exact(ranks, told="sparse")
 
 
 def test_period_1(tmp_path):
@@ -125,11 +137,12 @@ def test_interrupted(tmp_path):
     assert_exact([torch.load(path) for path in sorted(tmp_path.glob("[0-9].pt"))])
 
 
-@pytest.mark.parametrize("algorithm", ["diloco", slow("local")])
-def test_restarted(tmp_path, algorithm):
-    """A job that goes on from a checkpoint ends as one that was never broken."""
+@pytest.mark.parametrize("algorithm, kinds", [("diloco", "bare,wrapped" + ",sharded" * HAS_SHARDING),
+                                              slow("local", "bare,wrapped")])
+def test_restarted(tmp_path, algorithm, kinds):
+    """A job that goes on from a checkpoint ends as one that was never broken; the script saves parts itself."""
     folders = tmp_path / "unbroken", tmp_path / "broken"
-    options = "kinds=bare,wrapped", "state=1"
+    options = f"kinds={kinds}", "state=1"
     for folder, more in zip(folders, ((), ("raise=1:9",))):
         folder.mkdir()
         started(folder, *options, *more, sync__period=2, sync__algorithm=algorithm, checkpoint__every=4)
@@ -139,6 +152,132 @@ def test_restarted(tmp_path, algorithm):
         assert ours["steps"] == theirs["steps"]
         for kind, numbers in theirs["models"].items():
             assert training.largest(zip(ours["models"][kind], numbers, strict=True)) <= EXACT
+            if kind == "sharded":  # which orders no buckets anew
+                assert all(torch.equal(a, b) for a, b in zip(ours["models"][kind], numbers, strict=True))
+
+
+CHANGED = """
+import os, pathlib, sys
+from eddis._worker import worker
+from eddis.torch import _rounds
+
+torch.set_num_threads(1)
+folder, generation = pathlib.Path(sys.argv[1]), int(os.environ["EDDIS_GENERATION"])
+how = sys.argv[1 + generation]
+torch.manual_seed(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=8, shuffle=True))
+models = {name: torch.nn.Linear(4, 4) for name in "ab"}
+models["b"].bias.requires_grad_("frozen" not in how)
+optimizer = torch.optim.SGD([p for model in models.values() for p in model.parameters()], lr=0.1)
+if "attach" in how:
+    for name in sorted(models, reverse="swapped" in how):
+        eddis.attach(models[name])
+else:
+    eddis.DistributedOptimizer(optimizer)
+state = eddis.State(model=models, optimizer=optimizer)
+is_first = True
+for epoch in loader.epochs(20):
+    for x, y in loader:
+        names = {p: f"{name}.{key}" for name, model in models.items() for key, p in model.named_parameters()}
+        momentum = {names[part.parameter]: part.momentum for part in _rounds.rounds._parts} if _rounds.rounds else {}
+        if is_first and generation > 1 and worker.rank == 0:
+            before = torch.load(folder / "momentum.pt")
+            is_kept = all(torch.equal(value, before.get(name, torch.zeros(1))) for name, value in momentum.items())
+            print(f"generation {generation} goes on with the momentum: {is_kept}")
+        if not is_first and len(sys.argv) > 2 + generation:
+            torch.save(momentum, folder / "momentum.pt")
+            raise ValueError("asked for")
+        is_first = False
+        optimizer.zero_grad()
+        loss = sum((model(x * y) ** 2).mean() for model in models.values())
+        (eddis.weighted(loss) if "attach" in how else loss).backward()
+        optimizer.step()
+"""
+
+
+JOINED = """
+from torch.distributed import checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True))
+model = eddis.attach(fully_shard(torch.nn.Linear(4, 4), mesh=eddis.mesh()))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = eddis.State()
+for epoch in range(4 if eddis.rank() < 2 else 1):
+    for x, y in loader:
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            dcp.save({"model": model.state_dict()}, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+eddis.finish()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_joined(tmp_path):
+    """A group that ends before the others saves nothing any more, so there is no checkpoint, and a sentence says so."""
+    code, output = ended(tmp_path, *job(script(tmp_path, JOINED), devices=UNEQUAL, sync__mode="local", restarts=0,
+                                        sync__groups=GROUPS, sync__period=2, batch__global=16, checkpoint__every=4,
+                                        timeouts__hang="1m"))
+    assert code == 0 and re.search("no checkpoint is written, training goes on: rank [23] has ended its steps before "
+                                   "the others, and cannot save its part of a model of fully_shard", output), output
+
+
+MOMENTUM = "momentum of the outer optimizer for parameter 'model.b.bias', not trained"
+SWITCHED = "the outer optimizer's momentum of models of eddis.torch.{}, and this script's are of eddis.torch.{}: " \
+    "it begins without momentum"
+
+
+@pytest.mark.parametrize("hows, told", [
+    (("attach", "swapped attach", "frozen attach", "attach"),
+     [f"{MOMENTUM} here: it is left out", f"no {MOMENTUM} there: there it begins without"]),
+    slow(("attach", "optimizer", "frozen optimizer", "attach"),
+         [SWITCHED.format("attach", "DistributedOptimizer"),
+          "the outer optimizer's momentum of other parameters than this job's: it begins without momentum",
+          SWITCHED.format("DistributedOptimizer", "attach")])], ids=["parameters", "libraries"])
+def test_changed(tmp_path, hows, told):
+    """The outer optimizer's momentum goes on by the names of parameters.  Where it cannot, a sentence says so."""
+    code, output = ended(tmp_path, *job(script(tmp_path, CHANGED), tmp_path, *hows, devices=ALIKE, restarts=9,
+                                        batch__global=16, sync__mode="local", sync__groups="[[0], [1]]", sync__period=1,
+                                        sync__algorithm="diloco", checkpoint__every=1))
+    assert code == 0, output
+    assert re.findall(r"eddis: checkpoint '.*' has (.*)", output) == told, output
+    if "swapped attach" in hows:
+        assert re.findall(r"generation (\d) goes on with the momentum: True", output)[:2] == ["2", "3"], output
+
+
+LEFT = """
+import sys
+from eddis._worker import worker
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(96, 4), torch.randn(96, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=8, shuffle=True))
+model = eddis.attach(torch.nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for epoch in loader.epochs(3) if "known" in sys.argv else range(3):
+    for x, y in loader:
+        if worker.rank == 1 and worker.step.step == 3:
+            sys.exit()
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("epochs", ["unknown", slow("known")])
+def test_left(tmp_path, epochs):
+    """An exit of one rank with 0 ends the job, and says which rank it was, before timeouts.hang."""
+    code, output = ended(tmp_path, *job(script(tmp_path, LEFT), epochs, devices=f"{ALIKE[:-1]}, {{rate: 1}}]",
+                                        sync__mode="local", sync__groups="[[0, 1], [2]]", sync__period=4,
+                                        batch__global=12, timeouts__hang="30s", restarts=0))
+    assert code == 1 and "eddis: rank 1 exits with status 0 before its last step, in local mode" in output, output
+    assert re.findall(r"^eddis-run: (?:before that: )?rank (\d+) ", output, re.MULTILINE) == ["1"], output
 
 
 UNFIT = {
@@ -147,13 +286,13 @@ UNFIT = {
     "sharded": r"over ranks 0, 1, 2, 3, .* here 0, 1: write fully_shard\(model, mesh=eddis.mesh\(\)\)",
     "unlike": r"rank 2 has a part of \d+ elements of parameter '0.weight' at \[0, 0\] on a mesh of 2x1 .*, and rank 0, "
               r".* on a mesh of 2 \(.*\): in local mode shard the model on equal meshes in all groups",
-    "outside": r"the job's mode is local, in which .* in the loop over eddis.torch.loader, and the script has none",
-    "due": r"state.due\(\) is for sync mode, and in the job's mode, local, there is no checkpoint of a model of fully_"}
+    "mesh": r"eddis.torch.mesh is for fully_shard of PyTorch 2.7 or later, and this is PyTorch .*: install a later",
+    "outside": r"the job's mode is local, in which .* in the loop over eddis.torch.loader, and the script has none"}
 
 
 def test_unfit(tmp_path):
     """Models whose gradients are combined over other ranks, and groups with unlike meshes."""
-    what = [name for name in UNFIT if HAS_SHARDING or name not in ("sharded", "unlike", "due")]
+    what = [name for name in UNFIT if name not in (("mesh",) if HAS_SHARDING else ("sharded", "unlike"))]
     _, output = ended(tmp_path, *job(PROGRAMS / "attached_local_unfit.py", *what, devices=UNEQUAL, sync__mode="local",
                                      sync__groups=GROUPS, restarts=0))
     for name in what:

@@ -13,10 +13,8 @@ from torch.nn.parallel import DistributedDataParallel
 from .._worker import say, worker
 from ._deepspeed import is_engine, refuse_other_engines
 from ._device import Device, device_of
-from ._groups import begin_torch, group as own_group, is_local, own_members
+from ._groups import SHARDING_SINCE, begin_torch, group as own_group, is_local, own_members, release
 from ._replicated import REGISTRY_KEY, replicas_of, replicate
-
-SHARDING_SINCE = 2, 7  # PyTorch's version: the first whose fully_shard is public and runs on CPUs, too
 
 
 def is_sharded(parameter: torch.Tensor) -> bool:
@@ -113,11 +111,6 @@ def refuse_old_sharding(model: torch.nn.Module) -> None:
             raise RuntimeError(f"{where} is of fully_shard of PyTorch {torch.__version__}, and attach takes that of "
                                f"PyTorch {'.'.join(map(str, SHARDING_SINCE))} or later: install a later PyTorch, or "
                                "wrap the model in DistributedDataParallel")
-
-
-def release() -> tuple[int, ...]:
-    """Return the first two numbers of PyTorch's version."""
-    return tuple(int(number) for number in torch.__version__.split(".")[:2])
 
 
 def _registry(module: torch.nn.Module) -> Any:

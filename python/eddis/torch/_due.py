@@ -21,6 +21,7 @@ from .. import _lib as L
 from .._worker import worker
 from ._attach import attached_parameters
 from ._combined import is_sharded
+from ._groups import folder_of_group, is_local
 from ._parts import parts
 
 _ENTRY = re.compile(r"rank-\d+\.")  # what names of the entries of State begin with
@@ -37,24 +38,23 @@ class Due:
         self._writing: _checkpoint.Writing | None = None
         self._is_put = False  # the entries of State are written
         self._futures: list[Future[Any]] = []
+        self._reason = ""  # why this worker gives the checkpoint up; "": it does not
         worker.complete = self.complete
 
     @property
     def folder(self) -> pathlib.Path | None:
         """The folder for the script's files, from `due` to the end of the loop's body; else None."""
-        return pathlib.Path(self._writing.folder) if self._writing and not self._is_put else None
+        return folder_of_group(pathlib.Path(self._writing.folder)) if self._writing and not self._is_put else None
 
     def due(self) -> bool:
         """Return whether the job asks for a checkpoint after this step; then end the step and begin the checkpoint.
-        Raises RuntimeError outside of the loop or in another mode than sync.  Collective."""
+        Raises RuntimeError outside of the loop or in another mode than sync and local.  Collective."""
         if self.folder:
             return True
-        if worker.is_several and has_shards():
-            raise RuntimeError(f"state.due() is for sync mode, and in the job's mode, {worker.mode}, there is no "
-                               "checkpoint of a model of fully_shard: leave it out, or set sync.mode: sync")
-        if worker.is_several:
-            raise RuntimeError(f"state.due() is for sync mode, the job's mode is {worker.mode}: leave it out, and give "
-                               "eddis.torch.State all that is to be saved")
+        if worker.is_several and not worker.at_round:
+            raise RuntimeError("state.due() is for sync mode, and for local mode of models of eddis.torch.attach; the "
+                               f"job's mode is {worker.mode}: leave it out, and give eddis.torch.State all that is to "
+                               "be saved")
         if not worker.in_step:
             raise RuntimeError("state.due() is for the loop over eddis.torch.loader: call it once in its body, after "
                                "the optimizer's step")
@@ -68,7 +68,15 @@ class Due:
         """
         self.complete(True)  # the one before, which is saved in the background
         self._writing, self._is_put = _checkpoint.begin(), False
+        if self.folder:
+            self.folder.mkdir(exist_ok=True)
         return self._writing is not None
+
+    def join(self, reason: str) -> None:
+        """Take part in a checkpoint that other workers write, and give it up for this reason.  Collective."""
+        if self.begin():
+            self._reason = reason
+            self.complete(True)
 
     def wait_for(self, future: Future[Any]) -> None:
         """Have the commit wait for this future.  Raises RuntimeError if no checkpoint has begun, TypeError for anything
@@ -93,7 +101,9 @@ class Due:
             if self._futures:
                 worker.set_phase(L.PHASE_INPUT)
         has_futures = self._largest(bool(self._futures))
-        if has_futures and not must_wait and self._largest(not all(future.done() for future in self._futures)):
+        # Groups of local mode make steps of their own until the next round's end
+        may_go_on = not (must_wait or worker.is_several)
+        if has_futures and may_go_on and self._largest(not all(future.done() for future in self._futures)):
             return
         worker.set_phase(L.PHASE_CHECKPOINT)
         writing, self._writing = self._writing, None
@@ -108,7 +118,7 @@ class Due:
 
     def _failure(self) -> str:
         """Wait for this worker's futures; return why one failed, or ""."""
-        reason = ""
+        reason, self._reason = self._reason, ""
         while self._futures:
             try:
                 self._futures.pop().result()
@@ -139,12 +149,18 @@ def has_shards() -> bool:
 
 def _incomplete(folder: str, must_save: bool) -> str:
     """Return why the script's part of the checkpoint in this folder is not complete, or "".  must_save: there has to be
-    one."""
+    one, in local mode of each group."""
     root = pathlib.Path(folder)
-    if must_save and all(_ENTRY.match(path.name) for path in root.iterdir()):
-        return "state.due() was true, but the script has saved nothing in state.folder"
+    for group in sorted(root.glob("group-*")) if is_local() else [root]:
+        if must_save and not any(path.is_file() and not _ENTRY.match(path.name) for path in group.rglob("*")):
+            return f"state.due() was true, but the script has saved nothing in state.folder{_of(group, root)}"
     for data in root.rglob(_DATA):
         if not (data.parent / _LIST).exists():
             return (f"'{data.parent.relative_to(root)}' in state.folder has no {_LIST}, which "
                     "torch.distributed.checkpoint writes last: give state.wait_for what its async_save returned")
     return ""
+
+
+def _of(group: pathlib.Path, root: pathlib.Path) -> str:
+    """Return words for a group's folder of a checkpoint in a message."""
+    return "" if group == root else f" of the group of rank {group.name.split('-')[1]}"

@@ -14,7 +14,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from .._worker import worker
-from ._combined import release
+from ._groups import release
 
 SINCE = 2, 15  # PyTorch's version: the first that was tested; some before refuse graphs with activation checkpoints
 

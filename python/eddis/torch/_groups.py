@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import functools
 import os
+import pathlib
 from typing import Any
 
 import torch
 from torch import distributed
 
 from .._worker import worker
+
+SHARDING_SINCE = 2, 7  # PyTorch's version: the first whose fully_shard is public and runs on CPUs, too
+
+
+def release() -> tuple[int, ...]:
+    """Return the first two numbers of PyTorch's version."""
+    return tuple(int(number) for number in torch.__version__.split(".")[:2])
 
 
 def is_local() -> bool:
@@ -33,6 +41,18 @@ def members() -> tuple[tuple[int, ...], ...]:
 def own_members() -> tuple[int, ...]:
     """Return the ranks of this worker's group."""
     return next(ranks for ranks in members() if worker.rank in ranks)
+
+
+def folder_of_group(folder: pathlib.Path) -> pathlib.Path:
+    """Return the part of a checkpoint's folder into which this worker's group writes: in local mode a subfolder."""
+    return folder / f"group-{own_members()[0]}" if is_local() else folder
+
+
+def folder_for_group(folder: pathlib.Path, is_own: bool) -> pathlib.Path:
+    """Return the part of a checkpoint's folder from which this worker's group reads: its own subfolder, else that of
+    the first worker's group, else, as of a job in another mode, the folder.  is_own: the group has the same workers."""
+    of_groups = [folder_of_group(folder)] * (is_local() and is_own) + [folder / "group-0"]
+    return next((path for path in of_groups if path.is_dir()), folder)
 
 
 def begin_torch(kind: str) -> None:
@@ -78,8 +98,13 @@ def mesh() -> Any:
 
         model = eddis.attach(fully_shard(model, mesh=eddis.mesh()))
 
-    Its devices are GPUs if NCCL connects the workers, else CPUs.  The first call is collective among all workers.
+    Its devices are GPUs if NCCL connects the workers, else CPUs.  Raises RuntimeError if PyTorch is older than the
+    fully_shard that `attach` takes.  The first call is collective among all workers.
     """
+    if release() < SHARDING_SINCE:
+        raise RuntimeError(f"eddis.torch.mesh is for fully_shard of PyTorch {'.'.join(map(str, SHARDING_SINCE))} or "
+                           f"later, and this is PyTorch {torch.__version__}: install a later PyTorch, or write "
+                           "DistributedDataParallel(model, process_group=eddis.group())")
     from torch.distributed.device_mesh import DeviceMesh
     own = group()
     return DeviceMesh.from_group(own, "cuda" if "nccl" in str(distributed.get_backend(own)) else "cpu")

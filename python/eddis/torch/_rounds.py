@@ -27,6 +27,7 @@ from torch import distributed
 from torch.nn.modules.batchnorm import _NormBase
 
 from .. import _lib as L
+from .._checkpoint import Reading, note
 from .._worker import Mark, worker
 from ._collectives import broadcast_tensors
 from ._combined import is_fsdp_module, is_sharded
@@ -36,16 +37,29 @@ from ._replicated import is_own
 _PIECE = 1 << 24  # elements that are summed at once
 _EXACT = {torch.float16: torch.float32, torch.bfloat16: torch.float32}  # types of common models
 _STATISTICS = ("running_mean", "running_var")
+ENTRY = "torch.outer"  # of checkpoints
+_OF_LIBRARY = "eddis.outer"  # the entry in which libeddis keeps the momentum, see lib/worker/checkpoint_models.c
+_COMPILED = "_orig_mod."  # what torch.compile puts into names
+_FEW = 3  # parameters that a message names
 
 
 class _Part:
     """What this rank has of a parameter, and the same of the common model."""
 
-    def __init__(self, name: str, parameter: torch.nn.Parameter) -> None:
-        self.name, self.parameter = name, parameter
+    def __init__(self, model: int, name: str, parameter: torch.nn.Parameter) -> None:
+        self.model, self.name, self.parameter = model, name, parameter
         self.is_sharded = is_sharded(parameter)
         self.common: torch.Tensor | None = None
         self.momentum: torch.Tensor | None = None
+
+    @property
+    def place(self) -> tuple[Any, ...] | None:
+        """What this rank has of a parameter of fully_shard, and where on which mesh; None: all of it."""
+        if not self.is_sharded:
+            return None
+        mesh = self.parameter.device_mesh
+        return (tuple(self.own.shape), tuple(mesh.shape), tuple(mesh.get_coordinate() or ()),
+                tuple(map(str, self.parameter.placements)))
 
     @property
     def own(self) -> torch.Tensor:
@@ -110,7 +124,8 @@ class Rounds:
         parameters that are no floating-point numbers, and ValueError for a model that is sharded in another way in
         other groups.  Collective among all workers if the model is sharded."""
         known = {part.parameter for part in self._parts}
-        parts = [_Part(name, p) for name, p in model.named_parameters() if p.requires_grad and p not in known]
+        parts = [_Part(len(self._models), name.replace(_COMPILED, ""), p) for name, p in model.named_parameters()
+                 if p.requires_grad and p not in known]
         for part in parts:
             if not part.own.dtype.is_floating_point:
                 raise TypeError(f"parameter '{part.name}' is of type {part.own.dtype}: local mode combines "
@@ -209,25 +224,83 @@ class Rounds:
     # ---- checkpoints
 
     @property
-    def has_state(self) -> bool:
-        """Whether parts have a state of their own that a checkpoint has to keep."""
-        return worker.world.outer_momentum > 0 or any(part.own.dtype in _EXACT for part in self._parts)
+    def writes(self) -> bool:
+        """Whether this rank writes a state of parts to a checkpoint, since they have one of their own: rank 0, and the
+        others of its group if each has parts of a model."""
+        has_state = worker.world.outer_momentum > 0 or any(part.own.dtype in _EXACT for part in self._parts)
+        return has_state and 0 in own_members() and (worker.rank == 0 or any(part.is_sharded for part in self._parts))
 
-    def state(self) -> list[dict[str, Any]]:
-        """Return that state: the outer optimizer's momentum, and the float32 common model of 16-bit parameters."""
-        return [{"momentum": part.momentum, "common": part.common if part.own.dtype in _EXACT else None}
-                for part in self._parts]
+    def _named(self, names: dict[torch.nn.Parameter, str]) -> dict[str, _Part]:
+        """Return the parts by the names of their parameters; those of fully_shard, which State has not, by the model's
+        number."""
+        return {names.get(part.parameter) or f"{part.model}.{part.name}": part for part in self._parts}
 
-    def load(self, state: list[dict[str, Any]], where: str) -> None:
-        """Continue with the state of a checkpoint.  Raises ValueError if it does not fit."""
-        if len(state) != len(self._parts):
-            raise ValueError(f"{where} has {len(state)} trained parameters, this script {len(self._parts)}")
-        for part, kept in zip(self._parts, state):
-            for name in "momentum", "common":
-                value = kept[name]
-                if value is not None and value.shape != part.own.shape:
-                    raise ValueError(f"{where} has a {name} of another shape than parameter '{part.name}'")
-                setattr(part, name, value)
+    def state(self, names: dict[torch.nn.Parameter, str]) -> dict[str, Any]:
+        """Return that state by the parameters' names: the outer optimizer's momentum, and the float32 common model of
+        16-bit parameters."""
+        return {"ranks": list(own_members()),
+                "parts": {name: {"momentum": part.momentum, "common": part.common if part.own.dtype in _EXACT else None,
+                                 "place": part.place}
+                          for name, part in self._named(names).items() if part.is_sharded or worker.rank == 0}}
+
+    def load(self, entry: Callable[[int], Any], names: dict[torch.nn.Parameter, str], where: str) -> None:
+        """Continue with the state of a checkpoint.  A parameter that was not trained there, or shared out otherwise,
+        begins without momentum, and rank 0 says so.  Raises ValueError if a shape does not fit.
+
+        entry: returns a rank's part of the state; names: of the parameters that State has."""
+        theirs = entry(0)
+        if not isinstance(theirs, dict) or "parts" not in theirs:
+            raise ValueError(f"{where} is of another version of eddis.torch.State")
+        own, kept, ranks = self._named(names), dict(theirs["parts"]), theirs["ranks"]
+        place = own_members().index(worker.rank)
+        if 0 < place < len(ranks):
+            kept.update((entry(ranks[place]) or theirs)["parts"])
+        is_divided = False
+        for name, part in own.items():
+            found = kept.get(name)
+            if found and found["place"] != part.place:
+                is_divided = True
+                continue
+            for what in ("momentum", "common") if found else ():
+                if found[what] is not None and found[what].shape != part.own.shape:
+                    raise ValueError(f"{where} has a {what} of another shape than parameter '{name}'")
+                setattr(part, what, found[what])
+        if is_divided:
+            note(f"{where} has models of fully_shard in other parts, by groups of {len(ranks)} workers: the outer "
+                 "optimizer begins without their momentum, and local mode with their rounded 16-bit values")
+        if worker.world.outer_momentum > 0 and any(found["momentum"] is not None for found in kept.values()):
+            _tell_unlike([*own], [*kept], where)
+
+
+def load_rounds(checkpoint: Reading, loaded: Callable[[str, int], Any], names: dict[torch.nn.Parameter, str],
+                where: str) -> None:
+    """Continue with what a checkpoint has of the outer optimizer and of the common model of 16-bit parameters.  If
+    something else combined the models there than here, the outer optimizer begins without momentum, and rank 0 says so.
+
+    loaded: returns the value of an entry of a rank, None if there is none; names: of the parameters that State has."""
+    has_ours, has_theirs = checkpoint.has(0, ENTRY), checkpoint.has(0, _OF_LIBRARY)
+    if rounds and has_ours:
+        rounds.load(lambda rank: loaded(ENTRY, rank), names, where)
+    elif worker.world.outer_momentum > 0 and (has_theirs if rounds else has_ours):
+        theirs, ours = ("DistributedOptimizer", "attach")[::1 if rounds else -1]
+        note(f"{where} has the outer optimizer's momentum of models of eddis.torch.{theirs}, and this script's are of "
+             f"eddis.torch.{ours}: it begins without momentum")
+
+
+def _tell_unlike(ours: list[str], theirs: list[str], where: str) -> None:
+    """Print by rank 0 which parameters have no momentum in the checkpoint, and whose momentum there is left out."""
+    new, old = [name for name in ours if name not in theirs], [name for name in theirs if name not in ours]
+    if new:
+        note(f"{where} has no momentum of the outer optimizer for {_listed(new)}, not trained there: there it begins "
+             "without")
+    if old:
+        note(f"{where} has momentum of the outer optimizer for {_listed(old)}, not trained here: it is left out")
+
+
+def _listed(names: list[str]) -> str:
+    """Return words for parameters in a message, of many the first ones and how many there are."""
+    few = ", ".join(f"'{name}'" for name in names[:_FEW])
+    return f"parameter{'s' * (len(names) > 1)} {few}" + f" and {len(names) - _FEW} more" * (len(names) > _FEW)
 
 
 def _broadcast(tensor: torch.Tensor, group: Any) -> None:
@@ -260,9 +333,7 @@ def _compare(parts: list[_Part]) -> None:
     """Raise ValueError, on all workers alike, unless the ranks of each place have the same parts.  Collective."""
     if not parts or len(members()) == 1:
         return
-    own = [(part.name, tuple(part.own.shape), tuple(part.parameter.device_mesh.shape),
-            tuple(part.parameter.device_mesh.get_coordinate() or ()), tuple(map(str, part.parameter.placements)))
-           for part in parts]
+    own = [(part.name, *part.place) for part in parts]
     same_places()  # which refuses unlike sizes
     of_all: list[Any] = [None] * worker.size
     distributed.all_gather_object(of_all, own)

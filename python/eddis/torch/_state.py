@@ -5,7 +5,8 @@ Entries of a checkpoint, each a file of torch.save that torch.load reads with we
 
     torch.parameters  of the models, by rank 0; in async and hybrid mode the center variable, in local mode
                       the common model, which the library has put in their place
-    torch.outer       of the outer optimizer of local mode, by rank 0, if torch.distributed combines the models
+    torch.outer       of the outer optimizer of local mode, by rank 0, if torch.distributed combines the models; of
+                      models of fully_shard by each worker of its group
     torch.optimizers  by the first worker of each group
     torch.buffers     of the models, by each worker: running statistics differ between workers
     torch.worker      by each worker: all other objects, values, the loader's position, random states
@@ -36,6 +37,7 @@ from ._attach import attached_engines, attached_parameters
 from ._combined import is_sharded
 from ._deepspeed import refuse_in_state
 from ._due import Due, has_shards
+from ._groups import folder_for_group
 from ._loader import Loader, start, the_loader
 from ._optimizer import distributed_optimizers
 from . import _rounds
@@ -107,6 +109,7 @@ class State:
         self._objects: dict[str, Any] = {}
         self._values: set[str] = set()
         self._resumed: pathlib.Path | None = None  # checkpoint that the first step continued from
+        self._is_own = False  # this worker's group is in that checkpoint
         self._is_resuming = False  # `resume` was called
         self.leaves_models = False  # a framework saves models and optimizers in `folder`
         self._due = Due(self._entries, lambda: bool(self._left()))
@@ -125,8 +128,9 @@ class State:
     def folder(self) -> pathlib.Path | None:
         """The folder of the checkpoint that `due` has begun, until the end of the loop's body; else that of the
         checkpoint that was continued from; None: none.  Files in subfolders are listed by their sizes; files beside
-        them are read and summed by rank 0.  Names have letters, digits, '.', '_' and '-'."""
-        return self._due.folder or self._resumed
+        them are read and summed by rank 0.  Names have letters, digits, '.', '_' and '-'.  In local mode each group has
+        a subfolder of its own, since its optimizers are: save and load by process_group=eddis.group()."""
+        return self._due.folder or (self._resumed and folder_for_group(self._resumed, self._is_own))
 
     def resume(self) -> bool:
         """Continue from the checkpoint now, and not as the first step begins, so that the script can load its own part
@@ -142,14 +146,15 @@ class State:
         all: if a rank fails, or no complete file of a sharded model is there, rank 0 says why and training goes on.
 
         Call it on all ranks as the last thing in the loop's body; of a step in parts it is true in the last part only.
-        State writes its checkpoints without it if it has all models.  Raises RuntimeError outside of the loop, or in
-        async, hybrid and local mode.  Collective.
+        State writes its checkpoints without it if it has all models.  In local mode the step is the last of a round,
+        whose end combines the models first.  Raises RuntimeError outside of the loop, in async and hybrid mode, and in
+        local mode without `attach`.  Collective.
         """
         return self._due.due()
 
     def wait_for(self, future: Future[Any]) -> None:
         """Commit the checkpoint that `due` has begun when this future of torch.distributed.checkpoint.async_save is
-        done on all ranks; steps go on meanwhile.  Raises RuntimeError where `due` was not true."""
+        done on all ranks; steps go on meanwhile, but in local mode.  Raises RuntimeError where `due` was not true."""
         self._due.wait_for(future)
 
     def _keep(self, name: str, thing: Any) -> None:
@@ -181,6 +186,11 @@ class State:
     def _parameters(self) -> set[torch.nn.Parameter]:
         """Return the parameters of all models."""
         return {p for module in self._of(torch.nn.Module).values() for p in module.parameters()}
+
+    def _names(self) -> dict[torch.nn.Parameter, str]:
+        """Return the name of each parameter of the models, as "model.fc.bias"."""
+        return {p: f"{name}.{key}" for name, module in self._of(torch.nn.Module).items()
+                for key, p in module.named_parameters()}
 
     def _left(self) -> str:
         """Return what the script has to save itself, since State does not keep it; "" if nothing."""
@@ -224,8 +234,9 @@ class State:
         self._due.complete(True)
         if self.leaves_models:
             _checkpoint.tell_unwritten("the framework has not saved in this step")
-        elif (left := self._left()) and worker.is_several:
-            _checkpoint.tell_unwritten(f"{left} has no checkpoints in mode {worker.mode}: each rank has a part of it")
+        elif (left := self._left()) and worker.only_joins:
+            self._due.join(f"rank {worker.rank} has ended its steps before the others, and cannot save its part of "
+                           f"{left}")
         elif left:
             _checkpoint.tell_unwritten(f"{left} is saved by the script where state.due() is true, and it did not call "
                                        "state.due() in this step")
@@ -237,8 +248,8 @@ class State:
         write."""
         if worker.rank == 0:
             yield "torch.parameters", _saved(self._parts_of_models(True))
-            if _rounds.rounds and _rounds.rounds.has_state:
-                yield "torch.outer", _saved(_rounds.rounds.state())
+        if _rounds.rounds and _rounds.rounds.writes:
+            yield _rounds.ENTRY, _saved(_rounds.rounds.state(self._names()))
         if worker.world.group_rank == 0:
             yield "torch.optimizers", _saved(self._optimizers())
         yield "torch.buffers", _saved(self._parts_of_models(False))
@@ -305,15 +316,20 @@ class State:
         mine = entry("torch.worker", worker.rank)
         _compare(mine, self._kinds(), where)
         self._load_models(entry("torch.parameters", 0), entry("torch.buffers", worker.rank), where)
-        if _rounds.rounds and (outer := checkpoint.get(0, "torch.outer")):
-            _rounds.rounds.load(_loaded(outer, f"'torch.outer' of {where}"), where)
+
+        def loaded(name: str, rank: int) -> Any:
+            """Return the value of this entry of this rank; None: there is none."""
+            data = checkpoint.get(rank, name)
+            return None if data is None else _loaded(data, f"'{name}' of {where}")
+
+        _rounds.load_rounds(checkpoint, loaded, self._names(), where)
         self._load({**entry("torch.optimizers", root), **mine["objects"]}, where)
         for optimizer in self._of(torch.optim.Optimizer).values():
             optimizer._opt_called = True  # schedulers would warn that this process has not called the optimizer's step
         for name, value in mine["values"].items():
             setattr(self, name, placed(value, getattr(self, name)))
         self._place(mine, own)
-        self._resumed = pathlib.Path(checkpoint.folder).absolute()
+        self._resumed, self._is_own = pathlib.Path(checkpoint.folder).absolute(), own
 
     def _load_models(self, parameters: dict[str, Any], buffers: dict[str, Any], where: str) -> None:
         """Load parameters and buffers into the models.  Raises ValueError if names or shapes differ."""

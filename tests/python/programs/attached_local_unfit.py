@@ -6,7 +6,6 @@ import sys
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, TensorDataset
 
 import eddis.torch as eddis
 
@@ -46,26 +45,20 @@ def sizes():
     eddis.attach(fully_shard(network(), mesh=eddis.mesh()))
 
 
+def mesh():
+    """Of a PyTorch whose fully_shard is not taken."""
+    eddis.mesh()
+
+
 def outside():
     """Without a loop over eddis.loader."""
     eddis.attach(plain)(torch.ones(1, 4)).sum().backward()
 
 
-def due():
-    """A checkpoint of parts."""
-    loader = eddis.loader(DataLoader(TensorDataset(torch.ones(64, 4)), batch_size=8))
-    model = eddis.attach(fully_shard(network(), mesh=eddis.mesh()))
-    state = eddis.State(model=plain)  # of `outside`
-    for _ in loader.epochs(1):
-        for x, in loader:
-            eddis.weighted(model(x).sum()).backward()
-            state.due()
-
-
 torch.manual_seed(0)
 plain = network()
 distributed.init_process_group("gloo")
-if {"sharded", "unlike", "sizes", "due"} & {*sys.argv[1:]}:
+if {"sharded", "unlike", "sizes"} & {*sys.argv[1:]}:
     from torch.distributed.fsdp import fully_shard
 for name in sys.argv[1:]:
     try:
