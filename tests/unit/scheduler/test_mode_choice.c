@@ -170,6 +170,8 @@ START_TEST(local_options)
         ck_assert_int_eq(p->candidate[i].options.overlap,
                          algorithm_has(p->candidate[i].algorithm, ALGORITHM_ROUNDS) ? 2 : 0);
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    ck_assert_ptr_nonnull(
+        strstr(p->reason, "; the efficiency does not count that models are combined 2 steps late"));
     job.sync.options.overlap = 3;
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "overlaps 2 steps with the combining of models, but "
