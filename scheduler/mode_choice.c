@@ -526,6 +526,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
         f.in.n_groups = 1;
     fill_rounds(&f, &groups);
     p->model_bytes = history->model_bytes;
+    p->epoch_steps = f.in.setup.epoch_steps;
     program_copy(&p->program, &history->program);
     if ((rc = predict_all(&f, wanted_algorithm(job, history), err)) < 0)
         return rc;
