@@ -340,7 +340,7 @@ def dropped(*_):
     folders = Folders()
     paces = folders.path("work", "paces")
     os.mkdir(paces)
-    for rank, ms in enumerate((20, 500)):
+    for rank, ms in enumerate((20, 200)):
         write(os.path.join(paces, str(rank)), str(ms))
     cards = environ("A100,V100")
     train = ["--set", "sync.mode=sync", "--set", "batch.global=256", "--set", "batch.min=64", "--restarts", "0"]
@@ -354,8 +354,6 @@ def dropped(*_):
             assert len(one.plan()["workers"]) == 1 and one.plan()["left_out"][0]["worker"] == 1, one.plan()
             with Job(BUILD, Folders(), ["--", "true"], ranks=0, **environ("A100,V100", CUDA_VISIBLE_DEVICES="1")) as other:
                 other.check(0, "ok")
-            with Job(BUILD, Folders(), ["--", "true"], ranks=0, **cards) as both:
-                assert both.end() == 3 and "is in use by job" in both.err, (both.code, both.err)
             one.interrupt()
 
 
