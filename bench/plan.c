@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c - seconds to make a plan for many workers, an equal split's step beside the plan's, and
- * seconds to simulate many workers
+ * seconds to decide which of many workers to leave out and to simulate many workers
  *
  * The workers are the design's mix: speeds 1, 0.6, 0.35 and 0.15 in equal numbers, eight devices on
- * a node, 32 samples a worker.  The bound for a plan of 10 000 workers is one second.  The bound
- * for 1 000 simulated steps of 1 000 workers, which begin with equal batches and re-plan, is five
+ * a node, 32 samples a worker.  The bound for a plan of 10 000 workers is one second, and for the
+ * decision on 1 000 workers, where each step of one node of ten takes a second, too.  The bound for
+ * 1 000 simulated steps of 1 000 workers, which begin with equal batches and re-plan, is five
  * seconds.
  */
 #include "lib/base/clock.h"
 #include "lib/base/json.h"
 #include "lib/base/text.h"
+#include "scheduler/drop.h"
 #include "scheduler/planner.h"
 #include "scheduler/sim.h"
 
@@ -19,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { DEVICES = 8, ROUNDS = 5, SAMPLES = 32, SIMULATED = 1000, STEPS = 1000 };
+enum { DEVICES = 8, ROUNDS = 5, SAMPLES = 32, DROPPED_FROM = 1000, SIMULATED = 1000, STEPS = 1000 };
 
 static const double speed[] = { 1, 0.6, 0.35, 0.15 };
 enum { SPEEDS = sizeof speed / sizeof *speed };
@@ -99,6 +101,54 @@ static int measure(int n_workers, struct result *ret, struct eddis_error *err)
     return 0;
 }
 
+struct dropped {
+    double s; /* processor time, since the machine may be shared; median of the rounds */
+    int left; /* workers that are left out */
+};
+
+/* Decide which of DROPPED_FROM workers to leave out, where one node of ten is slow, and measure it.
+ */
+static int drop(struct dropped *ret, struct eddis_error *err)
+{
+    static struct drop_result d;
+    char word[] = "auto", sync[] = "sync";
+    struct job job = { .batch = { .global = SAMPLES * DROPPED_FROM, .min = 1, .grain = 1 },
+                       .sync = { .mode = sync, .algorithm = word },
+                       .communication.wire = word,
+                       .drop = word };
+    const struct planner_history known = { 85000000, 1e-4, 125e6, NULL };
+    double seconds[ROUNDS];
+    int rc = 0;
+
+    for (int r = 0; r < ROUNDS && rc == 0; r++) {
+        int n_nodes;
+        struct node_profile *nodes = mixed_nodes(DROPPED_FROM, &n_nodes);
+        const struct drop_input in = { .job = &job, .n_nodes = n_nodes, .history = &known };
+        clock_t start;
+
+        if (!nodes)
+            return eddis_fail(err, -ENOMEM, "no memory for %d nodes", n_nodes);
+        for (int i = 0; i < n_nodes; i += 10)
+            for (int k = 0; k < nodes[i].n_devices; k++)
+                nodes[i].device[k].fixed_s = 1;
+        start = clock();
+        rc = drop_decide(&in, nodes, &d, err);
+        seconds[r] = (double)(clock() - start) / CLOCKS_PER_SEC;
+        ret->left = 0;
+        for (int i = 0; i < n_nodes; i++)
+            for (int k = 0; k < nodes[i].n_devices; k++)
+                ret->left += profile_leaves_out(&nodes[i], k);
+        free(nodes);
+    }
+    if (rc < 0)
+        return rc;
+    if (d.lacks)
+        return eddis_fail(err, -EINVAL, "no worker is left out without %s", d.lacks);
+    qsort(seconds, ROUNDS, sizeof *seconds, compare_doubles);
+    ret->s = seconds[ROUNDS / 2];
+    return 0;
+}
+
 struct simulated {
     double s; /* processor time, since the machine may be shared */
     int64_t replans;
@@ -151,8 +201,8 @@ static int simulate(struct simulated *ret, struct eddis_error *err)
     return rc;
 }
 
-/* Print the measured plans and the simulation as a table. */
-static void print_table(const struct result *r, const struct simulated *s)
+/* Print the measured plans, the decision and the simulation as a table. */
+static void print_table(const struct result *r, const struct dropped *d, const struct simulated *s)
 {
     char n[32];
 
@@ -162,21 +212,24 @@ static void print_table(const struct result *r, const struct simulated *s)
                r[i].equal_to_plan);
     printf("bound for 10 000 workers: 1000 ms, %.0f times what it takes\n",
            1 / r[N_SIZES - 1].plan_s);
+    printf("nodes.drop of %d workers: %.2f s of processor time (bound: 1), %d left out\n",
+           DROPPED_FROM, d->s, d->left);
     printf("%d simulated steps of %d workers: %.2f s of processor time (bound: 5), %lld re-plans, "
            "%.2f times an equal "
            "split\n",
            STEPS, SIMULATED, s->s, (long long)s->replans, s->gain);
 }
 
-/* Print the measured plans and the simulation as one JSON object.  Return -1 without memory. */
-static int print_json(const struct result *r, const struct simulated *s)
+/* Print the same as one JSON object.  Return -1 without memory. */
+static int print_json(const struct result *r, const struct dropped *d, const struct simulated *s)
 {
-    cleanup_json json_t *j =
-        json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "bench", "plan", "plan_100_workers_s",
-                  r[0].plan_s, "plan_1000_workers_s", r[1].plan_s, "plan_10000_workers_s",
-                  r[2].plan_s, "ratio_bound_to_plan_10000_workers", 1 / r[2].plan_s,
-                  "ratio_equal_step_to_plan_step", r[2].equal_to_plan, "simulated_1000_workers_s",
-                  s->s, "ratio_bound_to_simulated_1000_workers", 5 / s->s);
+    cleanup_json json_t *j = json_pack(
+        "{s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "bench", "plan", "plan_100_workers_s",
+        r[0].plan_s, "plan_1000_workers_s", r[1].plan_s, "plan_10000_workers_s", r[2].plan_s,
+        "ratio_bound_to_plan_10000_workers", 1 / r[2].plan_s, "ratio_equal_step_to_plan_step",
+        r[2].equal_to_plan, "simulated_1000_workers_s", s->s,
+        "ratio_bound_to_simulated_1000_workers", 5 / s->s, "drop_1000_workers_s", d->s,
+        "ratio_bound_to_drop_1000_workers", 1 / d->s);
     char *text = j ? json_text(j, false) : NULL;
 
     if (!text)
@@ -190,6 +243,7 @@ int main(int argc, char **argv)
 {
     bool json = argc == 2 && strcmp(argv[1], "--json") == 0;
     struct result r[N_SIZES] = { 0 };
+    struct dropped d = { 0 };
     struct simulated s = { 0 };
     struct eddis_error err = { 0 };
 
@@ -202,12 +256,12 @@ int main(int argc, char **argv)
             fprintf(stderr, "plan: %s\n", err.text);
             return 1;
         }
-    if (simulate(&s, &err) < 0) {
+    if (drop(&d, &err) < 0 || simulate(&s, &err) < 0) {
         fprintf(stderr, "plan: %s\n", err.text);
         return 1;
     }
     if (json)
-        return print_json(r, &s) < 0;
-    print_table(r, &s);
+        return print_json(r, &d, &s) < 0;
+    print_table(r, &d, &s);
     return 0;
 }

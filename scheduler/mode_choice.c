@@ -246,6 +246,17 @@ static void say_other(const struct choice *f, const struct candidate *best, stru
                     mode_of(next));
 }
 
+/* Append to the plan's reason that the prediction does not count the lateness of rounds' results,
+ * if the next rounds' steps overlap with combining them.
+ */
+static void say_late(struct plan *p)
+{
+    if (p->options.overlap > 0 && !program_is_external(&p->program))
+        text_append(p->reason, sizeof p->reason,
+                    "; the efficiency does not count that models are combined %lld step%s late",
+                    (long long)p->options.overlap, p->options.overlap == 1 ? "" : "s");
+}
+
 /* Borrow the algorithm that the job asks for or has begun with, and write the plan's reason; NULL:
  * the choice is open.
  */
@@ -515,6 +526,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
         f.in.n_groups = 1;
     fill_rounds(&f, &groups);
     p->model_bytes = history->model_bytes;
+    p->epoch_steps = f.in.setup.epoch_steps;
     program_copy(&p->program, &history->program);
     if ((rc = predict_all(&f, wanted_algorithm(job, history), err)) < 0)
         return rc;
@@ -524,6 +536,7 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     take(taken, p);
     list_candidates(&f, taken, why, lacks, p);
     say_wire(job, taken, p);
+    say_late(p);
     say_groups(job, p);
     return 0;
 }

@@ -77,11 +77,28 @@ static int longest_period(const struct objective_way *way, int64_t *ret, struct 
     return longest_round(way, *ret, ret, err);
 }
 
+/* Return the shortest period, in steps, of whose rounds each has more steps than the overlap, so
+ * that a round's result is applied before the next round ends; `most` if that is shorter.
+ */
+static int64_t shortest_period(const struct objective_way *way, int64_t most)
+{
+    const struct modes_setup *s = way->setup;
+    bool overlaps = way->algorithm->traits & ALGORITHM_ROUNDS && s->overlap > 0;
+    double least = overlaps ? (double)s->overlap + 1 : 1;
+
+    if (overlaps && s->epoch_steps > 0) { /* an epoch has equal rounds */
+        double rounds = ceil(s->epoch_steps / (double)s->overlap) - 1;
+
+        least = rounds > 0 ? ceil(s->epoch_steps / rounds) : (double)most;
+    }
+    return least < (double)most ? (int64_t)least : most;
+}
+
 /* A search for the period with most progress */
 struct search {
     const struct objective_way *way;
-    int64_t most; /* longest period that may be chosen */
-    int64_t best; /* best period so far; 0: none */
+    int64_t least, most; /* shortest and longest period that may be chosen */
+    int64_t best;        /* best period so far; 0: none */
     double progress;
     struct eddis_error *err;
 };
@@ -94,7 +111,7 @@ static int weigh(struct search *s, int64_t period)
     struct forecast p;
     int rc;
 
-    if (period < 1 || period > s->most)
+    if (period < s->least || period > s->most)
         return false;
     rc = objective_at(s->way, period, &p, s->err);
     if (rc < 0 || (s->best && !(forecast_progress(p) > s->progress)))
@@ -132,10 +149,13 @@ int objective_best_period(const struct objective_way *way, int64_t *ret, struct 
     struct search s = { .way = way, .err = err };
     int rc = longest_period(way, &s.most, err);
 
+    s.least = rc == 0 ? shortest_period(way, s.most) : 1;
     if (rc == 0 && way->setup->model_bytes <= 0) {
         *ret = s.most < MODES_PERIOD ? s.most : MODES_PERIOD;
+        *ret = s.least > *ret ? s.least : *ret;
         return 0;
     }
+    rc = rc == 0 ? weigh(&s, s.least) : rc;
     for (int64_t period = 1; rc >= 0 && period <= s.most; period *= 4)
         rc = weigh(&s, period);
     for (int64_t distance = s.best / 2 + 1; rc >= 0; distance = (distance + 1) / 2) {

@@ -43,8 +43,9 @@ int objective_at(const struct objective_way *way, int64_t period, struct forecas
 
 /* Find in *ret the period with the most progress, from 1 to the longest that leaves the job
  * MODES_LEAST_EXCHANGES exchanges, but at most MODES_MAX_PERIOD, and of rounds (ALGORITHM_ROUNDS)
- * at most an epoch and the longest whose round takes at most MODES_ROUND_S. No period that is
- * longer or shorter by 1, or by a factor of 2, has more. If the size of the model is unknown, the
+ * at most an epoch and the longest whose round takes at most MODES_ROUND_S. Of those, rounds have
+ * more steps than the overlap, or are the longest. No period that is longer or shorter by 1, or by
+ * a factor of 2, has more. If the size of the model is unknown, the
  * period is MODES_PERIOD, or the longest if that is shorter. The way must train several models.
  * Return 0 or -ENOMEM.
  */

@@ -85,6 +85,7 @@ struct plan {
     struct comm_choice *choice; /* owned; communication settings that a run has measured; NULL:
                                  * none */
     int64_t global_batch;
+    double epoch_steps;   /* global batches of an epoch, whose end is a round's end; 0: unknown */
     int64_t bucket_bytes; /* 0: the workers measure it */
     uint64_t seed;
     bool emulated; /* some worker emulates a device */

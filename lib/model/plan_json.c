@@ -23,6 +23,7 @@
 #define MAX_S          1e12 /* seconds per step */
 #define MAX_PER_S      1e18 /* samples per second */
 #define MAX_EFFICIENCY 1e3
+#define MAX_STEPS      1e18
 #define MAX_BATCH      (INT64_C(1) << 53)
 #define MAX_BUCKET     (INT64_C(1) << 40)
 #define WEIGHT_ERROR   1e-12 /* limit of the rounding error of a weight written with 15 digits */
@@ -107,6 +108,10 @@ static const struct field choice_row[] = {
 static const struct field left_row[] = {
     FIELD_ARRAY_IF("left_out", struct plan, left, n_left, plan_left_table),
 };
+/* The steps of an epoch, absent from a plan that does not know them. */
+static const struct field epoch_row[] = {
+    FIELD_REAL(struct plan, epoch_steps, DOUBLE, 0, MAX_STEPS),
+};
 /* The keys that no table reads, for only_known. */
 static const struct field plan_others[] = {
     { .key = "nodes" },
@@ -118,7 +123,7 @@ static const struct field plan_others[] = {
 static const struct fields plan_tables[] = {
     FIELDS(struct plan, plan_fields), FIELDS(struct plan, network_fields),
     FIELDS(struct plan, choice_row),  FIELDS(struct plan, left_row),
-    FIELDS(struct plan, plan_others),
+    FIELDS(struct plan, epoch_row),   FIELDS(struct plan, plan_others),
 };
 
 /* The row by which workers are written; read_workers reads them. */
@@ -151,6 +156,7 @@ static int write_plan(const struct plan *p, json_t *o)
 {
     if (fields_write(choice_row, N(choice_row), p, o) < 0 ||
         fields_write(left_row, N(left_row), p, o) < 0 ||
+        (p->epoch_steps > 0 && fields_write(epoch_row, N(epoch_row), p, o) < 0) ||
         json_object_set_new(o, "schema_version", json_integer(PLAN_SCHEMA_VERSION)) < 0 ||
         fields_write(plan_fields, N(plan_fields), p, o) < 0 ||
         fields_write(network_fields, N(network_fields), p, o) < 0 || write_nodes(p, o) < 0)
@@ -393,6 +399,8 @@ static int read_head(const json_t *o, struct plan *p, struct eddis_error *err)
         rc = fields_read(choice_row, N(choice_row), o, p, err);
     if (rc >= 0)
         rc = fields_read(left_row, N(left_row), o, p, err);
+    if (rc >= 0 && json_has(o, "epoch_steps"))
+        rc = fields_read(epoch_row, N(epoch_row), o, p, err);
     return rc < 0 ? rc : 0;
 }
 

@@ -335,6 +335,28 @@ def second_job(*_):
         third.check(0, "ok")
 
 
+def dropped(*_):
+    """The card of a worker that nodes.drop leaves out is free for another job; --wait does not hold it either."""
+    folders = Folders()
+    paces = folders.path("work", "paces")
+    os.mkdir(paces)
+    for rank, ms in enumerate((20, 200)):
+        write(os.path.join(paces, str(rank)), str(ms))
+    cards = environ("A100,V100")
+    train = ["--set", "sync.mode=sync", "--set", "batch.global=256", "--set", "batch.min=64", "--restarts", "0"]
+    command = ["--", os.path.join(BUILD, "tests/cluster/paced-worker"), paces]
+    with Job(BUILD, folders, [*train, *command], ranks=0, **cards) as first:
+        first.wait_steps(12)
+        first.interrupt()
+    for wait in ([], ["--wait"]):
+        with Job(BUILD, folders, [*train, *wait, "--set", "nodes.drop=auto", *command], ranks=0, **cards) as one:
+            one.wait_steps(1)
+            assert len(one.plan()["workers"]) == 1 and one.plan()["left_out"][0]["worker"] == 1, one.plan()
+            with Job(BUILD, Folders(), ["--", "true"], ranks=0, **environ("A100,V100", CUDA_VISIBLE_DEVICES="1")) as other:
+                other.check(0, "ok")
+            one.interrupt()
+
+
 def waits(job, *, for_job):
     """Until the user was told for whom it waits, once."""
     wait_for("the wait", lambda: [e for e in job.events("note") if "waiting for GPUs" in e["text"]])
@@ -775,6 +797,6 @@ def unwatched(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver,
-     instances, busy, busy_later, late_nvml, second_job, queue, queue_hosts, killed_holder, dead_driver, lacking, without_precision,
+     instances, busy, busy_later, late_nvml, second_job, dropped, queue, queue_hosts, killed_holder, dead_driver, lacking, without_precision,
      first_plans, retried, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected, grouped_memory,
      trainer, watched, watched_groups, throttled, links, unwatched], sys.argv[3:])

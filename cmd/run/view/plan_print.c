@@ -9,6 +9,7 @@
 #include "lib/base/text.h"
 #include "lib/model/algorithm.h"
 #include "plan_table.h"
+#include "scheduler/modes.h"
 
 #include <math.h>
 #include <string.h>
@@ -462,13 +463,20 @@ static void print_precision(const struct plan_print *o, const struct plan *p)
  */
 static void print_rounds(const struct plan_print *o, const struct plan *p)
 {
-    double round_s = (double)(p->options.period * p->global_batch) / p->predicted_samples_per_s;
+    const int64_t period = p->options.period;
+    double steps = modes_round_batches(p->epoch_steps, period);
+    double round_s = steps * (double)p->global_batch / p->predicted_samples_per_s;
     char n[NUMBER_SIZE];
 
     if (!algorithm_has(p->algorithm, ALGORITHM_ROUNDS))
         return;
-    strbuf_addf(o->out, "  models are combined every %s",
-                p->options.period == 1 ? "step" : number_of(p->options.period, "step", n));
+    strbuf_add(o->out, "  models are combined every ");
+    if (floor(steps) < steps)
+        strbuf_addf(o->out, "%s steps", number_rate(steps, n));
+    else
+        strbuf_add(o->out, steps == 1 ? "step" : number_of((int64_t)steps, "step", n));
+    if (steps < (double)period)
+        strbuf_add(o->out, ", since equal rounds fill an epoch");
     if (!p->relative && p->predicted_samples_per_s > 0)
         strbuf_addf(o->out, ", predicted to be every %.3g s", round_s);
     strbuf_add(o->out, "; checkpoints and stops wait for that\n");

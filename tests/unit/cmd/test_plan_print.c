@@ -336,6 +336,16 @@ START_TEST(rounds)
     check_contains(
         "\n  models are combined every 64 steps, predicted to be every 0.5 s; checkpoints "
         "and stops wait for that\n");
+    p->epoch_steps = 100;
+    plan_print_plan(&out, p, NULL);
+    check_contains("\n  models are combined every 50 steps, since equal rounds fill an epoch, "
+                   "predicted to be every 0.391 s; checkpoints and stops wait for that\n");
+    p->epoch_steps = 96.75;
+    plan_print_plan(&out, p, NULL);
+    check_contains("\n  models are combined every 48.4 steps, since equal rounds fill an epoch, ");
+    p->epoch_steps = 128;
+    plan_print_plan(&out, p, NULL);
+    check_contains("\n  models are combined every 64 steps, predicted to be every 0.5 s; ");
     p->options.period = 1;
     p->relative = true;
     plan_print_plan(&out, p, NULL);

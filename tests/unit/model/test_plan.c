@@ -116,8 +116,18 @@ START_TEST(there_and_back)
     ck_assert_int_eq(q->n_workers, 3);
     ck_assert_str_eq(q->node[1], "n1");
     ck_assert_uint_eq(q->seed, INT64_MAX);
+    ck_assert(q->epoch_steps == 0 && !strstr(text, "epoch_steps"));
     for (int i = 0; i < 3; i++)
         ck_assert(q->worker[i].weight == p->worker[i].weight); /* the same bits */
+}
+END_TEST
+
+/* The steps of an epoch are in the plan only if they are known. */
+START_TEST(steps_of_an_epoch)
+{
+    p->epoch_steps = 96.75;
+    ck_assert_int_eq(read_back(), 0);
+    ck_assert_double_eq(q->epoch_steps, 96.75);
 }
 END_TEST
 
@@ -332,6 +342,7 @@ static void add_tests(TCase *tc)
     scratch_add(tc);
     tcase_add_checked_fixture(tc, set_up, tear_down);
     tcase_add_test(tc, there_and_back);
+    tcase_add_test(tc, steps_of_an_epoch);
     tcase_add_test(tc, ranks_by_node);
     tcase_add_test(tc, hungry_group);
     tcase_add_loop_test(tc, no_plan, 0, 3);

@@ -151,13 +151,18 @@ END_TEST
 /* What the job leaves open has DiLoCo's values, and what the algorithm does not have is 0. */
 START_TEST(local_options)
 {
+    const struct planner_history epoch = { .samples = 100 * 512,
+                                           .samples_in_epoch = 20 * 512 + 256 };
+
     job.batch.global = 512;
     make_mix(4);
     job.sync.mode = word_of("local");
     ck_assert_int_eq(plan_nodes(4, NULL), 0);
     ck_assert_int_eq(p->options.period, 16);
     ck_assert(p->options.moving_rate == 0 && p->options.outer_rate == 0 &&
-              p->options.outer_momentum == 0);
+              p->options.outer_momentum == 0 && p->epoch_steps == 0);
+    ck_assert_int_eq(plan_nodes(4, &epoch), 0);
+    ck_assert_double_eq(p->epoch_steps, 20.5);
     job.sync.algorithm = word_of("diloco");
     ck_assert_int_eq(plan_nodes(4, NULL), 0);
     ck_assert(p->options.moving_rate == 0 && p->options.outer_rate == 0.7 &&
@@ -170,6 +175,8 @@ START_TEST(local_options)
         ck_assert_int_eq(p->candidate[i].options.overlap,
                          algorithm_has(p->candidate[i].algorithm, ALGORITHM_ROUNDS) ? 2 : 0);
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    ck_assert_ptr_nonnull(
+        strstr(p->reason, "; the efficiency does not count that models are combined 2 steps late"));
     job.sync.options.overlap = 3;
     ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "overlaps 2 steps with the combining of models, but "

@@ -332,6 +332,56 @@ START_TEST(rounds_are_short)
 }
 END_TEST
 
+/* Return the period that eddis chooses. */
+static int64_t best_period(const struct objective_way *way)
+{
+    int64_t period = 0;
+
+    ck_assert_int_eq(objective_best_period(way, &period, NULL), 0);
+    return period;
+}
+
+/* The result of a round is applied before the next round ends, if a round that eddis may choose is
+ * long enough for that; else the rounds are as long as they may be.
+ */
+START_TEST(rounds_outlast_the_overlap)
+{
+    int bound = 0, impossible = 0;
+
+    state = SEED;
+    for (int i = 0; i < CLUSTERS; i++) {
+        struct modes_worker worker[3];
+        struct modes_setup s = { .worker = worker, .n = 3, .n_nodes = 3, .latency_s = 1e-4 };
+        struct objective_way way = { .setup = &s,
+                                     .algorithm = algorithm_find(i % 2 ? "local" : "diloco"),
+                                     .writers = 3 };
+        int64_t overlap = below(40), free, most, period;
+
+        for (int k = 0; k < 3; k++)
+            worker[k] = (struct modes_worker){ { between(1e-4, 1e-2), between(1e-5, 1e-3) },
+                                               8 + below(64),
+                                               k };
+        s.model_bytes = below(4) ? (int64_t)between(1e5, 1e8) : 0;
+        s.bytes_per_s = between(1e8, 1e9); /* no round is too long */
+        s.steps = below(2) ? below(1000) : 0;
+        s.epoch_steps = below(2) ? between(1, 200) : 0;
+        free = best_period(&way);
+        s.overlap = 1 << 20;
+        most = best_period(&way);
+        s.overlap = overlap;
+        period = best_period(&way);
+        if (modes_round_batches(s.epoch_steps, most) > (double)overlap)
+            ck_assert_double_gt(modes_round_batches(s.epoch_steps, period), (double)overlap);
+        else
+            ck_assert_int_eq(period, most);
+        bound += period > free;
+        impossible += period == most && period <= overlap;
+    }
+    ck_assert_int_gt(bound, CLUSTERS / 20);
+    ck_assert_int_gt(impossible, CLUSTERS / 20);
+}
+END_TEST
+
 /* A hybrid job whose model is unknown groups its workers by node: groups over several nodes seem to
  * cost nothing, and the job keeps its groups.
  */
@@ -354,6 +404,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, chosen_at_random, 0, sizeof drawn / sizeof *drawn);
     tcase_add_test(tc, unknown_model);
     tcase_add_test(tc, rounds_are_short);
+    tcase_add_test(tc, rounds_outlast_the_overlap);
     tcase_add_test(tc, unknown_groups);
 }
 
