@@ -41,10 +41,11 @@ struct window {
 /* A worker's windows, and what was found and reported about them. */
 struct worker {
     struct time_model learnt;
-    /* Newest window; window that `now` is compared with; last window in which the worker was not
-     * slow.
+    /* Newest window; window that `now` is compared with; last window in which the worker did not
+     * seem slow.
      */
     struct window now, anchor, usual;
+    double usual_error; /* error of the last window in which the worker was not surely slow */
     /* Own time relative to the usual own time: in `now`, and in `anchor`. */
     double times, anchor_times;
     int64_t usual_count; /* samples of a step before the worker became slow */
@@ -219,10 +220,24 @@ static void note_input(struct worker *w)
     w->anchor_times = w->times = w->stalls < 0 ? 1 : times;
 }
 
+/* Update the usual window and count of a worker that is not surely slow. A window that is too noisy
+ * to be sure may be the first of a slow worker, and is not the usual one.
+ */
+static void note_usual(struct worker *w)
+{
+    w->usual_error = w->now.error;
+    w->by_learnt = w->bound = false;
+    if (w->usual.plan && w->times > STRAGGLER_TIMES)
+        return;
+    w->usual = w->now;
+    if (!w->reported && (w->stalls < 0 || !w->usual_count))
+        w->usual_count = w->now.count;
+}
+
 /* Update whether the worker is slow, since which step, and the usual window and count. */
 static void note_speed(struct worker *w)
 {
-    double err = w->bound ? 0 : hypot(w->now.error, w->usual.plan ? w->usual.error : 0);
+    double err = w->bound ? 0 : hypot(w->now.error, w->usual_error);
     bool slow = w->slow ? w->times > STRAGGLER_OVER : w->times * (1 - SURE * err) > STRAGGLER_TIMES;
 
     if (slow != w->slow)
@@ -230,12 +245,8 @@ static void note_speed(struct worker *w)
     if (slow && !w->slow && w->bound)
         w->since = w->stalls;
     w->slow = slow;
-    if (!slow) {
-        w->usual = w->now;
-        w->by_learnt = w->bound = false;
-    }
-    if (!slow && !w->reported && (w->stalls < 0 || !w->usual_count))
-        w->usual_count = w->now.count;
+    if (!slow)
+        note_usual(w);
 }
 
 void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *f, double queued_s,

@@ -19,7 +19,8 @@ NODES = 3
 PHASES = ("login", "launch", "step", "checkpoint", "shutdown", "finished")
 MODES = {"async": {"sync.mode": "async", "sync.period": 4},
          "hybrid": {"sync.mode": "hybrid", "sync.period": 4, "sync.groups": "[[0, 1], [2]]"},
-         "local": {"sync.mode": "local", "sync.period": 2, "sync.groups": "[[0, 1], [2]]"}}
+         "local": {"sync.mode": "local", "sync.period": 2, "sync.groups": "[[0, 1], [2]]"},
+         "overlap": {"sync.mode": "local", "sync.period": 3, "sync.groups": "[[0, 1], [2]]", "sync.overlap": 2}}
 SIGNALS = {"segv": signal.SIGSEGV, "kill": signal.SIGKILL, "stop": signal.SIGSTOP, "fail": signal.SIGCONT}
 HOSTS = {"host": "node2", "first": "node1", "home": LOGIN}
 GUARDS = ("eddis-rank", "eddis-agent", "eddis-keeper")  # none ends another's children before it is dead
@@ -99,7 +100,7 @@ class Cell:
         """What the worker does at the moment."""
         if self.phase in ("login", "finished") or self.row.fault == "stale":
             return "none 0 0 hold"
-        moment = "step" if self.phase in MODES else self.phase
+        moment = "step" if self.phase in MODES and self.phase != "overlap" else self.phase
         own = {"exit": EXIT_CODE, "leave": "0", "segv": "segv"}[self.row.fault] if self.by_itself() else \
             "stray" if self.row.actor == "guards" else "hold"
         return f"{moment} 1 1 {own}"

@@ -12,12 +12,12 @@
  *
  * FOLDER is seen by all ranks and by the test.  Its file "told" holds one line
  *
- *     MOMENT RANK GENERATION ACTION      MOMENT: launch, step, checkpoint, shutdown, or "none"
+ *     MOMENT RANK GENERATION ACTION
  *
- * At the first such moment (the step is the eighth of the generation) this rank writes its pid to
- * "here" and acts: "hold" waits for a file "go", "stray" too, after it has left a child behind that
- * only its environment names, a number exits with it, "segv" is SIGSEGV.  Without the file nothing
- * happens.
+ * MOMENT: launch, step (the eighth of the generation), overlap (the eleventh), checkpoint,
+ * shutdown, or "none".  At the first such moment this rank writes its pid to "here" and acts:
+ * "hold" waits for a file "go", "stray" too, after it has left a child behind that only its
+ * environment names, a number exits with it, "segv" is SIGSEGV.  Without the file nothing happens.
  */
 #include <eddis.h>
 
@@ -33,7 +33,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SAMPLES = 960, STEP = 8 }; /* the step that a moment is in */
+enum { SAMPLES = 960, STEP = 8, OVERLAP = 11 }; /* the steps that moments are in */
 enum { VALUES, SQUARES, TAKEN, N_SUMS };
 
 struct worker {
@@ -298,8 +298,9 @@ static bool step(struct worker *w, int64_t *here)
     g[2] = told_last(w);
     pace(w, s.count);
     check(eddis_announce(w->e, w->parameter, NULL, NULL, &err), &err);
-    if (++*here == STEP)
-        moment(w, "step");
+    ++*here;
+    if (*here == STEP || *here == OVERLAP)
+        moment(w, *here == STEP ? "step" : "overlap");
     check(eddis_wait(w->e, EDDIS_FOREVER, &err), &err);
     account(w, &s, own, g);
     if (w->world.rank == 0)

@@ -74,9 +74,9 @@ def fits(promise, shares):
 
 def several():
     """In modes with several models, too."""
-    for mode in ("async", "hybrid"):
+    for mode in ("async", "hybrid", "local"):
         with little_memory(LIMIT) as before:
-            args = ["--set", f"sync.mode={mode}"] + (["--set", "sync.groups=2"] if mode == "hybrid" else [])
+            args = ["--set", f"sync.mode={mode}"] + (["--set", "sync.groups=2"] if mode != "async" else [])
             begun = check(before, "pieces", [(SHARE, 0), (SHARE, 64)], *args)
             assert begun and all(once <= 64 for _, once in begun), (mode, begun)
             assert any(count > 64 for count, _ in begun), (mode, begun)

@@ -625,6 +625,26 @@ START_TEST(noise_is_no_slowness)
 }
 END_TEST
 
+/* The first steps on a slow data path jitter too much to be sure, and are no usual steps either. */
+START_TEST(noise_is_not_usual)
+{
+    struct step_metrics told[] = { metrics(1, 1, 40, 50, 0.1, 0.01),
+                                   metrics(1, 41, 3, 50, 0.3, 0.2), metrics(1, 41, 6, 50, 0.3, 0.2),
+                                   metrics(1, 41, 7, 50, 0.3, 0.2) };
+
+    told[1].own.low_s = 0.1;
+    told[1].own.high_s = told[1].own.max_s = 0.5;
+    begin(1, NULL);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        take(0, &told[i], 0);
+    ck_assert(!is_named(10));
+    ck_assert(is_named(11.5));
+    ck_assert_int_eq(one.since, 41);
+    ck_assert_int_eq(one.cause, STRAGGLER_INPUT);
+    ck_assert_double_eq_tol(one.confidence, 0.95, 1e-9);
+}
+END_TEST
+
 /* There is nobody beside whom it could be the machines' doing. */
 START_TEST(single_worker_is_named)
 {
@@ -678,6 +698,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, batches_explain);
     tcase_add_test(tc, earlier_jobs_tell);
     tcase_add_test(tc, noise_is_no_slowness);
+    tcase_add_test(tc, noise_is_not_usual);
     tcase_add_test(tc, single_worker_is_named);
     tcase_add_test(tc, refuses);
 }
