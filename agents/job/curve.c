@@ -112,11 +112,12 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Check whether both curves passed this loss behind their first points: a first point may be many
- * steps behind the start.
+ * steps behind the start. Losses that may be negative have no zero, so that nothing is said of
+ * them.
  */
 static bool is_between(const struct curve_point *a, const struct curve_point *b, double loss)
 {
-    return loss < FALLEN * a[0].loss && loss < FALLEN * b[0].loss;
+    return loss > 0 && loss < FALLEN * a[0].loss && loss < FALLEN * b[0].loss;
 }
 
 double curve_ratio(const struct curve_point *a, int n_a, const struct curve_point *b, int n_b)

@@ -45,7 +45,8 @@ double curve_points_at(const struct curve_point *point, int n, double loss);
 
 /* Return the samples of one run by those of another to the same smoothed loss: the median over the
  * losses of the second half of that run that ended with the greater loss. a, b: their points [n_a],
- * [n_b]. NAN: the runs do not show it, because they are too short or their losses did not fall.
+ * [n_b]. NAN: the runs do not show it, because they are too short, or
+ * their losses did not fall or are not positive.
  */
 double curve_ratio(const struct curve_point *a, int n_a, const struct curve_point *b, int n_b);
 

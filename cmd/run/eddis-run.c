@@ -457,6 +457,7 @@ static int run_job(struct run *r)
         .plan_only = r->q.dry_run,
         .profile_only = r->q.profile,
         .check_only = r->q.check,
+        .compared = getenv(COMPARE_VARIABLE) != NULL,
         .view = { .ctx = r,
                   .say = on_say,
                   .last_lines = on_last_lines,

@@ -80,6 +80,7 @@ struct driver_options {
      * and the job ends with reason "ok"
      */
     bool check_only;
+    bool compared; /* the job is one of a comparison, which stores what its jobs show together */
     struct driver_view view;
 };
 

@@ -12,7 +12,7 @@
 #define POINT_NS (CLOCK_S / 10)
 
 /* A course with fewer points or steps says too little. */
-enum { FEWEST_POINTS = 8, FEWEST_STEPS = 50 };
+enum { FEWEST_POINTS = 8, FEWEST_STEPS = 30 };
 
 /* eddis adjusts the period while a job runs. A course that is stored has changes by more than a
  * factor of PERIODS in its first 1/EARLY only.
@@ -41,6 +41,15 @@ static bool is_near(int64_t a, int64_t b)
     return a <= PERIODS * b && b <= PERIODS * a;
 }
 
+/* Check whether a worker has had a loss that is not finite. */
+static bool is_diverged(const struct metrics *f)
+{
+    for (int i = 0; i < f->n_workers; i++)
+        if (f->worker[i].last.loss_step > 0)
+            return true;
+    return false;
+}
+
 void curve_watch_look(struct curve_watch *w, const struct plan *p, const struct job_run *r,
                       int64_t now_ns)
 {
@@ -48,16 +57,20 @@ void curve_watch_look(struct curve_watch *w, const struct plan *p, const struct 
                                .loss = metrics_loss(&r->metrics),
                                .accuracy = NAN };
 
+    w->diverged |= is_diverged(&r->metrics);
     if (w->ended || now_ns < w->next_ns || now.samples <= 0 || !isfinite(now.loss))
         return;
     if (is_resumed(r) || (w->of.batch && !is_alike(&w->of, p))) {
         w->ended = true;
         return;
     }
-    if (!w->of.batch)
+    if (!w->of.batch) {
         (void)snprintf(w->of.algorithm, sizeof w->of.algorithm, "%s", p->algorithm);
-    else if (!is_near(w->of.period, p->options.period))
+        w->period = p->options.period;
+    } else if (!is_near(w->period, p->options.period)) {
+        w->period = p->options.period;
         w->since = now.samples;
+    }
     w->of.writers = plan_models(p);
     w->of.period = p->options.period;
     w->of.batch = p->global_batch;
@@ -69,7 +82,7 @@ void curve_watch_keep(struct curve_watch *w, struct history *k)
 {
     struct eddis_error err = { 0 };
 
-    if (k->model.bytes == 0 || !w->of.batch)
+    if (k->run->o->compared || w->diverged || k->model.bytes == 0 || !w->of.batch)
         return;
     curve_end(&w->curve);
     if (w->curve.n < FEWEST_POINTS || w->curve.last.samples / w->of.batch < FEWEST_STEPS ||

@@ -15,7 +15,9 @@
 struct curve_watch {
     struct past_curve of; /* algorithm, models, period and batch of the course; batch 0: none yet */
     struct curve curve;
-    int64_t since;   /* samples after which the period last changed much */
+    int64_t period;  /* that later ones are compared with */
+    int64_t since;   /* samples after which the period last left that one's neighbourhood */
+    bool diverged;   /* a loss was not finite: nothing is stored */
     bool ended;      /* nothing more is added */
     int64_t next_ns; /* time from which the next point may be added */
 };

@@ -22,7 +22,7 @@ static void load(struct history *k)
     if (!k->loaded) {
         past_times_load(k->run->reader, job, k->model.bytes, &k->times);
         past_memory_load(k->run->reader, job, k->model.bytes, &k->memory);
-        past_efficiencies_load(k->run->reader, job, k->model.bytes, &k->efficiencies);
+        (void)past_efficiencies_load(k->run->reader, job, k->model.bytes, &k->efficiencies);
         k->memory_kept = has_memory(k);
     }
     k->loaded = true;

@@ -75,10 +75,11 @@ static const struct past_kind times_kind = { "times", &times_row,
 void past_times_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                      struct past_times *ret)
 {
-    cleanup_json json_t *o = past_load(reader, job, model_bytes, &times_kind, &ret->list);
-    struct planner_time *row = ret->list.row;
+    struct planner_time *row;
 
-    for (int i = 0; o && i < ret->list.n; i++)
+    (void)past_load(reader, job, model_bytes, &times_kind, &ret->list, NULL);
+    row = ret->list.row;
+    for (int i = 0; i < ret->list.n; i++)
         row[i].source = TIME_LEARNT;
 }
 
@@ -118,10 +119,10 @@ static const struct field efficiencies_row =
 static const struct past_kind efficiencies_kind = { "efficiencies", &efficiencies_row,
                                                     offsetof(struct efficiency_row, learnt_s) };
 
-void past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
-                            struct past_efficiencies *ret)
+int past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+                           struct past_efficiencies *ret)
 {
-    json_decref(past_load(reader, job, model_bytes, &efficiencies_kind, &ret->list));
+    return past_load(reader, job, model_bytes, &efficiencies_kind, &ret->list, NULL);
 }
 
 int past_efficiencies_set(struct past_efficiencies *l, const struct efficiency_row *row)
@@ -193,9 +194,10 @@ static const struct past_kind lines_kind = { "cards", &lines_row,
 void past_memory_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                       struct past_memory *ret)
 {
-    cleanup_json json_t *o = past_load(reader, job, model_bytes, &bounds_kind, &ret->list);
+    cleanup_json json_t *o = NULL;
 
-    json_decref(past_load(reader, job, model_bytes, &lines_kind, &ret->lines));
+    (void)past_load(reader, job, model_bytes, &bounds_kind, &ret->list, &o);
+    (void)past_load(reader, job, model_bytes, &lines_kind, &ret->lines, NULL);
     if (o && json_want_bool(o, "takes_pieces", &ret->takes_pieces, NULL) < 0)
         past_rows_fini(&ret->list);
 }

@@ -122,10 +122,11 @@ struct past_efficiencies {
 };
 
 /* Load into *ret the efficiencies that were measured with this program, by the rules of
- * past_times_load; the caller frees it with past_efficiencies_fini.
+ * past_times_load; the caller frees it with past_efficiencies_fini. Return 0; -ENOENT: there are
+ * none; or another negative errno: it is not known whether there are, so they must not be replaced.
  */
-void past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
-                            struct past_efficiencies *ret);
+int past_efficiencies_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+                           struct past_efficiencies *ret);
 
 /* Add a row, whose key is filled in here, or replace the one with the same key; the row's learnt_s
  * becomes the present time. Return 0 or -ENOMEM.

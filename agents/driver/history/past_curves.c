@@ -14,6 +14,10 @@
  */
 #define NEWEST_PART (1.0 / 3)
 
+/* Efficiencies beyond these are no property of a mode. */
+#define LEAST 0.01
+#define MOST  100.0
+
 static const struct field point_fields[] = {
     FIELD(struct curve_point, samples, INT64, 1, INT64_C(1) << 53),
     FIELD(struct curve_point, loss, MEASURE, 0, 0),
@@ -72,7 +76,7 @@ static int compare(const struct past_curve *sync, const struct past_curve *mode,
                                   .batch = mode->batch };
     double value = curve_ratio(sync->point, sync->n, mode->point, mode->n), before;
 
-    if (!(value > 0))
+    if (!(value >= LEAST && value <= MOST))
         return 0;
     (void)snprintf(row.algorithm, sizeof row.algorithm, "%s", mode->algorithm);
     before = past_efficiency(l, &row);
@@ -80,22 +84,50 @@ static int compare(const struct past_curve *sync, const struct past_curve *mode,
     return past_efficiencies_set(l, &row) < 0 ? -ENOMEM : 1;
 }
 
-/* Compare course c with all others of the same batch. Return the number of efficiencies, or
- * -ENOMEM.
+/* Check whether the course is of sync mode, with which others are compared. */
+static bool is_exact(const struct past_curve *c)
+{
+    return algorithm_has(c->algorithm, ALGORITHM_EXACT);
+}
+
+/* Compare a course of sync mode with all others of the same batch. Return the number of
+ * efficiencies, or -ENOMEM.
  */
-static int compare_all(const struct past_rows *curves, const struct past_curve *c,
+static int compare_all(const struct past_rows *curves, const struct past_curve *sync,
                        struct past_efficiencies *l)
 {
     const struct past_curve *row = curves->row;
     int n = 0, rc = 0;
 
     for (int i = 0; i < curves->n && rc >= 0; i++) {
-        if (row[i].batch != c->batch || (row[i].writers > 1) == (c->writers > 1))
-            continue;
-        rc = c->writers > 1 ? compare(&row[i], c, l) : compare(c, &row[i], l);
+        rc = row[i].batch == sync->batch && !is_exact(&row[i]) ? compare(sync, &row[i], l) : 0;
         n += rc > 0;
     }
     return rc < 0 ? rc : n;
+}
+
+/* Return the newest course of sync mode with this batch, borrowed; NULL: there is none. */
+static const struct past_curve *newest_exact(const struct past_rows *curves, int64_t batch)
+{
+    const struct past_curve *row = curves->row, *newest = NULL;
+
+    for (int i = 0; i < curves->n; i++)
+        if (row[i].batch == batch && is_exact(&row[i]) &&
+            (!newest || row[i].learnt_s >= newest->learnt_s))
+            newest = &row[i];
+    return newest;
+}
+
+/* Compare course c with those that it can be compared with, as compare_all. */
+static int compare_with(const struct past_rows *curves, const struct past_curve *c,
+                        struct past_efficiencies *l)
+{
+    const struct past_curve *sync;
+
+    if (is_exact(c))
+        return compare_all(curves, c, l);
+    sync = newest_exact(curves, c->batch);
+    return sync ? compare(sync, c, l) : 0;
 }
 
 /* As past_curve_keep, with the tables as they were loaded. */
@@ -104,7 +136,7 @@ static int keep(struct file_thread *reader, const struct job *job, int64_t model
                 struct past_efficiencies *efficiencies, struct eddis_error *err)
 {
     cleanup_json json_t *o = json_object();
-    int n = compare_all(curves, c, efficiencies), rc;
+    int n = compare_with(curves, c, efficiencies), rc;
 
     make_room(curves, c);
     if (n < 0 || past_put(&curves_kind, curves, c) < 0)
@@ -113,6 +145,12 @@ static int keep(struct file_thread *reader, const struct job *job, int64_t model
     if (rc == 0 && n > 0)
         rc = past_efficiencies_keep(reader, job, model_bytes, efficiencies, err);
     return rc < 0 ? rc : n;
+}
+
+/* Check whether a table that was loaded with this result may be replaced. */
+static bool may_replace(int rc)
+{
+    return rc == 0 || rc == -ENOENT;
 }
 
 int past_curve_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
@@ -124,12 +162,19 @@ int past_curve_keep(struct file_thread *reader, const struct job *job, int64_t m
     struct efficiency_row of = { .writers = c->writers, .period = c->period, .batch = c->batch };
     int rc;
 
+    if (job->profile.cache_ns == 0 || is_exact(c) != (c->writers == 1))
+        return 0;
     (void)snprintf(of.algorithm, sizeof of.algorithm, "%s", c->algorithm);
     efficiency_key(&of);
     memcpy(keyed.key, of.key, sizeof keyed.key);
-    json_decref(past_load(reader, job, model_bytes, &curves_kind, &curves));
-    past_efficiencies_load(reader, job, model_bytes, &efficiencies);
-    rc = keep(reader, job, model_bytes, &keyed, &curves, &efficiencies, err);
+    rc = past_load(reader, job, model_bytes, &curves_kind, &curves, NULL);
+    if (may_replace(rc))
+        rc = past_efficiencies_load(reader, job, model_bytes, &efficiencies);
+    rc = may_replace(rc)
+             ? keep(reader, job, model_bytes, &keyed, &curves, &efficiencies, err)
+             : eddis_fail(err, rc,
+                          "the losses of earlier jobs cannot be read from the cache: the "
+                          "next plan does without this job's");
     past_rows_fini(&curves);
     past_efficiencies_fini(&efficiencies);
     return rc;

@@ -31,8 +31,9 @@ void past_curve_take(struct past_curve *ret, const struct curve *c);
 /* Store the course of a job, whose key and time are set here, for later jobs of the program with a
  * model of this size. It replaces the course of an earlier job with the same algorithm, models,
  * period and batch; if there are PAST_CURVES others, the oldest is dropped. Store the efficiencies
- * that it shows, too: a value of the same kind that is there keeps two thirds. Return the number of
- * these efficiencies, or a negative errno.
+ * that it shows, too: a value of the same kind that is there keeps two thirds. Store nothing if the
+ * job keeps no cache, or if a single model was trained by another algorithm than those of sync
+ * mode. Return the number of these efficiencies, or a negative errno.
  */
 int past_curve_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,
                     const struct past_curve *c, struct eddis_error *err);

@@ -141,24 +141,35 @@ static int read_rows(json_t *o, int64_t model_bytes, const struct past_kind *kin
     return rc;
 }
 
-json_t *past_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
-                  const struct past_kind *kind, struct past_rows *l)
+int past_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+              const struct past_kind *kind, struct past_rows *l, json_t **ret)
 {
     cleanup_free char *key = rows_key(job), *text = NULL;
     cleanup_json json_t *o = NULL;
     int64_t age_ns = job->profile.cache_ns;
+    int rc = key ? 0 : -ENOMEM;
 
-    if (!key || model_bytes == 0 || age_ns == 0 ||
-        job_cache_load(reader, &(struct job_cache_entry){ kind->name, key }, age_ns, &text) < 0 ||
-        json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0)
-        return NULL;
-    if (read_rows(o, model_bytes, kind, l) == 0) {
-        drop_old(kind, age_ns, l);
-        if (key_index_add_all(&l->index, l->row, l->n) == 0)
-            return cleanup_keep(o);
+    if (ret)
+        *ret = NULL;
+    if (rc == 0 && (age_ns == 0 || model_bytes == 0))
+        rc = -ENOTSUP;
+    if (rc == 0)
+        rc = job_cache_load(reader, &(struct job_cache_entry){ kind->name, key }, age_ns, &text);
+    if (rc < 0)
+        return rc;
+    if (json_parse(text, strlen(text), "what was learnt", &o, NULL) < 0 ||
+        read_rows(o, model_bytes, kind, l) < 0) {
+        past_rows_fini(l);
+        return -ENOENT;
     }
-    past_rows_fini(l);
-    return NULL;
+    drop_old(kind, age_ns, l);
+    if (key_index_add_all(&l->index, l->row, l->n) < 0) {
+        past_rows_fini(l);
+        return -ENOMEM;
+    }
+    if (ret)
+        *ret = cleanup_keep(o);
+    return 0;
 }
 
 int past_keep(struct file_thread *reader, const struct job *job, int64_t model_bytes,

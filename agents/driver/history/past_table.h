@@ -36,11 +36,13 @@ struct past_kind {
  */
 char *past_key(const struct job *job);
 
-/* Load the table *l, which is empty, from the cache. Return the entry's JSON object, for the caller
- * to release; NULL: no usable entry, or one for a model of another size: *l stays empty.
+/* Load the table *l, which is empty, from the cache. Set *ret, if ret is not NULL, to the entry's
+ * JSON object, which the caller releases. Return 0; -ENOENT: there is no usable entry, or one for a
+ * model of another size; or another negative errno: the cache is off or does not answer, so that an
+ * entry that is there must not be replaced. On failure *l stays empty and *ret is NULL.
  */
-json_t *past_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
-                  const struct past_kind *kind, struct past_rows *l);
+int past_load(struct file_thread *reader, const struct job *job, int64_t model_bytes,
+              const struct past_kind *kind, struct past_rows *l, json_t **ret);
 
 /* Store a table in the cache, as a part of object o, which may have other members. A NULL o counts
  * as no memory. Return 0 or a negative error.

@@ -312,7 +312,9 @@ int compare_run(struct run_request *q, struct eddis_error *err)
 
     if (rc < 0)
         return EXIT_USAGE;
-    rc = compare_all(&m, err);
+    rc = setenv(COMPARE_VARIABLE, "1", true) < 0
+             ? eddis_fail(err, -errno, "no memory for the environment of the runs")
+             : compare_all(&m, err);
     if (m.signals >= 0)
         (void)close(m.signals);
     for (int k = 0; k < SYNC_MODES; k++)

@@ -10,6 +10,9 @@
 
 #include "cmd/run/request/run_job.h"
 
+/* Variable in the environment of the jobs of a comparison */
+#define COMPARE_VARIABLE "EDDIS_COMPARISON"
+
 /* Do what the request asks: train all runs that have not ended yet, and print the comparison.
  * Changes q->job. Return the exit code: 0, also if some modes have failed; EXIT_FAULT if all have,
  * or if the result cannot be written; 128 + a signal that has ended it; EXIT_USAGE. On EXIT_FAULT

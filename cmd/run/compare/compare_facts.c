@@ -145,22 +145,26 @@ int compare_facts_keep(const struct job *job, const struct compare *c, struct ed
     struct file_thread *reader = NULL;
     struct past_efficiencies l = { 0 };
     int64_t model_bytes = 0;
-    int rc = file_thread_start(&reader, err), n = 0;
+    int rc = file_thread_start(&reader, err), n = 0, loaded;
 
     if (rc < 0)
         return rc;
     for (int i = 0; i < c->n_rows; i++)
         if (c->row[i].model_bytes > model_bytes)
             model_bytes = c->row[i].model_bytes;
-    past_efficiencies_load(reader, job, model_bytes, &l);
+    loaded = past_efficiencies_load(reader, job, model_bytes, &l);
     for (int i = 0; i < c->n_rows && rc >= 0; i++) {
         rc = add_efficiency(c, i, &l);
         n += rc > 0;
     }
     if (rc < 0)
         rc = eddis_fail(err, rc, "no memory for efficiencies");
+    else if (n && (loaded == 0 || loaded == -ENOENT))
+        rc = past_efficiencies_keep(reader, job, model_bytes, &l, err);
     else
-        rc = n ? past_efficiencies_keep(reader, job, model_bytes, &l, err) : 0;
+        rc = n && loaded == -ETIMEDOUT
+                 ? eddis_fail(err, loaded, "the cache does not answer: efficiencies are not kept")
+                 : 0;
     past_efficiencies_fini(&l);
     file_thread_stop(reader);
     return rc;

@@ -159,7 +159,7 @@ static int read_cache(const struct job *job, struct learnt *l, struct eddis_erro
     l->model = past_model(reader, job);
     past_times_load(reader, job, l->model.bytes, &l->times);
     past_memory_load(reader, job, l->model.bytes, &l->memory);
-    past_efficiencies_load(reader, job, l->model.bytes, &l->efficiencies);
+    (void)past_efficiencies_load(reader, job, l->model.bytes, &l->efficiencies);
     file_thread_stop(reader);
     return 0;
 }

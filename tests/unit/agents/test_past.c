@@ -147,9 +147,9 @@ START_TEST(efficiencies)
     ck_assert_int_eq(past_efficiencies_set(&l, &row), 0);
     ck_assert_int_eq(past_efficiencies_keep(reader, &job, BYTES, &l, NULL), 0);
     past_efficiencies_fini(&l);
-    past_efficiencies_load(reader, &job, BYTES + 1, &l);
+    (void)past_efficiencies_load(reader, &job, BYTES + 1, &l);
     ck_assert_int_eq(l.list.n, 0); /* another model */
-    past_efficiencies_load(reader, &job, BYTES, &l);
+    (void)past_efficiencies_load(reader, &job, BYTES, &l);
     ck_assert_int_eq(l.list.n, 2);
     found = l.list.row;
     ck_assert_str_eq(found[0].algorithm, "hsgd");

@@ -93,6 +93,14 @@ START_TEST(ratio)
     c = curve_of(-1e-4, 1000, 3, 0, 0); /* gets worse */
     ck_assert(isnan(curve_ratio(sync.point, sync.n, c.point, c.n)));
     ck_assert(isnan(curve_ratio(sync.point, 0, c.point, c.n)));
+
+    for (int i = 0; i < sync.n; i++) /* as those of a flow */
+        sync.point[i].loss = -5 - 2 * (double)i / sync.n;
+    c = sync;
+    for (int i = 0; i < c.n; i++)
+        c.point[i].loss = -1 - 3.4 * (double)i / c.n;
+    ck_assert(isnan(curve_ratio(sync.point, sync.n, c.point, c.n)));
+    ck_assert(isnan(curve_ratio(c.point, c.n, sync.point, sync.n)));
 }
 END_TEST
 
@@ -132,7 +140,7 @@ static double stored(const char *algorithm, int writers, int period, int64_t byt
     double value;
 
     snprintf(row.algorithm, sizeof row.algorithm, "%s", algorithm);
-    past_efficiencies_load(reader, &job, bytes, &l);
+    (void)past_efficiencies_load(reader, &job, bytes, &l);
     value = past_efficiency(&l, &row);
     past_efficiencies_fini(&l);
     return value;
@@ -157,8 +165,30 @@ START_TEST(jobs)
     ck_assert_int_eq(keep(&easgd), 1);
     ck_assert_double_eq_tol(stored("easgd", 4, 16, BYTES), 0.4 * cbrt(2), 0.04);
 
+    sync = past_of("external", 1, 0, 2); /* the newest course of sync mode counts, and it alone */
+    ck_assert_int_eq(keep(&sync), 2);
+    easgd = past_of("easgd", 4, 32, 0.5);
+    ck_assert_int_eq(keep(&easgd), 1);
+    ck_assert_double_eq_tol(stored("easgd", 4, 32, BYTES), 0.25, 0.03);
+
+    easgd = past_of("easgd", 1, 8, 0.5); /* one model with a center is no sync mode */
+    ck_assert_int_eq(keep(&easgd), 0);
+
     other.batch = BATCH / 2; /* losses of other batches are not compared */
     ck_assert_int_eq(keep(&other), 0);
+}
+END_TEST
+
+/* A table that cannot be read is not replaced. */
+START_TEST(no_cache)
+{
+    struct past_curve sync = past_of("allreduce", 1, 0, 1), easgd = past_of("easgd", 4, 8, 0.5);
+
+    ck_assert_int_eq(keep(&sync), 0);
+    job.profile.cache_ns = 0;
+    ck_assert_int_eq(keep(&easgd), 0);
+    job.profile.cache_ns = 3600 * CLOCK_S;
+    ck_assert_int_eq(keep(&easgd), 1); /* the first course is still there */
 }
 END_TEST
 
@@ -184,6 +214,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, ratio);
     tcase_add_test(tc, taken);
     tcase_add_test(tc, jobs);
+    tcase_add_test(tc, no_cache);
     tcase_add_test(tc, oldest);
 }
 
