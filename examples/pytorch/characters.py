@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""characters.py - a small transformer learns the lines of eddis' licence, character by character
+"""characters.py [EPOCHS [TEXT]] - a small transformer learns the lines of a text, by default eddis' licence
 
 Lines are of unlike lengths, and the loss is the mean over characters: set_weight has each worker's gradient count for
 its characters in the place of its lines, so the result is that of one process with the whole batch.
@@ -8,6 +8,7 @@ its characters in the place of its lines, so the result is that of one process w
 
 import math
 import pathlib
+import sys
 
 import torch
 from torch import nn
@@ -16,7 +17,9 @@ from torch.utils.data import DataLoader
 
 import eddis.torch as eddis
 
-EPOCHS, LONGEST, WIDTH = 15, 80, 64
+EPOCHS = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+TEXT = sys.argv[2] if len(sys.argv) > 2 else pathlib.Path(__file__).resolve().parent / "../../LICENSE"
+LONGEST, WIDTH = 80, 64
 PAD = -100  # of targets: counts nothing in cross_entropy
 
 
@@ -52,9 +55,10 @@ def loss_of(model, x, y):
 
 
 torch.manual_seed(0)
-text = (pathlib.Path(__file__).resolve().parent / "../../LICENSE").read_text()
+text = pathlib.Path(TEXT).read_text()
 number = {character: i for i, character in enumerate(sorted(set(text)))}
-lines = [torch.tensor([number[c] for c in "\n" + line.strip() + "\n"]) for line in text.splitlines() if line.strip()]
+stripped = [line.strip()[:LONGEST - 2] for line in text.splitlines() if line.strip()]
+lines = [torch.tensor([number[c] for c in "\n" + line + "\n"]) for line in stripped]
 train, test = [line for i, line in enumerate(lines) if i % 10], lines[::10]
 
 loader = eddis.loader(DataLoader(train, batch_size=16, shuffle=True, collate_fn=batch_of))
