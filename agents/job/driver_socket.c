@@ -100,16 +100,32 @@ static bool is_listening(const char *path)
     return *path && try_socket(path) == 0;
 }
 
+/* Check whether the file at `path` is a socket of this user that is not young; store its state. */
+static bool is_old_socket(const char *path, struct stat *ret)
+{
+    return lstat(path, ret) == 0 && S_ISSOCK(ret->st_mode) && trust_is_self(ret->st_uid) &&
+           time(NULL) - ret->st_mtime > SWEEP_AGE_S;
+}
+
+/* Check whether two states are of one file that did not change in between; ctime distinguishes it
+ * from a new file with the inode of a removed one.
+ */
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
 /* Remove the file at `path`, length bytes, if it is a socket of this user, not young, on which no
- * process listens.
+ * process listens.  Another process may have removed it, and a new driver bound its own, since the
+ * attempt to connect: that one stays.
  */
 static void remove_dead(const char *path, int length)
 {
-    struct stat s;
+    struct stat before, now;
 
-    if (length > 0 && length < JOB_DOOR_PATH && lstat(path, &s) == 0 && S_ISSOCK(s.st_mode) &&
-        trust_is_self(s.st_uid) && time(NULL) - s.st_mtime > SWEEP_AGE_S &&
-        try_socket(path) == -ECONNREFUSED)
+    if (length > 0 && length < JOB_DOOR_PATH && is_old_socket(path, &before) &&
+        try_socket(path) == -ECONNREFUSED && is_old_socket(path, &now) && is_same(&before, &now))
         (void)unlink(path);
 }
 

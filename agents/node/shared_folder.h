@@ -5,6 +5,9 @@
  * node's number. Then each node searches for the files of all nodes. A network file system may show
  * a new file seconds late, so the caller repeats the search.
  *
+ * Other jobs that live may use the same folder: --check uses checkpoint.dir itself, and all jobs of
+ * one batch script use one subfolder of it. So may an earlier or later generation of this job.
+ *
  * The file contains the number of bytes of the folder's path that existed before. So the node that
  * is the last to remove its file can also remove the folders that another node has made.
  */
@@ -16,9 +19,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Make dir, and write this node's file in it and to the disk. Remove the files that killed nodes of
- * other generations have left there: dir is of this job alone. name: hexadecimal digits. Store in
- * *ret_kept how many bytes of dir's path existed before. Return 0 or a negative errno.
+/* Make dir, and write this node's file in it and to the disk. Remove the files of this user's nodes
+ * there that are more than an hour older: those nodes were killed. name: hexadecimal digits. Store
+ * in *ret_kept how many bytes of dir's path existed before. Return 0 or a negative errno.
  */
 int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
                         struct eddis_error *err);

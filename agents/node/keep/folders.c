@@ -72,13 +72,18 @@ void folder_bases_list(const char *runtime_dir, struct folder_bases *ret)
     add_base(ret, "/tmp");
 }
 
+bool folder_has_form(const char *name)
+{
+    return strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+           text_is_hex(name + sizeof prefix - 1, NAME_DIGITS);
+}
+
 int folder_open(const char *base, const char *name, char ret_path[FOLDERS_PATH])
 {
     struct stat st;
     int fd;
 
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0 ||
-        !text_is_hex(name + sizeof prefix - 1, NAME_DIGITS))
+    if (!folder_has_form(name))
         return -1;
     snprintf(ret_path, FOLDERS_PATH, "%.39s/%.22s", base, name);
     fd = open(ret_path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -172,11 +177,35 @@ static int write_mark(int folder, const char *mark, struct eddis_error *err)
 }
 
 /* Check whether the code of settle or make_new says that another start has taken the new folder for
- * one that was left, and has removed it or is about to.
+ * one that was left, and has removed it or is about to; -ESTALE: on another machine.
  */
 static bool is_swept(int rc)
 {
-    return rc == -ENOENT || rc == -EWOULDBLOCK;
+    return rc == -ENOENT || rc == -EWOULDBLOCK || rc == -ESTALE;
+}
+
+/* Check whether the folder that is open and locked as `lock` still exists at its path.  The lock
+ * keeps its inode from being used again.
+ */
+static bool is_there(const char *path, int lock)
+{
+    struct stat there, held;
+
+    return lstat(path, &there) == 0 && fstat(lock, &held) == 0 && there.st_dev == held.st_dev &&
+           there.st_ino == held.st_ino;
+}
+
+/* Check that a new folder, locked and marked, is still there with its mark.  A start on another
+ * machine that shares the file system but not the lock may have found it before the mark was
+ * complete.  Return 0 or -ENOENT.
+ */
+static int check_settled(const char *path, int lock, struct eddis_error *err)
+{
+    struct folder_mark mark;
+
+    if (!folder_read_mark(lock, &mark) || !is_there(path, lock))
+        return eddis_fail(err, -ENOENT, "another start removed the new folder '%s'", path);
+    return 0;
 }
 
 /* Lock and mark a new folder, and store the lock's descriptor in *ret_lock.  Return 0, or a
@@ -188,6 +217,8 @@ static int settle(const char *path, const char *mark, int *ret_lock, struct eddi
 
     if (rc == 0)
         rc = write_mark(lock, mark, err);
+    if (rc == 0)
+        rc = check_settled(path, lock, err);
     if (rc == 0) {
         *ret_lock = lock;
         return 0;
@@ -253,17 +284,6 @@ int folders_take(const struct tick_page *page, struct folders *ret, struct eddis
 }
 
 /* ---- making again ---- */
-
-/* Check whether the folder that is open and locked as `lock` still exists at its path.  The lock
- * keeps its inode from being used again.
- */
-static bool is_there(const char *path, int lock)
-{
-    struct stat there, held;
-
-    return lstat(path, &there) == 0 && fstat(lock, &held) == 0 && there.st_dev == held.st_dev &&
-           there.st_ino == held.st_ino;
-}
 
 /* Make folder i again at its old path, locked and marked.  If that path is taken, make it below
  * base with a new name, and change the path and its entry in the page.  Store the lock's descriptor

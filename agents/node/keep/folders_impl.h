@@ -30,6 +30,9 @@ struct folder_mark {
  */
 void folder_bases_list(const char *runtime_dir, struct folder_bases *ret);
 
+/* Check whether a name has the form of eddis's folders, whoever made it. */
+bool folder_has_form(const char *name);
+
 /* Open the folder base/name if its name has the form of eddis's folders, it belongs to this user
  * and is no link; write its path to ret_path.  Return the descriptor, which the caller closes;
  * negative: it is no such folder.
@@ -48,8 +51,8 @@ bool folder_read_mark(int folder, struct folder_mark *ret);
 bool folder_remove_unmarked(int folder, const char *path);
 
 /* Remove the folders that dead starts of this user have left in runtime_dir (may be NULL) and the
- * other places.  Another user may have made any number of folders with such names: of these only
- * the first many are examined.
+ * other places.  Another user may have made any number of folders with such names: only the first
+ * many are examined, and after about 15 seconds no more than a few hundred.
  */
 void folders_sweep(const char *runtime_dir);
 

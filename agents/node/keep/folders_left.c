@@ -4,11 +4,13 @@
  * A start makes a folder, locks it, and marks it; to remove it, it removes the mark last. So a
  * killed start leaves either a marked folder without a lock, which no process uses, or a folder
  * that is empty but for a part of a mark. Both are removed at once. A start that finds that its new
- * folder was removed before it could be locked makes another one.
+ * folder was removed before it could be locked and marked makes another one. Another machine that
+ * shares /tmp may remove it although it is locked, for a lock may hold on one machine only.
  */
 #include "folders_impl.h"
 
 #include "lib/base/cleanup.h"
+#include "lib/base/clock.h"
 #include "lib/base/file.h"
 #include "lib/base/proctree.h"
 #include "lib/base/trust.h"
@@ -30,10 +32,18 @@ enum { SWEEP_AGE_S = 60 };
 /* Most folders of which one list of all processes shows whether they are used. */
 enum { BATCH = 16 };
 
-/* How many names a sweep reads at most; a folder that has to be opened counts as OPENED names.
- * These are about half a second of processor time.
+/* How many names a sweep reads at most; one of the form of eddis's folders counts as OPENED names,
+ * as it has to be opened, also if it is another user's.  On a local file system to read and open
+ * all takes about half a second of processor time.
  */
 enum { SWEEP_NAMES = 1000000, OPENED = 50 };
+
+/* How long a sweep goes on to further names: a file system may be slow, processes many, or folders
+ * large.  The first SWEEP_LEAST names are read however long it lasts: a busy machine may give this
+ * process hardly any time.
+ */
+#define SWEEP_NS (15 * CLOCK_S)
+enum { SWEEP_LEAST = 256 * OPENED };
 
 /* ---- removing ---- */
 
@@ -95,6 +105,7 @@ struct left_folder {
 /* A search for folders of dead starts. */
 struct folder_sweep {
     int names; /* how many more may be read */
+    int64_t deadline_ns;
     struct left_folder left[BATCH];
     int n;
 };
@@ -152,8 +163,16 @@ static void remove_found(struct folder_sweep *s)
     s->n = 0;
 }
 
-/* Add the folder base/name to those found if it was left by a dead start; remove it at once if it
- * has no mark.
+/* Check whether the sweep may read another name. */
+static bool may_go_on(const struct folder_sweep *s)
+{
+    bool sure = s->names > SWEEP_NAMES - SWEEP_LEAST;
+
+    return sure || (s->names > 0 && clock_now_ns() < s->deadline_ns);
+}
+
+/* Add the folder base/name, whose name has the form of eddis's folders, to those found if it was
+ * left by a dead start; remove it at once if it has no mark.
  */
 static void examine(struct folder_sweep *s, const char *base, const char *name)
 {
@@ -161,7 +180,6 @@ static void examine(struct folder_sweep *s, const char *base, const char *name)
     cleanup_fd int fd = folder_open(base, name, l->path);
     struct folder_mark mark;
 
-    s->names -= fd >= 0 ? OPENED : 1;
     if (fd < 0 || !folder_remove_unmarked(fd, l->path) || !folder_read_mark(fd, &mark) ||
         is_of_another_machine(&mark))
         return;
@@ -174,7 +192,7 @@ static void examine(struct folder_sweep *s, const char *base, const char *name)
 
 void folders_sweep(const char *runtime_dir)
 {
-    struct folder_sweep s = { .names = SWEEP_NAMES };
+    struct folder_sweep s = { .names = SWEEP_NAMES, .deadline_ns = clock_now_ns() + SWEEP_NS };
     struct folder_bases b;
 
     folder_bases_list(runtime_dir, &b);
@@ -182,8 +200,13 @@ void folders_sweep(const char *runtime_dir)
         cleanup_dir DIR *dir = opendir(b.dir[i]);
         struct dirent *e;
 
-        while (dir && s.names > 0 && (e = readdir(dir)))
-            examine(&s, b.dir[i], e->d_name);
+        while (dir && may_go_on(&s) && (e = readdir(dir))) {
+            bool form = folder_has_form(e->d_name);
+
+            s.names -= form ? OPENED : 1;
+            if (form)
+                examine(&s, b.dir[i], e->d_name);
+        }
     }
     remove_found(&s);
 }

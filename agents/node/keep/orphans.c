@@ -213,27 +213,53 @@ static int remove_folders(const struct job_marks *m, struct orphans *l, struct e
     return rc;
 }
 
-/* Find the folders of the job's starts, in place of those found before, until half of the time to
- * the deadline has passed; set *late if not all folders could be examined.  Return 0 or a negative
- * errno.
+/* Append the n paths `more` to the job's folders.  Return 0 or -ENOMEM. */
+static int add_folders(struct job_marks *m, char (*more)[FOLDERS_PATH], int n,
+                       struct eddis_error *err)
+{
+    size_t all = (size_t)m->n_folders + (size_t)n;
+    char(*list)[FOLDERS_PATH] = realloc(m->folder, all * sizeof *list);
+
+    if (!list)
+        return eddis_fail(err, -ENOMEM, "no memory for the folders that are left");
+    memcpy(list + m->n_folders, more, (size_t)n * sizeof *more);
+    m->folder = list;
+    m->n_folders += n;
+    return 0;
+}
+
+/* Find the folders of the job's starts until half of the time to the deadline has passed.  They
+ * take the place of those found before.  If not all folders could be examined, set *late and keep
+ * both; then a folder may be in the list twice.  Return 0 or a negative errno.
  */
 static int find_folders(struct job_marks *m, int64_t deadline_ns, bool *late,
                         struct eddis_error *err)
 {
     int64_t now_ns = clock_now_ns();
+    char(*found)[FOLDERS_PATH] = NULL;
     bool cut = false;
-    int n;
+    int n =
+        folders_find(m->start, m->n_starts, now_ns + (deadline_ns - now_ns) / 2, &found, &cut, err);
+    int rc;
 
-    free(m->folder);
-    m->folder = NULL;
-    m->n_folders = 0;
-    n = folders_find(m->start, m->n_starts, now_ns + (deadline_ns - now_ns) / 2, &m->folder, &cut,
-                     err);
     if (n < 0)
         return n;
-    m->n_folders = n;
     *late |= cut;
-    return 0;
+    if (!cut)
+        m->n_folders = 0;
+    rc = n ? add_folders(m, found, n, err) : 0;
+    free(found);
+    return rc;
+}
+
+/* Return until when processes may be killed: a quarter of the time to the deadline is for the
+ * folders.
+ */
+static int64_t kill_until_ns(int64_t deadline_ns)
+{
+    int64_t now_ns = clock_now_ns();
+
+    return deadline_ns > now_ns ? deadline_ns - (deadline_ns - now_ns) / 4 : deadline_ns;
 }
 
 int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
@@ -241,6 +267,7 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
 {
     struct job_marks m = { .start = start, .n_starts = n };
     struct orphans l = { 0 };
+    int64_t kill_ns = kill_until_ns(deadline_ns);
     bool late = false;
     int rc;
 
@@ -248,7 +275,7 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
         snprintf(m.id, sizeof m.id, "EDDIS_JOB_ID=%.140s", job_id);
     rc = find_folders(&m, deadline_ns, &late, err);
     if (rc == 0)
-        rc = kill_processes(&m, deadline_ns, &l, err);
+        rc = kill_processes(&m, kill_ns, &l, err);
     if (rc == 0) /* also those that a process made before it was killed */
         rc = find_folders(&m, deadline_ns, &late, err);
     for (int i = 0; rc == 0 && i < n; i++)

@@ -28,8 +28,8 @@ struct orphans {
 /* End the processes, and remove the folders and control groups, that n starts of the job, and
  * earlier starts on the same nodes, have left. Also end processes with job_id in their environment
  * (NULL or "": none). Blocks. Return 0, with the numbers in *ret; -ETIMEDOUT: a process does not
- * end (err names it), or not all folders could be checked; -EBUSY: a process that is not visible
- * holds a folder.
+ * end (err names it; a quarter of the time is kept for the folders), or not all folders could be
+ * checked, but those found are removed; -EBUSY: a process that is not visible holds a folder.
  */
 int orphans_end(const char *job_id, const struct node_identity *start, int n, int64_t deadline_ns,
                 struct orphans *ret, struct eddis_error *err);

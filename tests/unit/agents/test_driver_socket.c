@@ -6,11 +6,13 @@
 #include "suite.h"
 #include "tests/unit/scratch.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +94,42 @@ static int bind_at(const char *at, int age_s)
     return fd;
 }
 
+static const char *replaced; /* path at which a driver binds a new socket after the next connect */
+
+int connect(int fd, const struct sockaddr *address, socklen_t n)
+{
+    char other[JOB_DOOR_PATH];
+    long rc = syscall(SYS_connect, fd, address, n);
+    int why = errno;
+
+    if (replaced) {
+        (void)snprintf(other, sizeof other, "%.105s.n", replaced);
+        (void)close(bind_at(other, 3600));
+        ck_assert_int_eq(rename(other, replaced), 0);
+        replaced = NULL;
+    }
+    errno = why;
+    return (int)rc;
+}
+
+/* A driver binds its socket between a sweep's attempt to connect to the old one and its removal:
+ * the new one stays, and goes with a later sweep if it is dead, too.
+ */
+START_TEST(bound_anew)
+{
+    struct job_folder f = folder("job", 0700);
+
+    (void)snprintf(path, sizeof path, "%.95s/driver.sock", f.path);
+    (void)close(bind_at(path, 3600));
+    replaced = path;
+    driver_socket_sweep(&f, runtime);
+    ck_assert_ptr_null(replaced);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    driver_socket_sweep(&f, runtime);
+    ck_assert_int_eq(access(path, F_OK), -1);
+}
+END_TEST
+
 /* A killed driver's socket goes, wherever it is, although no driver.json names it; that of a living
  * one stays, and one on which a driver may be about to listen.
  */
@@ -130,6 +168,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, in_the_runtime_folder);
     tcase_add_test(tc, nowhere);
     tcase_add_test(tc, left);
+    tcase_add_test(tc, bound_anew);
 }
 
 SUITE_MAIN("job_door", add_tests)

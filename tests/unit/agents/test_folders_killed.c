@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +34,10 @@ static bool private_tmp; /* whatever is in /dev/shm is of this test */
 static int calls_left = -1; /* this process dies before the call after so many; -1: it does not */
 
 /* What another start does with a folder that it takes for a dead one's, between the making of the
- * folder and its lock.
+ * folder and its lock; UNMARK: while the mark is written, on a machine where the lock does not
+ * hold.
  */
-static enum { LEAVE, REMOVE, LOCK } meddle;
+static enum { LEAVE, REMOVE, LOCK, UNMARK } meddle;
 static int meddled; /* how often */
 
 static bool busy; /* the folder of generation 1 cannot be removed */
@@ -83,9 +85,27 @@ int flock(int fd, int operation)
     return (int)syscall(SYS_flock, fd, operation);
 }
 
+/* Remove the folder of a mark that is open and empty, as another machine's sweep does. */
+static void unmark(int fd)
+{
+    char link[32], path[PATH_MAX];
+    ssize_t n;
+
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof path - 1);
+    if (n < 5 || memcmp(path + n - 5, "/mark", 5) != 0 || meddled++ >= 3)
+        return;
+    path[n] = '\0';
+    ck_assert_int_eq(unlink(path), 0);
+    path[n - 5] = '\0';
+    ck_assert_int_eq(rmdir(path), 0);
+}
+
 ssize_t write(int fd, const void *data, size_t n)
 {
     count_call();
+    if (meddle == UNMARK)
+        unmark(fd);
     return (ssize_t)syscall(SYS_write, fd, data, n);
 }
 
@@ -93,6 +113,7 @@ ssize_t write(int fd, const void *data, size_t n)
 
 static int64_t busy_ns; /* 0: it is not busy */
 static int looks;       /* how often all processes were listed */
+static int opened;      /* how many folders in `dir` the sweep tried to open */
 
 int64_t __real_clock_now_ns(void), __wrap_clock_now_ns(void);
 int64_t __real_clock_thread_ns(void), __wrap_clock_thread_ns(void);
@@ -113,6 +134,15 @@ int __wrap_proctree_all(struct proctree_process **ret, struct eddis_error *err)
 {
     looks++;
     return __real_proctree_all(ret, err);
+}
+
+int __real_folder_open(const char *base, const char *name, char ret_path[FOLDERS_PATH]);
+int __wrap_folder_open(const char *base, const char *name, char ret_path[FOLDERS_PATH]);
+
+int __wrap_folder_open(const char *base, const char *name, char ret_path[FOLDERS_PATH])
+{
+    opened += strcmp(base, dir) == 0 && strncmp(name, "eddis-", 6) == 0;
+    return __real_folder_open(base, name, ret_path);
 }
 
 /* ---- folders ---- */
@@ -231,7 +261,7 @@ START_TEST(removed_while_made)
     struct tick_page *p = page();
     struct folders f;
 
-    meddle = _i == 0 ? REMOVE : LOCK;
+    meddle = REMOVE + _i;
     meddled = 0;
     make(p, &f);
     ck_assert_int_eq(meddled, 5); /* three in vain */
@@ -304,13 +334,43 @@ START_TEST(on_a_busy_machine)
 }
 END_TEST
 
+/* Names of eddis's form that are no folders of this user end the sweep as folders do: after so many
+ * of them, and, if each takes long, after the time is over.
+ */
+START_TEST(of_others)
+{
+    static const struct {
+        int names, most;
+        bool slow;
+    } row[] = { { 20100, 20000, false }, { 500, 400, true }, { 200, 200, true } };
+    struct tick_page *p = page();
+    struct folders f;
+
+    for (int i = 0; i < row[_i].names; i++) {
+        char path[FOLDERS_PATH];
+
+        snprintf(path, sizeof path, "%s/eddis-%016x", dir, (unsigned)i);
+        ck_assert_int_eq(symlink("nowhere", path), 0);
+    }
+    opened = 0;
+    busy_ns = row[_i].slow;
+    make(p, &f);
+    busy_ns = 0;
+    ck_assert_int_le(opened, row[_i].most);
+    ck_assert_int_ge(opened, 200);
+    ck_assert_int_eq(folders_remove(p, NULL), 0);
+    let_go(&f);
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
     tcase_add_checked_fixture(tc, make_dir, remove_dir);
     tcase_add_loop_test(tc, killed_at_any_moment, 0, 2);
-    tcase_add_loop_test(tc, removed_while_made, 0, 2);
+    tcase_add_loop_test(tc, removed_while_made, 0, 3);
     tcase_add_test(tc, not_removed_at_once);
     tcase_add_test(tc, on_a_busy_machine);
+    tcase_add_loop_test(tc, of_others, 0, 3);
 }
 
 SUITE_MAIN("folders-killed", add_tests)

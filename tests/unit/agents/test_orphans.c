@@ -291,6 +291,43 @@ START_TEST(folders_made_late)
 }
 END_TEST
 
+static int search = -1; /* how many searches for folders there were; -1: none is cut */
+
+int __real_folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
+                        char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err);
+int __wrap_folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
+                        char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err);
+
+/* The second search ends before it has examined any folder. */
+int __wrap_folders_find(const struct node_identity *start, int n, int64_t deadline_ns,
+                        char (**ret)[FOLDERS_PATH], bool *ret_late, struct eddis_error *err)
+{
+    if (search == 1) {
+        search = 2;
+        *ret = NULL;
+        *ret_late = true;
+        return 0;
+    }
+    search += search == 0;
+    return __real_folders_find(start, n, deadline_ns, ret, ret_late, err);
+}
+
+/* What the first search has found is removed although the second one is cut. */
+START_TEST(search_is_cut)
+{
+    struct folders f = dead_folders(NULL);
+    struct orphans l = { 0 };
+
+    search = 0;
+    ck_assert_int_eq(orphans_end(job, &id, 1, clock_now_ns() + 60 * CLOCK_S, &l, NULL), -ETIMEDOUT);
+    ck_assert_int_eq(search, 2);
+    search = -1;
+    ck_assert_int_eq(access(f.run, F_OK), -1);
+    ck_assert_int_eq(access(f.shm, F_OK), -1);
+    ck_assert_int_eq(end_it().folders, 0);
+}
+END_TEST
+
 /* Where processes are hidden, the lock tells that an agent lives. */
 START_TEST(held_folder)
 {
@@ -367,6 +404,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, spares_cleanup);
     tcase_add_test(tc, removes_folders);
     tcase_add_test(tc, folders_made_late);
+    tcase_add_test(tc, search_is_cut);
     tcase_add_test(tc, held_folder);
     tcase_add_test(tc, marks_alone);
 }

@@ -8,9 +8,12 @@
 #include "tests/unit/scratch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 START_TEST(seen)
 {
@@ -39,8 +42,17 @@ START_TEST(seen)
 }
 END_TEST
 
+/* Let a file in dir be so old. */
+static void age(const char *dir, const char *file, int age_s)
+{
+    cleanup_free char *path = file_join(dir, "%s", file);
+    struct timespec times[2] = { { .tv_nsec = UTIME_NOW }, { .tv_sec = time(NULL) - age_s } };
+
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, times, AT_SYMLINK_NOFOLLOW), 0);
+}
+
 /* What a node leaves does not outlive it: its file goes once all have seen it, and those of killed
- * nodes go with the next generation's.
+ * nodes go with a later generation's.
  */
 START_TEST(left)
 {
@@ -50,10 +62,12 @@ START_TEST(left)
     size_t kept, none;
 
     ck_assert_int_eq(shared_folder_leave(deep, "f01", 12, &kept, NULL), 0);
+    age(deep, ".f01-12", 86400);
     for (size_t i = 0; i < sizeof stays / sizeof *stays; i++) {
         cleanup_free char *path = file_join(deep, "%s", stays[i]);
 
         ck_assert_int_eq(file_write_atomic(path, "x", 1, 0600, NULL), 0);
+        age(deep, stays[i], 86400);
     }
     ck_assert_int_eq(shared_folder_leave(deep, "f02", 0, &none, NULL), 0);
     ck_assert_int_eq(access(dead, F_OK), -1);
@@ -70,6 +84,26 @@ START_TEST(left)
     shared_folder_remove(deep, "f02", 0, kept);
     ck_assert_int_eq(access(deep, F_OK), -1); /* empty */
     ck_assert_int_eq(access(scratch, F_OK), 0);
+}
+END_TEST
+
+/* Two jobs share the folder: neither removes what the other's nodes search for, nor what is no
+ * node's file.
+ */
+START_TEST(of_other_jobs)
+{
+    cleanup_free char *link = file_join(scratch, ".f02-1");
+    size_t kept = strlen(scratch);
+
+    ck_assert_int_eq(shared_folder_leave(scratch, "f00", 0, &kept, NULL), 0);
+    ck_assert_int_eq(shared_folder_leave(scratch, "f01", 0, &kept, NULL), 0);
+    age(scratch, ".f01-0", 600); /* its node waits for a slow one */
+    ck_assert_int_eq(symlink("nowhere", link), 0);
+    age(scratch, ".f02-1", 86400);
+    ck_assert_int_eq(shared_folder_leave(scratch, "f00", 1, &kept, NULL), 0);
+    ck_assert(shared_folder_is_seen(scratch, "f00", 0, &kept));
+    ck_assert(shared_folder_is_seen(scratch, "f01", 0, &kept));
+    ck_assert_int_eq(unlink(link), 0);
 }
 END_TEST
 
@@ -109,6 +143,7 @@ static void add_tests(TCase *tc)
     scratch_add(tc);
     tcase_add_test(tc, seen);
     tcase_add_test(tc, left);
+    tcase_add_test(tc, of_other_jobs);
     tcase_add_test(tc, not_writable);
     tcase_add_test(tc, full_disk);
 }
