@@ -186,7 +186,9 @@ for epoch in loader.epochs(20):
             is_kept = all(torch.equal(value, before.get(name, torch.zeros(1))) for name, value in momentum.items())
             print(f"generation {generation} goes on with the momentum: {is_kept}")
         if not is_first and len(sys.argv) > 2 + generation:
-            torch.save(momentum, folder / "momentum.pt")
+            if worker.rank == 0:
+                torch.save(momentum, folder / "momentum.pt")
+            worker.broadcast_bytes(b"saved", 0)  # before any rank ends the job
             raise ValueError("asked for")
         is_first = False
         optimizer.zero_grad()
@@ -275,7 +277,7 @@ def test_left(tmp_path, epochs):
     """An exit of one rank with 0 ends the job, and says which rank it was, before timeouts.hang."""
     code, output = ended(tmp_path, *job(script(tmp_path, LEFT), epochs, devices=f"{ALIKE[:-1]}, {{rate: 1}}]",
                                         sync__mode="local", sync__groups="[[0, 1], [2]]", sync__period=4,
-                                        batch__global=12, timeouts__hang="30s", restarts=0))
+                                        batch__global=12, timeouts__hang="5m", restarts=0))
     assert code == 1 and "eddis: rank 1 exits with status 0 before its last step, in local mode" in output, output
     assert re.findall(r"^eddis-run: (?:before that: )?rank (\d+) ", output, re.MULTILINE) == ["1"], output
 
