@@ -230,6 +230,90 @@ def test_joined(tmp_path):
                                    "the others, and cannot save its part of a model of fully_shard", output), output
 
 
+FOLDERS = """
+import errno, pathlib, shutil
+from torch.distributed import checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True), 4)
+model = eddis.attach(fully_shard(torch.nn.Linear(4, 4), mesh=eddis.mesh()))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = eddis.State()
+n_due = 0
+make = pathlib.Path.mkdir
+
+
+def fail(path, *arguments, **others):
+    pathlib.Path.mkdir = make
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+
+if eddis.rank() == 1:
+    pathlib.Path.mkdir = fail
+for epoch in loader.epochs(4):
+    for x, y in loader:
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            n_due += 1
+            dcp.save({"model": model.state_dict()}, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+            if n_due == 2 and eddis.rank() == 1:
+                shutil.rmtree(state.folder)
+"""
+
+
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_folders(tmp_path):
+    """A group whose folder cannot be made, or that rank 0 does not see, gives the checkpoint up, and training goes on.
+    """
+    code, output = ended(tmp_path, *job(script(tmp_path, FOLDERS), devices=ALIKE, sync__mode="local", restarts=0,
+                                        sync__groups="[[0], [1]]", sync__period=1, batch__global=16,
+                                        checkpoint__every=4))
+    told = re.findall("no checkpoint is written, training goes on: (.*)", output)
+    assert code == 0 and len(told) == 2 and output.count("checkpoints are written again") == 2, output
+    assert re.fullmatch("rank 1 cannot make its group's folder: .*No space left on device: '.*/group-1'", told[0]), told
+    assert told[1] == "state.due() was true, but the script has saved nothing in state.folder of the group of rank 1"
+
+
+LOST = """
+import shutil
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True), 4)
+model = eddis.attach(torch.nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = eddis.State(model=model, optimizer=optimizer)
+has_saved = False
+if state.resume():
+    print(f"rank {eddis.rank()} reads {state.folder.name}", flush=True)
+for epoch in loader.epochs(4):
+    for x, y in loader:
+        if has_saved and not state.resumed:
+            raise ValueError("asked for")
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            has_saved = True
+            (state.folder / "own").write_text("own")
+            if eddis.rank() == 1:
+                shutil.rmtree(state.folder)
+"""
+
+
+def test_lost(tmp_path):
+    """A group whose part of the checkpoint is missing does not go on with another group's."""
+    code, output = ended(tmp_path, *job(script(tmp_path, LOST), devices=ALIKE, sync__mode="local", restarts=1,
+                                        sync__groups="[[0], [1]]", sync__period=1, batch__global=16,
+                                        checkpoint__every=4))
+    assert code == 0, output
+    assert set(re.findall(r"rank (\d) reads (.*)", output)) == {("0", "group-0"), ("1", "group-1")}, output
+
+
 MOMENTUM = "momentum of the outer optimizer for parameter 'model.b.bias', not trained"
 SWITCHED = "the outer optimizer's momentum of models of eddis.torch.{}, and this script's are of eddis.torch.{}: " \
     "it begins without momentum"
