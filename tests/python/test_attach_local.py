@@ -314,6 +314,46 @@ def test_lost(tmp_path):
     assert set(re.findall(r"rank (\d) reads (.*)", output)) == {("0", "group-0"), ("1", "group-1")}, output
 
 
+NUMBERED = """
+import os
+from torch.distributed import checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True), 4)
+whole = torch.nn.Linear(4, 4)
+parts = fully_shard(torch.nn.Linear(4, 4), mesh=eddis.mesh())
+for model in (parts, whole) if os.environ["EDDIS_GENERATION"] == "1" else (whole, parts):
+    eddis.attach(model)
+optimizer = torch.optim.SGD([*whole.parameters(), *parts.parameters()], lr=0.1)
+state = eddis.State(model=whole)
+has_saved = False
+saved = {"parts": parts.state_dict()}
+if state.resume():
+    dcp.load(saved, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+for epoch in loader.epochs(4):
+    for x, y in loader:
+        if has_saved and not state.resumed:
+            raise ValueError("asked for")
+        optimizer.zero_grad()
+        eddis.weighted(((whole(parts(x)) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            has_saved = True
+            dcp.save(saved, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+"""
+
+
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_numbered(tmp_path):
+    """A model that State has does not count among those of fully_shard, whose momentum goes on by their order."""
+    code, output = ended(tmp_path, *job(script(tmp_path, NUMBERED), devices=ALIKE, sync__mode="local", restarts=1,
+                                        sync__groups="[[0], [1]]", sync__period=1, sync__algorithm="diloco",
+                                        batch__global=16, checkpoint__every=4))
+    assert code == 0 and "asked for" in output and "momentum of the outer optimizer for" not in output, output
+
+
 MOMENTUM = "momentum of the outer optimizer for parameter 'model.b.bias', not trained"
 SWITCHED = "the outer optimizer's momentum of models of eddis.torch.{}, and this script's are of eddis.torch.{}: " \
     "it begins without momentum"
