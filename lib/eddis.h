@@ -95,10 +95,10 @@
  *
  * EDDIS_EXIT_FINISH also ends the steps first, in three cases: the number of epochs is not known;
  * this worker, or another one as far as known, has asked for a stop; or no step is left.
- * Otherwise the job ends with 1, as above.  A step that has begun is completed, with zero for what
- * was not announced; then everything is done that eddis_finish does.  A checkpoint that another
- * worker is writing meanwhile is not kept, see eddis_checkpoint_commit.  Announced memory and the
- * values of parameters must stay valid until then, so they must not be on main's stack.
+ * Otherwise the job ends with 1, as above; with eddis_options.gradients in local mode in each case.
+ * A step that has begun is completed, with zero for what was not announced; then all is done that
+ * eddis_finish does.  A checkpoint of another worker is not kept then, see eddis_checkpoint_commit.
+ * Announced memory and values of parameters must stay valid until then: not on main's stack.
  */
 #ifndef EDDIS_H
 #define EDDIS_H

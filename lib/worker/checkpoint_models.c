@@ -477,7 +477,9 @@ static int get_halves(const struct centre *m, const struct checkpoint *files, in
 }
 
 /* Read the momentum of the outer optimizer into *ret, which the caller frees.  If the checkpoint
- * has none of this size, leave *ret as it is and return 0; rank 0 prints if it has another.
+ * has none of this size, leave *ret as it is and return 0; rank 0 prints if it has another.  The
+ * entry is one row in the order of registration, without names: other parameters of the same total
+ * size are not noticed here.
  */
 static int get_outer(const struct centre *m, const struct checkpoint *files, char **ret,
                      struct eddis_error *err)

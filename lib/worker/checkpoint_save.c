@@ -616,7 +616,7 @@ int eddis_restore_end(struct eddis_checkpoint *c, struct eddis_error *err)
     rc = checkpoint_models_restore(&e->centre, &e->plan_switch, c->files, &done, err);
     if (rc == 0) {
         phase_show_restored(&e->phase, done);
-        e->step.over = e->step.enough = e->step.done = false;
+        e->step.over = e->step.enough = e->step.done = e->step.combines = false;
         process_may_leave(&e->process, e->engine ? LEAVE_FINISH : LEAVE_ORDER);
     }
     if (rc == 0 && restore_is_back(e))

@@ -144,6 +144,14 @@ int ending_check_rounds(const struct eddis *e, struct eddis_error *err)
 {
     if (!e->centre.outside || e->centre.finished)
         return 0;
+    if (e->samples.order.epochs == 0)
+        return eddis_fail(err, -EINVAL,
+                          "rank %d exits with status 0 before eddis_finish has ended the rounds of "
+                          "local mode, where the program combines the models itself, so the job "
+                          "ends: call eddis_finish on all ranks before the exit, from Python "
+                          "eddis.torch.finish(); to end all loops, call eddis_stop before, from "
+                          "Python eddis.torch.stop()",
+                          e->all.place.rank);
     return eddis_fail(err, -EINVAL,
                       "rank %d exits with status 0 before its last step, in local mode, where the "
                       "program combines the models itself, so the job ends: end all loops on all "

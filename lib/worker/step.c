@@ -245,7 +245,8 @@ static void step_round_time(struct eddis *e, int64_t steps, bool lands)
 
 /* End the round of local mode, if its last step is over, and apply a result that is due.  Return as
  * step_exchange, or EDDIS_ROUND_ENDED.  Then the exchange ends with the next call, before which the
- * program combines the models.
+ * program combines the models; whatever else it does between the calls counts as part of it.  A
+ * restore between them ends it without a time.
  */
 static int step_round(struct eddis *e, struct eddis_error *err)
 {

@@ -57,6 +57,7 @@ struct shared {
     int checkpoints[MAX_RANKS];
     int stop_at;       /* rank 0 asks for a stop after so many steps; 0: never */
     bool saves_inside; /* a checkpoint inside of a round is tried */
+    bool goes_back;    /* a round's end behind the first checkpoint goes back to that */
     char folder[64];
 };
 
@@ -227,6 +228,16 @@ static void combine_gradients(struct eddis *e, const struct eddis_step *step, do
 
 /* ---- the job ---- */
 
+/* At a round's end go back to the checkpoint instead of combining the models. */
+static void go_back(struct eddis *e, int rank, struct shared *s, double *w)
+{
+    restore(e, NULL, w, DIM * sizeof *w);
+    s->goes_back = false;
+    s->first[rank] = s->n[rank];
+    s->outside[rank].samples = 0;
+    memcpy(s->outside[rank].common, w, sizeof s->outside[rank].common);
+}
+
 /* Begin the next step; return false if there is none. */
 static bool next_step(struct eddis *e, int rank, struct shared *s, double *w,
                       struct eddis_step *step)
@@ -241,7 +252,14 @@ static bool next_step(struct eddis *e, int rank, struct shared *s, double *w,
         SUCCEEDS(rc = eddis_step_begin(e, step, &err));
         begun_ns = clock_now_ns();
         if (rc == EDDIS_ROUND_ENDED) {
-            REFUSED(-EINVAL, "eddis.torch.finish()", ending_check_rounds(e, &err));
+            REFUSED(-EINVAL, "exits with status 0 before its last step",
+                    ending_check_rounds(e, &err));
+            if (s->goes_back && s->checkpoints[rank]) {
+                go_back(e, rank, s, w);
+                SUCCEEDS(rc = eddis_step_begin(e, step, &err));
+                CHECK(rc == 1 && !e->step.exchange_ns, "%lld ns", (long long)e->step.exchange_ns);
+                return rc == 1;
+            }
             combine_models(e, rank, s, w);
             combined_ns += clock_now_ns() - begun_ns;
         }
@@ -672,6 +690,22 @@ static void saves_no_parts(void)
     end(&s);
 }
 
+/* A program that restores a checkpoint instead of combining the models ends no exchange by that. */
+static void outside_goes_back(void)
+{
+    static struct shared s;
+    static const struct loop_job like = {
+        .n = 1, SPLIT(30), .per_group = 1, .period = 1, .algorithm = "local", .checkpoint_every = 2
+    };
+    struct loop_job j = outside(&like);
+
+    begin(&s);
+    s.goes_back = true;
+    run(&j, &s);
+    CHECK(!s.goes_back);
+    end(&s);
+}
+
 int main(void)
 {
     static const struct loop_job async = { .n = 2, .share = 15, .per_group = ASYNC, .period = 2 };
@@ -687,6 +721,7 @@ int main(void)
         outside_trains(&jobs[i]);
     }
     outside_without_steps();
+    outside_goes_back();
     period_1_is_synchronous();
     goes_on_in(&jobs[2], &jobs[1]);
     goes_on_in(&jobs[1], &sync);

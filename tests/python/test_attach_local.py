@@ -186,7 +186,9 @@ for epoch in loader.epochs(20):
             is_kept = all(torch.equal(value, before.get(name, torch.zeros(1))) for name, value in momentum.items())
             print(f"generation {generation} goes on with the momentum: {is_kept}")
         if not is_first and len(sys.argv) > 2 + generation:
-            torch.save(momentum, folder / "momentum.pt")
+            if worker.rank == 0:
+                torch.save(momentum, folder / "momentum.pt")
+            worker.broadcast_bytes(b"saved", 0)  # before any rank ends the job
             raise ValueError("asked for")
         is_first = False
         optimizer.zero_grad()
@@ -226,6 +228,130 @@ def test_joined(tmp_path):
                                         timeouts__hang="1m"))
     assert code == 0 and re.search("no checkpoint is written, training goes on: rank [23] has ended its steps before "
                                    "the others, and cannot save its part of a model of fully_shard", output), output
+
+
+FOLDERS = """
+import errno, pathlib, shutil
+from torch.distributed import checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True), 4)
+model = eddis.attach(fully_shard(torch.nn.Linear(4, 4), mesh=eddis.mesh()))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = eddis.State()
+n_due = 0
+make = pathlib.Path.mkdir
+
+
+def fail(path, *arguments, **others):
+    pathlib.Path.mkdir = make
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+
+if eddis.rank() == 1:
+    pathlib.Path.mkdir = fail
+for epoch in loader.epochs(4):
+    for x, y in loader:
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            n_due += 1
+            dcp.save({"model": model.state_dict()}, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+            if n_due == 2 and eddis.rank() == 1:
+                shutil.rmtree(state.folder)
+"""
+
+
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_folders(tmp_path):
+    """A group whose folder cannot be made, or that rank 0 does not see, gives the checkpoint up, and training goes on.
+    """
+    code, output = ended(tmp_path, *job(script(tmp_path, FOLDERS), devices=ALIKE, sync__mode="local", restarts=0,
+                                        sync__groups="[[0], [1]]", sync__period=1, batch__global=16,
+                                        checkpoint__every=4))
+    told = re.findall("no checkpoint is written, training goes on: (.*)", output)
+    assert code == 0 and len(told) == 2 and output.count("checkpoints are written again") == 2, output
+    assert re.fullmatch("rank 1 cannot make its group's folder: .*No space left on device: '.*/group-1'", told[0]), told
+    assert told[1] == "state.due() was true, but the script has saved nothing in state.folder of the group of rank 1"
+
+
+LOST = """
+import shutil
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True), 4)
+model = eddis.attach(torch.nn.Linear(4, 4))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+state = eddis.State(model=model, optimizer=optimizer)
+has_saved = False
+if state.resume():
+    print(f"rank {eddis.rank()} reads {state.folder.name}", flush=True)
+for epoch in loader.epochs(4):
+    for x, y in loader:
+        if has_saved and not state.resumed:
+            raise ValueError("asked for")
+        optimizer.zero_grad()
+        eddis.weighted(((model(x) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            has_saved = True
+            (state.folder / "own").write_text("own")
+            if eddis.rank() == 1:
+                shutil.rmtree(state.folder)
+"""
+
+
+def test_lost(tmp_path):
+    """A group whose part of the checkpoint is missing does not go on with another group's."""
+    code, output = ended(tmp_path, *job(script(tmp_path, LOST), devices=ALIKE, sync__mode="local", restarts=1,
+                                        sync__groups="[[0], [1]]", sync__period=1, batch__global=16,
+                                        checkpoint__every=4))
+    assert code == 0, output
+    assert set(re.findall(r"rank (\d) reads (.*)", output)) == {("0", "group-0"), ("1", "group-1")}, output
+
+
+NUMBERED = """
+import os
+from torch.distributed import checkpoint as dcp
+from torch.distributed.fsdp import fully_shard
+
+torch.set_num_threads(1)
+samples = data.TensorDataset(torch.randn(64, 4), torch.randn(64, 4))
+loader = eddis.loader(data.DataLoader(samples, batch_size=16, shuffle=True), 4)
+whole = torch.nn.Linear(4, 4)
+parts = fully_shard(torch.nn.Linear(4, 4), mesh=eddis.mesh())
+for model in (parts, whole) if os.environ["EDDIS_GENERATION"] == "1" else (whole, parts):
+    eddis.attach(model)
+optimizer = torch.optim.SGD([*whole.parameters(), *parts.parameters()], lr=0.1)
+state = eddis.State(model=whole)
+has_saved = False
+saved = {"parts": parts.state_dict()}
+if state.resume():
+    dcp.load(saved, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+for epoch in loader.epochs(4):
+    for x, y in loader:
+        if has_saved and not state.resumed:
+            raise ValueError("asked for")
+        optimizer.zero_grad()
+        eddis.weighted(((whole(parts(x)) - y) ** 2).mean()).backward()
+        optimizer.step()
+        if state.due():
+            has_saved = True
+            dcp.save(saved, checkpoint_id=state.folder / "dcp", process_group=eddis.group())
+"""
+
+
+@pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
+def test_numbered(tmp_path):
+    """A model that State has does not count among those of fully_shard, whose momentum goes on by their order."""
+    code, output = ended(tmp_path, *job(script(tmp_path, NUMBERED), devices=ALIKE, sync__mode="local", restarts=1,
+                                        sync__groups="[[0], [1]]", sync__period=1, sync__algorithm="diloco",
+                                        batch__global=16, checkpoint__every=4))
+    assert code == 0 and "asked for" in output and "momentum of the outer optimizer for" not in output, output
 
 
 MOMENTUM = "momentum of the outer optimizer for parameter 'model.b.bias', not trained"
@@ -275,8 +401,10 @@ def test_left(tmp_path, epochs):
     """An exit of one rank with 0 ends the job, and says which rank it was, before timeouts.hang."""
     code, output = ended(tmp_path, *job(script(tmp_path, LEFT), epochs, devices=f"{ALIKE[:-1]}, {{rate: 1}}]",
                                         sync__mode="local", sync__groups="[[0, 1], [2]]", sync__period=4,
-                                        batch__global=12, timeouts__hang="30s", restarts=0))
-    assert code == 1 and "eddis: rank 1 exits with status 0 before its last step, in local mode" in output, output
+                                        batch__global=12, timeouts__hang="5m", restarts=0))
+    told = {"unknown": "before eddis_finish has ended the rounds of local mode",
+            "known": "before its last step, in local mode"}
+    assert code == 1 and f"eddis: rank 1 exits with status 0 {told[epochs]}" in output, output
     assert re.findall(r"^eddis-run: (?:before that: )?rank (\d+) ", output, re.MULTILINE) == ["1"], output
 
 

@@ -21,7 +21,7 @@ from .. import _lib as L
 from .._worker import worker
 from ._attach import attached_parameters
 from ._combined import is_sharded
-from ._groups import folder_of_group, is_local
+from ._groups import folder_of_group, is_local, members, name_of_group
 from ._parts import parts
 
 _ENTRY = re.compile(r"rank-\d+\.")  # what names of the entries of State begin with
@@ -64,12 +64,13 @@ class Due:
         return self.begin()
 
     def begin(self) -> bool:
-        """Begin the checkpoint that a step which has ended asks for.  Return False if there can be none.  Collective.
-        """
+        """Begin the checkpoint that a step which has ended asks for.  Return False, on all workers alike, if there can
+        be none.  Collective."""
         self.complete(True)  # the one before, which is saved in the background
         self._writing, self._is_put = _checkpoint.begin(), False
-        if self.folder:
-            self.folder.mkdir(exist_ok=True)
+        if self._writing and is_local() and (reason := self._of_any(_unmade(self.folder))):
+            writing, self._writing = self._writing, None
+            writing.give_up(reason)
         return self._writing is not None
 
     def join(self, reason: str) -> None:
@@ -147,11 +148,21 @@ def has_shards() -> bool:
     return any(is_sharded(parameter) for _, parameter in attached_parameters())
 
 
+def _unmade(folder: pathlib.Path) -> str:
+    """Make this folder of a group, which its other workers make, too.  Return why that failed, or ""."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as failure:
+        return f"rank {worker.rank} cannot make its group's folder: {failure}"
+    return ""
+
+
 def _incomplete(folder: str, must_save: bool) -> str:
     """Return why the script's part of the checkpoint in this folder is not complete, or "".  must_save: there has to be
     one, in local mode of each group."""
     root = pathlib.Path(folder)
-    for group in sorted(root.glob("group-*")) if is_local() else [root]:
+    groups = [root / name_of_group(ranks) for ranks in members()] if is_local() else [root]
+    for group in groups:  # one that rank 0 does not see has saved nothing
         if must_save and not any(path.is_file() and not _ENTRY.match(path.name) for path in group.rglob("*")):
             return f"state.due() was true, but the script has saved nothing in state.folder{_of(group, root)}"
     for data in root.rglob(_DATA):

@@ -43,16 +43,25 @@ def own_members() -> tuple[int, ...]:
     return next(ranks for ranks in members() if worker.rank in ranks)
 
 
+def name_of_group(ranks: tuple[int, ...]) -> str:
+    """Return the name of the subfolder of checkpoints into which the group of these ranks writes in local mode."""
+    return f"group-{ranks[0]}"
+
+
 def folder_of_group(folder: pathlib.Path) -> pathlib.Path:
     """Return the part of a checkpoint's folder into which this worker's group writes: in local mode a subfolder."""
-    return folder / f"group-{own_members()[0]}" if is_local() else folder
+    return folder / name_of_group(own_members()) if is_local() else folder
 
 
 def folder_for_group(folder: pathlib.Path, is_own: bool) -> pathlib.Path:
-    """Return the part of a checkpoint's folder from which this worker's group reads: its own subfolder, else that of
-    the first worker's group, else, as of a job in another mode, the folder.  is_own: the group has the same workers."""
-    of_groups = [folder_of_group(folder)] * (is_local() and is_own) + [folder / "group-0"]
-    return next((path for path in of_groups if path.is_dir()), folder)
+    """Return the part of a checkpoint's folder from which this worker's group reads.  If groups have written to it,
+    that is the own subfolder, also if it is missing, so that reading names it; of a group of other workers than then
+    that of the first worker's group.  Else, as of a job in another mode, it is the folder.
+
+    is_own: the group has the same workers as then."""
+    if not any(path.is_dir() for path in folder.glob("group-[0-9]*")):
+        return folder
+    return folder_of_group(folder) if is_local() and is_own else folder / "group-0"
 
 
 def begin_torch(kind: str) -> None:

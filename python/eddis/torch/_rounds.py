@@ -231,9 +231,10 @@ class Rounds:
         return has_state and 0 in own_members() and (worker.rank == 0 or any(part.is_sharded for part in self._parts))
 
     def _named(self, names: dict[torch.nn.Parameter, str]) -> dict[str, _Part]:
-        """Return the parts by the names of their parameters; those of fully_shard, which State has not, by the model's
-        number."""
-        return {names.get(part.parameter) or f"{part.model}.{part.name}": part for part in self._parts}
+        """Return the parts by the names of their parameters.  Those that State has not, as of fully_shard, have the
+        number of their model in the order of `attach`, among the models that State has not."""
+        models = sorted({part.model for part in self._parts if part.parameter not in names})
+        return {names.get(part.parameter) or f"{models.index(part.model)}.{part.name}": part for part in self._parts}
 
     def state(self, names: dict[torch.nn.Parameter, str]) -> dict[str, Any]:
         """Return that state by the parameters' names: the outer optimizer's momentum, and the float32 common model of
