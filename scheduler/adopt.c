@@ -190,7 +190,7 @@ static int64_t wanted_workers(const struct job *job, const struct node_profile *
 }
 
 int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
-                  int n_nodes, struct eddis_error *err)
+                  int n_nodes, const struct planner_history *history, struct eddis_error *err)
 {
     int rc = check_job(p, job, err);
     int64_t wanted;
@@ -211,5 +211,6 @@ int planner_adopt(struct plan *p, const struct job *job, const struct node_profi
             return rc;
     for (int i = 0; i < n_nodes; i++)
         memcpy(p->node[i], nodes[i].host, sizeof p->node[i]);
+    p->epoch_steps = history ? planner_network(p, history).epoch_steps : 0;
     return 0;
 }

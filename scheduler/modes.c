@@ -410,6 +410,26 @@ double modes_round_batches(double epoch_steps, int64_t period)
     return epoch_steps > 0 ? epoch_steps / ceil(epoch_steps / most) : most;
 }
 
+double modes_longest_round(double epoch_steps, int64_t period)
+{
+    double most = (double)period;
+
+    if (period > 1 && epoch_steps > most && epoch_steps < 2 * most)
+        return epoch_steps / 2;
+    return epoch_steps > 0 ? fmin(epoch_steps, most) : most;
+}
+
+double modes_shortest_round(double epoch_steps, int64_t period)
+{
+    double most = (double)period, rest = fmod(epoch_steps, most);
+
+    if (epoch_steps <= 0 || (epoch_steps > most && !(rest > 0)))
+        return most;
+    if (epoch_steps <= most)
+        return epoch_steps;
+    return period > 1 ? (most + rest) / 2 : rest;
+}
+
 /* Return the number of steps that a group with `samples` in a step of the plan makes in a round, as
  * lib/data/sample_rounds divides it. total: samples of all n groups in a step of the plan; batches:
  * of modes_round_batches.

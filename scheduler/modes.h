@@ -98,10 +98,16 @@ double modes_sync(const struct modes_setup *s);
 int modes_elastic(const struct modes_setup *s, const int *group, int64_t period,
                   double *ret_samples_per_s, struct eddis_error *err);
 
-/* Return the global batches of a round: the period, or less if equal rounds fill an epoch of
- * epoch_steps global batches; 0: the epoch's length is unknown.
+/* Return the mean global batches of the rounds that fill an epoch of epoch_steps global batches; 0:
+ * the epoch's length is unknown, and all rounds have `period`.
  */
 double modes_round_batches(double epoch_steps, int64_t period);
+
+/* Return the global batches of the longest and of the shortest round of an epoch, as
+ * lib/data/sample_rounds divides it if no group has a min_count; see modes_round_batches.
+ */
+double modes_longest_round(double epoch_steps, int64_t period);
+double modes_shortest_round(double epoch_steps, int64_t period);
 
 /* Predict the samples per second of groups that combine their models at the end of rounds of
  * `period` steps; see modes_elastic.

@@ -77,34 +77,51 @@ static int longest_period(const struct objective_way *way, int64_t *ret, struct 
     return longest_round(way, *ret, ret, err);
 }
 
-/* Return the shortest period, in steps, of whose rounds each has more steps than the overlap, so
- * that a round's result is applied before the next round ends; `most` if that is shorter.
- */
-static int64_t shortest_period(const struct objective_way *way, int64_t most)
+bool objective_outlasts(const struct objective_way *way, int64_t period)
 {
     const struct modes_setup *s = way->setup;
-    bool overlaps = way->algorithm->traits & ALGORITHM_ROUNDS && s->overlap > 0;
-    double least = overlaps ? (double)s->overlap + 1 : 1;
 
-    if (overlaps && s->epoch_steps > 0) { /* an epoch has equal rounds */
-        double rounds = ceil(s->epoch_steps / (double)s->overlap) - 1;
-
-        least = rounds > 0 ? ceil(s->epoch_steps / rounds) : (double)most;
-    }
-    return least < (double)most ? (int64_t)least : most;
+    return !(way->algorithm->traits & ALGORITHM_ROUNDS) || s->overlap <= 0 ||
+           modes_shortest_round(s->epoch_steps, period) > (double)s->overlap;
 }
 
 /* A search for the period with most progress */
 struct search {
     const struct objective_way *way;
-    int64_t least, most; /* shortest and longest period that may be chosen */
-    int64_t best;        /* best period so far; 0: none */
+    /* the shortest and the longest period that may be chosen: both outlast the overlap, or they are
+     * equal, since no period does
+     */
+    int64_t least, most;
+    int64_t best; /* best period so far; 0: none */
     double progress;
     struct eddis_error *err;
 };
 
-/* Weigh a period, if it may be chosen, and keep it if it is the best so far. Return 1: it is; 0: it
- * is not; or -ENOMEM.
+/* Fill in the shortest and the longest period that may be chosen. Return 0 or -ENOMEM. */
+static int find_bounds(struct search *s)
+{
+    int rc = longest_period(s->way, &s->most, s->err);
+
+    s->least = 1;
+    while (rc == 0 && s->least < s->most && !objective_outlasts(s->way, s->least))
+        s->least++;
+    while (rc == 0 && s->least < s->most && !objective_outlasts(s->way, s->most))
+        s->most--;
+    return rc;
+}
+
+/* Return a period within the bounds, or the next one that outlasts the overlap: a longer one if
+ * step is 1, a shorter one if it is -1.
+ */
+static int64_t next_period(const struct search *s, int64_t period, int step)
+{
+    while (period > s->least && period < s->most && !objective_outlasts(s->way, period))
+        period += step;
+    return period;
+}
+
+/* Weigh a period, or the next_period farther from the best one, and keep it if it is the best so
+ * far. Return 1: it is; 0: it is not, or it may not be chosen; or -ENOMEM.
  */
 static int weigh(struct search *s, int64_t period)
 {
@@ -113,6 +130,7 @@ static int weigh(struct search *s, int64_t period)
 
     if (period < s->least || period > s->most)
         return false;
+    period = next_period(s, period, period < s->best ? -1 : 1);
     rc = objective_at(s->way, period, &p, s->err);
     if (rc < 0 || (s->best && !(forecast_progress(p) > s->progress)))
         return rc < 0 ? rc : false;
@@ -147,12 +165,11 @@ static int weigh_around(struct search *s, int64_t distance)
 int objective_best_period(const struct objective_way *way, int64_t *ret, struct eddis_error *err)
 {
     struct search s = { .way = way, .err = err };
-    int rc = longest_period(way, &s.most, err);
+    int rc = find_bounds(&s);
 
-    s.least = rc == 0 ? shortest_period(way, s.most) : 1;
     if (rc == 0 && way->setup->model_bytes <= 0) {
         *ret = s.most < MODES_PERIOD ? s.most : MODES_PERIOD;
-        *ret = s.least > *ret ? s.least : *ret;
+        *ret = next_period(&s, s.least > *ret ? s.least : *ret, 1);
         return 0;
     }
     rc = rc == 0 ? weigh(&s, s.least) : rc;

@@ -14,6 +14,7 @@
 #include "scheduler/efficiency.h"
 #include "scheduler/modes.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A way to train: all but the period between exchanges of models. Members are borrowed. */
@@ -41,13 +42,19 @@ double forecast_progress(struct forecast p);
 int objective_at(const struct objective_way *way, int64_t period, struct forecast *ret,
                  struct eddis_error *err);
 
+/* Check whether each round of an epoch has more steps than the overlap, so that a round's result is
+ * applied before the next round ends. The last two rounds of an epoch are shorter than the period,
+ * so a longer period may not outlast an overlap that a shorter one does.
+ */
+bool objective_outlasts(const struct objective_way *way, int64_t period);
+
 /* Find in *ret the period with the most progress, from 1 to the longest that leaves the job
  * MODES_LEAST_EXCHANGES exchanges, but at most MODES_MAX_PERIOD, and of rounds (ALGORITHM_ROUNDS)
- * at most an epoch and the longest whose round takes at most MODES_ROUND_S. Of those, rounds have
- * more steps than the overlap, or are the longest. No period that is longer or shorter by 1, or by
- * a factor of 2, has more. If the size of the model is unknown, the
- * period is MODES_PERIOD, or the longest if that is shorter. The way must train several models.
- * Return 0 or -ENOMEM.
+ * at most an epoch and the longest whose round takes at most MODES_ROUND_S. Its rounds outlast the
+ * overlap (objective_outlasts), or it is the longest if no period's do. Of such periods, neither
+ * the next longer or shorter one nor half or double has more. If the size of the model is unknown,
+ * the period is the first such one from MODES_PERIOD on, or the longest if that is shorter. The way
+ * must train several models. Return 0 or -ENOMEM.
  */
 int objective_best_period(const struct objective_way *way, int64_t *ret, struct eddis_error *err);
 

@@ -170,10 +170,10 @@ double planner_ideal(const struct plan *p);
 
 /* Check a plan given with --plan against the job (global batch, seed, mode) and the present nodes:
  * they must be as many, have the plan's devices and cores, and their emulated devices the same
- * speed. Fill in the plan's node names. -EINVAL: it does not fit; err says why, and the plan is
- * unchanged.
+ * speed. Fill in the plan's node names, and the length of the job's epoch, from history, which may
+ * be NULL. -EINVAL: it does not fit; err says why, and the plan is unchanged.
  */
 int planner_adopt(struct plan *p, const struct job *job, const struct node_profile *nodes,
-                  int n_nodes, struct eddis_error *err);
+                  int n_nodes, const struct planner_history *history, struct eddis_error *err);
 
 #endif

@@ -93,11 +93,18 @@ static bool is_too_long(const struct replan *r, double samples_per_s)
            (double)(r->period * r->total) > ROUND_MORE * MODES_ROUND_S * samples_per_s;
 }
 
+/* Why the period changes */
+enum why {
+    WHY_NONE,     /* it does not, or no other can be predicted */
+    WHY_MEASURED, /* another one makes more progress, or has rounds that are not too long */
+    WHY_OVERLAP,  /* another one has rounds that outlast the overlap */
+};
+
 /* Find a period with which these batches make more progress, enough to be worth another plan, or
- * whose rounds are not too long, in *ret_period, and its relative gain in *ret_gain, at least 0.
- * Return false: there is none, or it cannot be predicted.
+ * whose rounds are not too long, or outlast the overlap, in *ret_period, and its relative gain in
+ * *ret_gain, at least 0. Return why it is better.
  */
-static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, double *ret_gain)
+static enum why find_period(struct replan *r, batch_fn batch, int64_t *ret_period, double *ret_gain)
 {
     struct modes_setup s;
     struct objective_way way = { .setup = &s,
@@ -106,7 +113,7 @@ static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, d
     struct forecast now, then;
 
     if (!is_open(r))
-        return false;
+        return WHY_NONE;
     s = replan_modes(r, batch, &r->set.network);
     way.group = replan_groups(r);
     way.writers = r->n;
@@ -116,10 +123,13 @@ static bool find_period(struct replan *r, batch_fn batch, int64_t *ret_period, d
     if (objective_best_period(&way, ret_period, NULL) < 0 ||
         objective_at(&way, r->period, &now, NULL) < 0 ||
         objective_at(&way, *ret_period, &then, NULL) < 0 || !(forecast_progress(now) > 0))
-        return false;
+        return WHY_NONE;
     *ret_gain = fmax(forecast_progress(then) / forecast_progress(now) - 1, 0);
-    return *ret_gain > PERIOD_GAIN ||
-           (is_too_long(r, now.samples_per_s) && *ret_period < r->period);
+    if (*ret_gain > PERIOD_GAIN || (is_too_long(r, now.samples_per_s) && *ret_period < r->period))
+        return WHY_MEASURED;
+    if (!objective_outlasts(&way, r->period) && objective_outlasts(&way, *ret_period))
+        return WHY_OVERLAP;
+    return WHY_NONE;
 }
 
 int64_t replan_better_period(struct replan *r, batch_fn batch)
@@ -127,25 +137,28 @@ int64_t replan_better_period(struct replan *r, batch_fn batch)
     int64_t period;
     double gain;
 
-    return find_period(r, batch, &period, &gain) ? period : 0;
+    return find_period(r, batch, &period, &gain) != WHY_NONE ? period : 0;
 }
 
 bool replan_decide_period(struct replan *r, struct replan_proposal *ret)
 {
+    enum why why;
     int64_t period;
     double gain;
 
     if (!r->weigh || replan_steps(r) < PERIOD_STEPS)
         return false;
     r->weigh = false;
-    if (!find_period(r, replan_present, &period, &gain))
+    why = find_period(r, replan_present, &period, &gain);
+    if (why == WHY_NONE)
         return false;
     *ret = (struct replan_proposal){ .batch = r->best, .period = period, .rank = -1, .gain = gain };
     for (int i = 0; i < r->n; i++)
         r->best[i] = r->member[i].batch;
     snprintf(ret->reason, sizeof ret->reason,
-             "models are exchanged every %lld step%s, not %lld, because of the measured network "
-             "and speeds",
-             (long long)period, period == 1 ? "" : "s", (long long)r->period);
+             "models are exchanged every %lld step%s, not %lld, %s", (long long)period,
+             period == 1 ? "" : "s", (long long)r->period,
+             why == WHY_OVERLAP ? "so that all rounds have more steps than the overlap"
+                                : "because of the measured network and speeds");
     return true;
 }

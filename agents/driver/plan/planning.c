@@ -40,8 +40,8 @@ static int make_plan(struct planning *g, int n, struct plan **ret, struct eddis_
     for (int i = 0; i < n; i++)
         began_as[i] = g->run->agent[g->agent[i]].first_rank;
     g->choice_given = false;
+    history_fill(&g->history, &history);
     if (!replay) {
-        history_fill(&g->history, &history);
         history.began_as = g->run->state.generation > 1 ? began_as : NULL;
         rc = planner_plan(g->run->o->job, g->node, n, &history, ret, err);
         if (rc == 0)
@@ -54,7 +54,7 @@ static int make_plan(struct planning *g, int n, struct plan **ret, struct eddis_
     if (rc < 0)
         return rc;
     g->choice_given = (*ret)->choice != NULL;
-    rc = planner_adopt(*ret, g->run->o->job, g->node, n, err);
+    rc = planner_adopt(*ret, g->run->o->job, g->node, n, &history, err);
     return rc < 0 ? eddis_fail_prefix(err, rc, "%s", g->run->o->plan_path) : rc;
 }
 

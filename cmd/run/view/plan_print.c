@@ -458,25 +458,46 @@ static void print_precision(const struct plan_print *o, const struct plan *p)
                     precision_name(p->program.precision));
 }
 
+/* Print after how many steps models are combined. */
+static void print_every(const struct plan_print *o, double steps)
+{
+    char n[NUMBER_SIZE];
+
+    if (floor(steps) < steps)
+        strbuf_addf(o->out, "every %s steps", number_rate(steps, n));
+    else
+        strbuf_addf(o->out, "every %s", steps == 1 ? "step" : number_of((int64_t)steps, "step", n));
+}
+
+/* Print the lengths of the rounds, if they do not all have the period. */
+static void print_lengths(const struct plan_print *o, const struct plan *p)
+{
+    double most = modes_longest_round(p->epoch_steps, p->options.period);
+    double least = modes_shortest_round(p->epoch_steps, p->options.period);
+
+    if (p->epoch_steps > 0 && p->epoch_steps < (double)p->options.period)
+        strbuf_add(o->out, ", since an epoch has no more");
+    else if (most < (double)p->options.period)
+        strbuf_add(o->out, ", since equal rounds fill an epoch");
+    else if (least < most && p->options.period > 1) {
+        strbuf_add(o->out, ", in the last two rounds of an epoch ");
+        print_every(o, least);
+    }
+}
+
 /* Print how often groups combine their models, if they do so in rounds, and for what they wait
  * then.
  */
 static void print_rounds(const struct plan_print *o, const struct plan *p)
 {
-    const int64_t period = p->options.period;
-    double steps = modes_round_batches(p->epoch_steps, period);
+    double steps = modes_longest_round(p->epoch_steps, p->options.period);
     double round_s = steps * (double)p->global_batch / p->predicted_samples_per_s;
-    char n[NUMBER_SIZE];
 
     if (!algorithm_has(p->algorithm, ALGORITHM_ROUNDS))
         return;
-    strbuf_add(o->out, "  models are combined every ");
-    if (floor(steps) < steps)
-        strbuf_addf(o->out, "%s steps", number_rate(steps, n));
-    else
-        strbuf_add(o->out, steps == 1 ? "step" : number_of((int64_t)steps, "step", n));
-    if (steps < (double)period)
-        strbuf_add(o->out, ", since equal rounds fill an epoch");
+    strbuf_add(o->out, "  models are combined ");
+    print_every(o, steps);
+    print_lengths(o, p);
     if (!p->relative && p->predicted_samples_per_s > 0)
         strbuf_addf(o->out, ", predicted to be every %.3g s", round_s);
     strbuf_add(o->out, "; checkpoints and stops wait for that\n");

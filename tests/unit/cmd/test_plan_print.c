@@ -320,6 +320,21 @@ END_TEST
 /* Rounds say how often models are combined, and for what the groups wait then. */
 START_TEST(rounds)
 {
+    static const struct {
+        double steps;
+        const char *text;
+    } epochs[] = {
+        { 100, "every 50 steps, since equal rounds fill an epoch, predicted to be every 0.391 s; "
+               "checkpoints and stops wait for that\n" },
+        { 96.75, "every 48.4 steps, since equal rounds fill an epoch, " },
+        { 128, "every 64 steps, predicted to be every 0.5 s; " },
+        { 200, "every 64 steps, in the last two rounds of an epoch every 36 steps, predicted to be "
+               "every 0.5 s; " },
+        { 193.5,
+          "every 64 steps, in the last two rounds of an epoch every 32.8 steps, predicted " },
+        { 40, "every 40 steps, since an epoch has no more, predicted to be every 0.312 s; " },
+    };
+
     job.sync.algorithm = word_of("diloco");
     plan_pairs("local", 4000000);
     p->options.period = 64;
@@ -336,16 +351,13 @@ START_TEST(rounds)
     check_contains(
         "\n  models are combined every 64 steps, predicted to be every 0.5 s; checkpoints "
         "and stops wait for that\n");
-    p->epoch_steps = 100;
-    plan_print_plan(&out, p, NULL);
-    check_contains("\n  models are combined every 50 steps, since equal rounds fill an epoch, "
-                   "predicted to be every 0.391 s; checkpoints and stops wait for that\n");
-    p->epoch_steps = 96.75;
-    plan_print_plan(&out, p, NULL);
-    check_contains("\n  models are combined every 48.4 steps, since equal rounds fill an epoch, ");
-    p->epoch_steps = 128;
-    plan_print_plan(&out, p, NULL);
-    check_contains("\n  models are combined every 64 steps, predicted to be every 0.5 s; ");
+    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
+        strbuf_fini(&printed);
+        p->epoch_steps = epochs[i].steps;
+        plan_print_plan(&out, p, NULL);
+        check_contains(epochs[i].text);
+    }
+    p->epoch_steps = 20.5; /* a step is not divided */
     p->options.period = 1;
     p->relative = true;
     plan_print_plan(&out, p, NULL);

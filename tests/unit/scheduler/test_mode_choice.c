@@ -153,6 +153,7 @@ START_TEST(local_options)
 {
     const struct planner_history epoch = { .samples = 100 * 512,
                                            .samples_in_epoch = 20 * 512 + 256 };
+    const struct planner_history other = { .samples = 10 * 512, .samples_in_epoch = 5 * 256 };
 
     job.batch.global = 512;
     make_mix(4);
@@ -163,6 +164,12 @@ START_TEST(local_options)
               p->options.outer_momentum == 0 && p->epoch_steps == 0);
     ck_assert_int_eq(plan_nodes(4, &epoch), 0);
     ck_assert_double_eq(p->epoch_steps, 20.5);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &epoch, NULL), 0);
+    ck_assert_double_eq(p->epoch_steps, 20.5);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &other, NULL), 0);
+    ck_assert_double_eq(p->epoch_steps, 2.5); /* not that of the job that wrote the plan */
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, NULL), 0);
+    ck_assert_double_eq(p->epoch_steps, 0);
     job.sync.algorithm = word_of("diloco");
     ck_assert_int_eq(plan_nodes(4, NULL), 0);
     ck_assert(p->options.moving_rate == 0 && p->options.outer_rate == 0.7 &&
@@ -174,25 +181,25 @@ START_TEST(local_options)
     for (int i = 0; i < p->n_candidates; i++)
         ck_assert_int_eq(p->candidate[i].options.overlap,
                          algorithm_has(p->candidate[i].algorithm, ALGORITHM_ROUNDS) ? 2 : 0);
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, NULL), 0);
     ck_assert_ptr_nonnull(
         strstr(p->reason, "; the efficiency does not count that models are combined 2 steps late"));
     job.sync.options.overlap = 3;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "overlaps 2 steps with the combining of models, but "
                                            "sync.overlap is 3"));
     job.sync.options.overlap = 0;
     job.sync.options.outer_momentum = 0.5;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, &err), -EINVAL);
     ck_assert_msg(strstr(err.text, "outer rate 1 and outer momentum 0.9") != NULL, "%s", err.text);
     job.sync.options.outer_momentum = 0;
     job.sync.options.period = 6;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "every 5 steps, but sync.period is 6"));
     job.sync.options.period = 0;
     job.sync.mode = job.sync.algorithm = word_of("auto");
     job.sync.options.outer_rate = 0;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0); /* the plan names its mode */
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, NULL), 0); /* the plan names its mode */
 }
 END_TEST
 

@@ -2,6 +2,7 @@
 /* test_objective.c - tests of scheduler/objective.h, through plans */
 #include "suite.h"
 
+#include "lib/data/sample_rounds.h"
 #include "lib/model/algorithm.h"
 #include "scheduler/objective.h"
 
@@ -341,12 +342,72 @@ static int64_t best_period(const struct objective_way *way)
     return period;
 }
 
+/* Return the global batch, in samples. */
+static int64_t global_batch(const struct modes_setup *s)
+{
+    int64_t sum = 0;
+
+    for (int i = 0; i < s->n; i++)
+        sum += s->worker[i].batch;
+    return sum;
+}
+
+/* Return the global batches of the shortest round in which workers take an epoch. */
+static double shortest_round(const struct modes_setup *s, int64_t period)
+{
+    const int64_t batch = global_batch(s);
+    const struct rounds_plan rounds = { .batch = &batch, .n_groups = 1, .period = period };
+    int64_t left = llround(s->epoch_steps * (double)batch), least = period * batch;
+
+    while (left > 0) {
+        int64_t size = rounds_size(&rounds, left);
+
+        least = size < least ? size : least;
+        left -= size;
+    }
+    return (double)least / (double)batch;
+}
+
+/* Check whether all rounds of an epoch outlast the overlap. */
+static bool outlasts(const struct modes_setup *s, int64_t period)
+{
+    return shortest_round(s, period) > (double)s->overlap;
+}
+
+/* Check whether none of the next longer and shorter periods whose rounds outlast the overlap, nor
+ * half and double, has more progress than `period`; *ret_any: a period up to `most` outlasts it.
+ */
+static bool is_best(const struct objective_way *way, int64_t period, int64_t most, bool *ret_any)
+{
+    int64_t around[] = { 0, 0, period / 2, period * 2 };
+    struct forecast own, other;
+
+    *ret_any = false;
+    for (int64_t t = 1; t <= most; t++)
+        if (outlasts(way->setup, t)) {
+            *ret_any = true;
+            if (t < period)
+                around[0] = t;
+            else if (t > period && !around[1])
+                around[1] = t;
+        }
+    ck_assert_int_eq(objective_at(way, period, &own, NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        if (around[i] < 1 || around[i] > most || !outlasts(way->setup, around[i]))
+            continue;
+        ck_assert_int_eq(objective_at(way, around[i], &other, NULL), 0);
+        if (forecast_progress(other) > forecast_progress(own) * (1 + 1e-9))
+            return false;
+    }
+    return true;
+}
+
 /* The result of a round is applied before the next round ends, if a round that eddis may choose is
  * long enough for that; else the rounds are as long as they may be.
  */
 START_TEST(rounds_outlast_the_overlap)
 {
-    int bound = 0, impossible = 0;
+    int bound = 0, impossible = 0, worse = 0;
 
     state = SEED;
     for (int i = 0; i < CLUSTERS; i++) {
@@ -356,6 +417,7 @@ START_TEST(rounds_outlast_the_overlap)
                                      .algorithm = algorithm_find(i % 2 ? "local" : "diloco"),
                                      .writers = 3 };
         int64_t overlap = below(40), free, most, period;
+        bool any, best;
 
         for (int k = 0; k < 3; k++)
             worker[k] = (struct modes_worker){ { between(1e-4, 1e-2), between(1e-5, 1e-3) },
@@ -364,21 +426,64 @@ START_TEST(rounds_outlast_the_overlap)
         s.model_bytes = below(4) ? (int64_t)between(1e5, 1e8) : 0;
         s.bytes_per_s = between(1e8, 1e9); /* no round is too long */
         s.steps = below(2) ? below(1000) : 0;
-        s.epoch_steps = below(2) ? between(1, 200) : 0;
+        if (below(2)) /* an epoch has whole samples, and often whole batches */
+            s.epoch_steps = below(2) ? 1 + below(200)
+                                     : round(between(1, 200) * (double)global_batch(&s)) /
+                                           (double)global_batch(&s);
         free = best_period(&way);
         s.overlap = 1 << 20;
         most = best_period(&way);
         s.overlap = overlap;
         period = best_period(&way);
-        if (modes_round_batches(s.epoch_steps, most) > (double)overlap)
-            ck_assert_double_gt(modes_round_batches(s.epoch_steps, period), (double)overlap);
+        best = is_best(&way, period, most, &any);
+        if (any)
+            ck_assert_double_gt(shortest_round(&s, period), (double)overlap);
         else
             ck_assert_int_eq(period, most);
+        worse += any && s.model_bytes && !best;
         bound += period > free;
         impossible += period == most && period <= overlap;
     }
     ck_assert_int_gt(bound, CLUSTERS / 20);
     ck_assert_int_gt(impossible, CLUSTERS / 20);
+    ck_assert_int_eq(worse, 0);
+}
+END_TEST
+
+/* The last two rounds of an epoch are shorter, so a longer period may have shorter rounds. */
+START_TEST(last_rounds_outlast_the_overlap)
+{
+    static const int64_t epochs[][3] = {
+        { 10, 2, 4 }, { 100, 22, 25 }, { 100, 24, 25 }, { 100, 25, 34 }, { 100, 33, 50 }
+    };
+
+    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
+        struct modes_worker worker = { .t = { 0, 1e-3 }, .batch = 8 };
+        struct modes_setup s = { .worker = &worker,
+                                 .n = 1,
+                                 .n_nodes = 1,
+                                 .model_bytes = 1,
+                                 .epoch_steps = (double)epochs[i][0],
+                                 .overlap = epochs[i][1] };
+        struct objective_way way = { .setup = &s,
+                                     .algorithm = algorithm_find("local"),
+                                     .writers = 4 };
+
+        ck_assert_int_eq(best_period(&way), epochs[i][2]);
+    }
+}
+END_TEST
+
+/* While the size of the model is unknown, rounds outlast the overlap as well. */
+START_TEST(unknown_model_outlasts_the_overlap)
+{
+    struct modes_worker worker = { .t = { 0, 1e-3 }, .batch = 8 };
+    struct modes_setup s = {
+        .worker = &worker, .n = 1, .n_nodes = 1, .epoch_steps = 33, .overlap = 9
+    };
+    struct objective_way way = { .setup = &s, .algorithm = algorithm_find("local"), .writers = 4 };
+
+    ck_assert_int_eq(best_period(&way), 17); /* 16 would give rounds of 16, 8.5 and 8.5 steps */
 }
 END_TEST
 
@@ -405,6 +510,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, unknown_model);
     tcase_add_test(tc, rounds_are_short);
     tcase_add_test(tc, rounds_outlast_the_overlap);
+    tcase_add_test(tc, last_rounds_outlast_the_overlap);
+    tcase_add_test(tc, unknown_model_outlasts_the_overlap);
     tcase_add_test(tc, unknown_groups);
 }
 

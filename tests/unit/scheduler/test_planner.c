@@ -559,7 +559,7 @@ END_TEST
 /* The plan is not for the job and n of its nodes. */
 static void check_not_adopted(int n, const char *words)
 {
-    ck_assert_int_eq(planner_adopt(p, &job, node, n, &err), -EINVAL);
+    ck_assert_int_eq(planner_adopt(p, &job, node, n, NULL, &err), -EINVAL);
     ck_assert_msg(strstr(err.text, words) != NULL, "%s", err.text);
 }
 
@@ -573,7 +573,7 @@ START_TEST(adopt_averages)
     job.sync.groups = (struct job_groups){ .n = 2, .of = of, .n_of = 4 };
     job.sync.options.period = 8;
     ck_assert_int_eq(plan_nodes(1, NULL), 0);
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL, NULL), 0);
     job.sync.options.period = 9;
     check_not_adopted(1, "every 8 steps, but sync.period is 9");
     job.sync.options.period = 0;
@@ -583,7 +583,7 @@ START_TEST(adopt_averages)
     of[1] = 1;
     check_not_adopted(1, "they differ from sync.groups");
     job.sync.groups = (struct job_groups){ 0 };
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL, NULL), 0);
 }
 END_TEST
 
@@ -592,7 +592,7 @@ START_TEST(adopt)
     make_example_node();
     ck_assert_int_eq(plan_nodes(1, NULL), 0);
     snprintf(node->host, sizeof node->host, "elsewhere");
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL, NULL), 0);
     ck_assert_str_eq(p->node[0], "elsewhere");
 
     check_not_adopted(2, "the plan is for 1 node(s), but the job has 2");
@@ -605,7 +605,7 @@ START_TEST(adopt)
     node->device[2].rate = 0.9;
     check_not_adopted(1, "another speed");
     node->n_devices = 2;
-    ck_assert_int_eq(planner_adopt(p, &job, node, 1, &err), -EINVAL);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 1, NULL, &err), -EINVAL);
 }
 END_TEST
 

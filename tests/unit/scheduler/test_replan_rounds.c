@@ -79,6 +79,37 @@ START_TEST(period_of_rounds)
 }
 END_TEST
 
+/* When the epoch becomes known, its last two rounds may be shorter than the overlap: the period is
+ * changed for that whatever it costs, unless the job sets it.
+ */
+START_TEST(rounds_outlast_the_overlap)
+{
+    for (int keep = 0; keep < 2; keep++) {
+        struct modes_setup n;
+
+        s.keep_period = keep;
+        begin_rounds(9);
+        n = s.network;
+        n.bytes_per_s = 1e12; /* a longer period gains nothing */
+        n.overlap = 8;
+        replan_network(r, &n);
+        for (int i = 0; i < N; i++)
+            report(i, 1, 30, 64, 0.064);
+        ck_assert(!decides(100));
+        n.epoch_steps = 100; /* the last two rounds of 9 steps would have 5 */
+        replan_network(r, &n);
+        ck_assert_int_eq(decides(101), !keep);
+        if (keep)
+            continue;
+        ck_assert_int_eq(p.period, 10);
+        ck_assert_int_eq(p.rank, -1);
+        ck_assert_double_ge(p.gain, 0);
+        ck_assert_str_eq(p.reason, "models are exchanged every 10 steps, not 9, so that all rounds "
+                                   "have more steps than the overlap");
+    }
+}
+END_TEST
+
 /* Return the predicted seconds of an exchange on wires of this speed. */
 static double exchange_at(double bytes_per_s)
 {
@@ -142,6 +173,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, groups_wait);
     tcase_add_test(tc, parts_of_a_batch);
     tcase_add_test(tc, period_of_rounds);
+    tcase_add_test(tc, rounds_outlast_the_overlap);
     tcase_add_test(tc, last_group_says_the_network);
 }
 

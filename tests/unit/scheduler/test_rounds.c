@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_rounds.c - tests of modes_rounds of scheduler/modes.h, as properties over random clusters */
 #include "lib/base/random.h"
+#include "lib/data/sample_rounds.h"
 #include "scheduler/modes.h"
 
 #include "suite.h"
@@ -227,6 +228,34 @@ START_TEST(rounds_fill_an_epoch)
 }
 END_TEST
 
+/* The longest and the shortest round are those in which workers take an epoch, to half a sample. */
+START_TEST(lengths_of_rounds)
+{
+    enum { BATCH = 6 };
+    const int64_t batch = BATCH;
+
+    for (int64_t period = 1; period < 20; period++)
+        for (int64_t samples = 1; samples < 100 * BATCH; samples++) {
+            const struct rounds_plan rounds = { .batch = &batch, .n_groups = 1, .period = period };
+            const double epoch_steps = (double)samples / BATCH;
+            int64_t most = 0, least = samples, left = samples;
+
+            while (left > 0) {
+                int64_t size = rounds_size(&rounds, left);
+
+                most = size > most ? size : most;
+                least = size < least ? size : least;
+                left -= size;
+            }
+            ck_assert_double_eq_tol(modes_longest_round(epoch_steps, period) * BATCH, (double)most,
+                                    0.5 + 1e-9);
+            ck_assert_double_eq_tol(modes_shortest_round(epoch_steps, period) * BATCH,
+                                    (double)least, 0.5 + 1e-9);
+        }
+    ck_assert(modes_longest_round(0, 7) == 7 && modes_shortest_round(0, 7) == 7);
+}
+END_TEST
+
 /* The times of the groups say how long a round is, and half the bytes travel in half the time. */
 START_TEST(times_say_the_round)
 {
@@ -335,6 +364,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, no_network_gives_the_sum);
     tcase_add_test(tc, whole_samples_take_as_long);
     tcase_add_test(tc, rounds_fill_an_epoch);
+    tcase_add_test(tc, lengths_of_rounds);
     tcase_add_test(tc, times_say_the_round);
 }
 

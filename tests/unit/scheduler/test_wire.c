@@ -100,11 +100,11 @@ START_TEST(wire_is_kept)
     ck_assert_int_eq(again->options.wire, SYNC_WIRE_BFLOAT16);
     ck_assert_str_eq(again->reason, p->reason);
     plan_free(again);
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, NULL), 0);
     job.communication.wire = word_of("bfloat16");
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL), 0);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, NULL), 0);
     job.communication.wire = word_of("float32");
-    ck_assert_int_eq(planner_adopt(p, &job, node, 4, &err), -EINVAL);
+    ck_assert_int_eq(planner_adopt(p, &job, node, 4, NULL, &err), -EINVAL);
     ck_assert_ptr_nonnull(strstr(err.text, "nodes as bfloat16, but communication.wire is float32; "
                                            "remove it, or set it to the plan's value"));
 }
