@@ -76,7 +76,7 @@ static int compare(const struct past_curve *sync, const struct past_curve *mode,
                                   .batch = mode->batch };
     double value = curve_ratio(sync->point, sync->n, mode->point, mode->n), before;
 
-    if (!(value >= LEAST && value <= MOST))
+    if (mode->writers < 2 || mode->period < 1 || !(value >= LEAST && value <= MOST))
         return 0;
     (void)snprintf(row.algorithm, sizeof row.algorithm, "%s", mode->algorithm);
     before = past_efficiency(l, &row);

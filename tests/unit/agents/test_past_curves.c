@@ -41,8 +41,8 @@ static double noise(uint64_t x)
     return (double)(x >> 11) / (double)(UINT64_C(1) << 52) - 1;
 }
 
-/* Return the curve of `steps` steps, of which every apart-th is reported: the loss falls as that of
- * sync mode does after `value` times the samples, and its reports vary by `part`.
+/* Return the curve of a run with this efficiency, `value`. It has a point every `apart` of its
+ * `steps` steps, and each loss differs from the mean by at most `part` of it, by chance.
  */
 static struct curve curve_of(double value, int steps, int apart, double part, uint64_t seed)
 {
@@ -173,6 +173,10 @@ START_TEST(jobs)
 
     easgd = past_of("easgd", 1, 8, 0.5); /* one model with a center is no sync mode */
     ck_assert_int_eq(keep(&easgd), 0);
+
+    easgd = past_of("easgd", 4, 0, 0.5); /* no efficiency has such a period: the others stay */
+    ck_assert_int_eq(keep(&easgd), 0);
+    ck_assert(stored("easgd", 4, 32, BYTES) > 0);
 
     other.batch = BATCH / 2; /* losses of other batches are not compared */
     ck_assert_int_eq(keep(&other), 0);
