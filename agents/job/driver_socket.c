@@ -107,8 +107,8 @@ static bool is_old_socket(const char *path, struct stat *ret)
            time(NULL) - ret->st_mtime > SWEEP_AGE_S;
 }
 
-/* Check whether two states are of one file that did not change in between; ctime distinguishes it
- * from a new file with the inode of a removed one.
+/* Check whether a and b describe the same, unchanged file. A new file may have the inode of a
+ * removed one, but not its ctime.
  */
 static bool is_same(const struct stat *a, const struct stat *b)
 {

@@ -29,7 +29,7 @@
  */
 enum { SWEEP_AGE_S = 60 };
 
-/* Most folders of which one list of all processes shows whether they are used. */
+/* Most folders that are looked up in one list of all processes, to see whether they are used. */
 enum { BATCH = 16 };
 
 /* How many names a sweep reads at most; one of the form of eddis's folders counts as OPENED names,

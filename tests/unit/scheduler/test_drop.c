@@ -194,7 +194,7 @@ START_TEST(left_with_reason)
 }
 END_TEST
 
-/* No worker is left out by default, if all are of use, or before exchanges are measured. */
+/* All workers stay by default, if each is of use, and if no exchange has been measured. */
 START_TEST(all_stay)
 {
     struct planner_history known = make_pair(0.5, 1e12);
