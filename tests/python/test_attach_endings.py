@@ -6,12 +6,14 @@ from __future__ import annotations
 import pathlib
 import re
 import shutil
+import signal
 import sys
 
 import pytest
 import torch
 
 import attached
+import kept
 import training
 from rows import slow
 from started import PROGRAMS, ended, job
@@ -68,6 +70,24 @@ def test_restarted(tmp_path, unbroken, do, where, told):
     assert blamed(output)[:1 if do == "freeze" else None] == ["1"], output
     print(re.findall(r"\(.* from the last failure to the next step\)", output))
     assert_like(results(tmp_path), unbroken)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("by, exit_code", [(signal.SIGTERM, 75), (signal.SIGUSR1, 75)])
+def test_signalled(tmp_path, unbroken, by, exit_code):
+    """SIGTERM and SIGUSR1, as Slurm sends them, save first: the step is of no period.  The job that resumes has the
+    bits of the unbroken run."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+
+    def command(*options):
+        return [*map(str, job(PROGRAMS / "attached_endings.py", folder, KEPT, *options, devices=DEVICES,
+                              batch__global=24, batch__rebalance="off", checkpoint__every=1000))]
+    code, output = kept.end_by(folder, by, command("do=wait", "at=1:13"))
+    assert code == exit_code and re.search(r"stopped by .* at step (\d+); newest checkpoint: step \1;", output), output
+    code, output = kept.resumed(tmp_path, re.search(r"job (\S+)", output)[1], command())
+    assert code == 0, output
+    assert_like(results(folder), unbroken)
 
 
 @pytest.mark.slow

@@ -265,3 +265,24 @@ print(eddis.rank(), counts)
     least = 2 if how in ("attached", "optimized") else 1
     assert f"0 [{least}, {least}]" in output and f"1 [{12 - least}, {12 - least}]" in output, output
     assert output.count("the model has batch normalisation, so each worker gets at least 2") == least - 1, output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how, told", [
+    ("attached", "but the job was joined before the model was given to eddis, so a worker may get one sample"),
+    ("set", "RuntimeError: the job has been joined already, by a collective perhaps: call eddis.torch.init before")])
+def test_joined_before(tmp_path, how, told):
+    """After len(loader) has joined the job nothing changes the least number of samples, and that is said."""
+    program = script(tmp_path, f"""eddis.init(attach=True)
+loader = eddis.loader(data.DataLoader(data.TensorDataset(torch.ones(24, 3)), batch_size=4))
+len(loader)
+if "{how}" == "set":
+    eddis.init(min_count=2)
+model = eddis.attach(torch.nn.Sequential(torch.nn.BatchNorm1d(3), torch.nn.Linear(3, 1)))
+for epoch in loader.epochs(1):
+    for batch, in loader:
+        eddis.weighted(model(batch).mean()).backward()
+""")
+    code, output = ended(tmp_path, *job(program, devices="[{rate: 0.1, a_ms: 2, c_ms: 4}, {rate: 1}]",
+                                        batch__global=12, batch__rebalance="off", restarts=0))
+    assert code == 1 and told in output and "min_count=2" in output, output

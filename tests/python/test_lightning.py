@@ -60,6 +60,29 @@ def test_replan(tmp_path):
     assert far(ranks) <= 5e-13 * epochs
 
 
+def test_bf16(tmp_path):
+    """Each rank rounds its own passes to 8 bits, and the difference to one process is of that size only."""
+    ranks, _ = framed.trained(tmp_path, "lit.py", "bf16=1")
+    assert framed.splits(ranks)[0] == (3, 6, 15)
+    framed.assert_once(ranks, 2)
+    x, y = training.data()
+
+    def away(train, **rounding):
+        torch.manual_seed(3)
+        model = training.mlp()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+        def loss_of(numbers):
+            with torch.autocast("cpu", torch.bfloat16, **rounding):
+                return functional.cross_entropy(model(x[numbers].float()), y[numbers])
+
+        return train(ranks, model, optimizer, loss_of, 0.5)
+
+    found = away(framed.train), away(framed.train, enabled=False), away(framed.train_plainly)
+    print(*map("{:.1e}".format, found))
+    assert found[0] <= 2e-3 and found[1] > 1e-5 and found[2] > 2 * 2e-3
+
+
 @pytest.mark.parametrize("what, words", [
     ("loader", "Lightning trains with a loader that does not follow the plan"),
     ("strategy", "give Trainer strategy='ddp'"),

@@ -20,3 +20,8 @@ def test_exact(tmp_path, pieces):
     assert framed.splits(ranks)[0] == (3, 6, 15) and "gradients by torch" in output
     framed.assert_once(ranks, 2)
     assert_exact(ranks, "tokens")
+
+
+def test_replan(tmp_path):
+    ranks, epochs = framed.replanned(tmp_path, "sft.py")
+    assert_exact(ranks, "tokens", times=epochs // 2)

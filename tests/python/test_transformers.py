@@ -102,6 +102,39 @@ def test_replan(tmp_path):
     assert_exact(ranks, "own", times=epochs // 2)
 
 
+def test_bf16(tmp_path):
+    """Each rank rounds its own passes to 8 bits, and the difference to one process is of that size only."""
+    ranks, _ = framed.trained(tmp_path, "trainer.py", "tokens", "bf16=1", "rate=0.1")
+    assert framed.splits(ranks)[0] == (3, 6, 15)
+    framed.assert_once(ranks, 2)
+    kind = trainers.KINDS["tokens"]
+
+    def away(train, **rounding):
+        model = kind.model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scheduler = transformers.get_linear_schedule_with_warmup(optimizer, 0, len(framed.unions(ranks)))
+        optimizer.register_step_post_hook(lambda *_: scheduler.step())
+
+        def loss_of(numbers):
+            with torch.autocast("cpu", torch.bfloat16, **rounding):
+                return kind.loss(model, kind.batch(numbers))
+
+        return train(ranks, model.train(), optimizer, loss_of, 0.5)
+
+    found = away(framed.train), away(framed.train, enabled=False), away(framed.train_plainly)
+    print(*map("{:.1e}".format, found))
+    assert found[0] <= 2e-3 and found[1] > 1e-5 and found[2] > 2 * 2e-3
+
+
+@pytest.mark.parametrize("pieces", [1, 4])
+def test_sharded(tmp_path, pieces):
+    """Trainer shards the model by FSDP2."""
+    ranks, _ = framed.trained(tmp_path, "trainer.py", "tokens", "fsdp=1", f"pieces={pieces}", "strategy=no")
+    assert framed.splits(ranks)[0] == (3, 6, 15) and all(rank["sharded"] for rank in ranks)
+    framed.assert_once(ranks, 2)
+    assert_exact(ranks, "tokens")
+
+
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     return framed.trained(tmp_path_factory.mktemp("unbroken"), "trainer.py", "dropped", "state=1",

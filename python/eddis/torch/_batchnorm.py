@@ -118,20 +118,30 @@ _MIN_COUNT = 2  # samples that a batch normalisation needs
 
 def set_min_count(model: torch.nn.Module) -> None:
     """Let each worker get at least two samples in a step and each of its parts, or none, if the model normalises
-    batches when the job is joined, unless the script has set min_count."""
-    worker.before_open.append(lambda: _set_min_count(model))
+    batches when the job is joined, unless the script has set min_count.  If it is joined already, report on rank 0 that
+    this cannot be."""
+    if not worker.handle:
+        worker.before_open.append(lambda: _set_min_count(model))
+    elif _is_least_missing(model) and worker.rank == 0:
+        say("the model has batch normalisation, but the job was joined before the model was given to eddis, so a "
+            f"worker may get one sample: call eddis.torch.init(attach=True, min_count={_MIN_COUNT}) before all")
 
 
 def _set_min_count(model: torch.nn.Module) -> None:
     """Set the option min_count for a model with batch normalisation, see `set_min_count`.  A callback before the job is
     joined."""
-    is_whole = worker.size == 1 and parts.n == 1  # the step's samples are in one batch
-    if "min_count" in worker.options or is_whole or not any(map(_normalises_alone, model.modules())):
+    if not _is_least_missing(model):
         return
     worker.options["min_count"] = _MIN_COUNT
     if worker.rank == 0:
         say(f"the model has batch normalisation, so each worker gets at least {_MIN_COUNT} samples in a step, or none; "
             "eddis.torch.init(min_count=) sets another number")
+
+
+def _is_least_missing(model: torch.nn.Module) -> bool:
+    """Check whether a worker could get one sample of a model that normalises batches."""
+    is_whole = worker.size == 1 and parts.n == 1  # the step's samples are in one batch
+    return not ("min_count" in worker.options or is_whole) and any(map(_normalises_alone, model.modules()))
 
 
 def _normalises_alone(module: torch.nn.Module) -> bool:

@@ -8,6 +8,7 @@ at=RANK:STEP  this rank does in this step of the first generation what `do` says
   kill, freeze: itself by a signal; raise: an exception; sleep: for ever; all of them where `where` says: in the
                 forward pass (the default), "before" it, "between" the backward pass and the optimizer's step, or at
                 the step's "end"
+  wait: until FOLDER/go is there, after FOLDER/waiting; where `where` says
   break, continue: leaves the loop, or the loop's body, before the backward pass
   leave: leaves the loop after the optimizer's step
   forward: makes one more forward pass; backward: two forward and backward passes
@@ -47,8 +48,14 @@ def fail():
     raise ValueError("as a bug in a script")
 
 
+def wait():
+    (folder / "waiting").touch()
+    while not (folder / "go").exists():
+        time.sleep(0.02)
+
+
 ENDS = {"kill": lambda: os.kill(os.getpid(), signal.SIGKILL), "freeze": lambda: os.kill(os.getpid(), signal.SIGSTOP),
-        "raise": fail, "sleep": lambda: time.sleep(3600)}
+        "raise": fail, "sleep": lambda: time.sleep(3600), "wait": wait}
 
 
 def ends(here):

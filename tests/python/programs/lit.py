@@ -6,6 +6,7 @@ FOLDER/<rank>.pt has the losses that validation has logged, as "validated", too.
 epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 stop=N: rank 1 ends the training in step N    wrong=loader, strategy, state, stream: does this one thing wrong
 drop=1: with a dropout
+bf16=1: mixed precision, and plain gradient descent, which does not enlarge the rounding
 full=1: rank 0 cannot write the job's checkpoint of step 4, once
 state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 """
@@ -37,7 +38,7 @@ class Module(lightning.LightningModule):
     def __init__(self):
         super().__init__()
         torch.manual_seed(3)
-        self.inner = training.mlp().double()
+        self.inner = training.mlp() if "bf16" in options else training.mlp().double()
 
     def training_step(self, batch, batch_idx):
         x, y, numbers = batch
@@ -61,6 +62,8 @@ class Module(lightning.LightningModule):
         validated.append(float(self.trainer.callback_metrics["validation"]))
 
     def configure_optimizers(self):
+        if "bf16" in options:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
         return torch.optim.AdamW(self.parameters(), lr=1e-2)
 
 
@@ -78,6 +81,8 @@ class Full(lightning.plugins.io.TorchCheckpointIO):
 
 torch.set_num_threads(1)
 x, y = training.data()
+if "bf16" in options:
+    x = x.float()
 rows = TensorDataset(x, y, torch.arange(training.N))
 made = DataLoader(rows, batch_size=24, shuffle=True)
 
@@ -96,7 +101,8 @@ several = {} if options.get("wrong") == "strategy" else {"strategy": strategy, "
 trainer = lightning.Trainer(accelerator="cpu", callbacks=[eddis.lightning.Callback()], gradient_clip_val=0.5,
                             plugins=[Full()], accumulate_grad_batches=pieces,
                             max_epochs=int(options.get("epochs", 2)), logger=False, default_root_dir=folder / "out",
-                            enable_progress_bar=False, enable_model_summary=False, **several)
+                            enable_progress_bar=False, enable_model_summary=False,
+                            precision="bf16-mixed" if "bf16" in options else None, **several)
 state = eddis.State() if "state" in options else None
 trainer.fit(module, made if options.get("wrong") == "loader" else loader, DataLoader(rows, batch_size=40),
             ckpt_path=eddis.lightning.ckpt_path() if state and options.get("wrong") != "state" else None)

@@ -5,7 +5,7 @@ FOLDER/<rank>.pt has Trainer's "log", too, and its files are in FOLDER/out.
 
 KIND: own (a module with a mean loss), dropped (the same with a dropout), tokens (a causal language model) or classes (a
 classifier)
-epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  rate=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
 resume=FOLDER: of a checkpoint    stop=N: rank 1 ends the training in step N
 state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 strategy=: when Trainer saves; epoch by default
@@ -13,6 +13,8 @@ size=N: only so many samples, and no batch that is smaller than the others
 mean=1: Trainer divides the losses by the number of batches, for a model that does not do it by that of the items
 best=largest, smallest: the model with this loss is the best one, which Trainer loads in the end, and it saves the model
 only
+bf16=1: mixed precision, and plain gradient descent, which does not enlarge the rounding
+fsdp=1: FSDP2 instead of DistributedDataParallel, which accelerate would else make on CPUs without a word
 "best" is the folder of the best model.
 """
 
@@ -22,6 +24,7 @@ import time
 
 import torch
 import transformers
+from accelerate import state as accelerated
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -59,6 +62,23 @@ class Told(transformers.TrainerCallback):
         ends("between")
 
 
+def whole(parameter):
+    """Return the numbers of a parameter, which may be sharded."""
+    return (parameter.full_tensor() if hasattr(parameter, "full_tensor") else parameter).detach()
+
+
+def shard_on_cpus():
+    """Have accelerate shard by FSDP2 on CPUs, too."""
+    begin = accelerated.AcceleratorState.__init__
+
+    def init(self, *args, fsdp_plugin=None, **options):
+        begin(self, *args, fsdp_plugin=fsdp_plugin, **options)
+        if fsdp_plugin and self.distributed_type == accelerated.DistributedType.MULTI_CPU:
+            self.distributed_type, self.fsdp_plugin = accelerated.DistributedType.FSDP, fsdp_plugin
+
+    accelerated.AcceleratorState.__init__ = init
+
+
 class Derived(transformers.Trainer):
     """A class of a script, with a loss of its own."""
 
@@ -74,11 +94,15 @@ class Mixed(Mixin, Derived):
 torch.set_num_threads(1)
 arguments = transformers.TrainingArguments(
     output_dir=folder / "out", use_cpu=True, ddp_backend="gloo", per_device_train_batch_size=24,
-    per_device_eval_batch_size=50, num_train_epochs=int(options.get("epochs", 2)), learning_rate=1e-3,
-    lr_scheduler_type="linear", max_grad_norm=0.5, gradient_accumulation_steps=pieces,
+    per_device_eval_batch_size=50, num_train_epochs=int(options.get("epochs", 2)), lr_scheduler_type="linear",
+    learning_rate=float(options.get("rate", 1e-3)), max_grad_norm=0.5, gradient_accumulation_steps=pieces,
     save_strategy=options.get("strategy", "epoch"), ddp_find_unused_parameters="state" in options, report_to=[],
-    eval_strategy="epoch", logging_steps=1, disable_tqdm=True, optim="adamw_torch",
-    label_names=kind.labels)
+    eval_strategy="epoch", logging_steps=1, disable_tqdm=True, bf16="bf16" in options,
+    optim="sgd" if "bf16" in options else "adamw_torch", label_names=kind.labels)
+if "fsdp" in options:
+    shard_on_cpus()
+    arguments.fsdp, arguments.fsdp_config = True, {"version": 2, "transformer_layer_cls_to_wrap": ["LlamaDecoderLayer"]}
+    arguments.__post_init__()
 rows = trainers.Numbers()
 if "size" in options:
     arguments.dataloader_drop_last, rows = True, torch.utils.data.Subset(rows, range(int(options["size"])))
@@ -96,7 +120,8 @@ if "mean" in options:
 if "state" in options:
     state = eddis.State()
 trainer.train(resume_from_checkpoint=options.get("resume"))
-torch.save({"samples": samples, "model": [p.detach() for p in model.parameters()], "log": trainer.state.log_history,
-            "best": trainer.state.best_model_checkpoint, "resumed": "state" in options and state.resumed},
+torch.save({"samples": samples, "model": list(map(whole, model.parameters())), "log": trainer.state.log_history,
+            "best": trainer.state.best_model_checkpoint, "resumed": "state" in options and state.resumed,
+            "sharded": any(hasattr(p, "full_tensor") for p in model.parameters())},
            folder / f"{eddis.rank()}.pt")
 torch.distributed.destroy_process_group()
