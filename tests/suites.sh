@@ -9,10 +9,11 @@ passed=0 failed=0 skipped=0
 building='' # the process that builds what is tested later
 logs=$(mktemp -d)
 kept=build/failed # outputs of what failed, at the first try too
+parts='' tree=''  # the folder that keeps what came of each part that has ended, if any, and of what tree
+before=0          # seconds that parts took in runs before this one
 trap end_all EXIT
 # meson ends its tests at Ctrl-C and then exits as after a failure, for which there is no second try
 trap 'exit 130' INT
-rm -rf "$kept"
 
 # shellcheck disable=SC2317  # called by the trap
 end_all() {
@@ -43,13 +44,13 @@ fails() {
 # tests/may-skip lists: another skip is a failure.
 skips() {
     local name
+    sed 's/^/  skipped: /' "$2" | tee -a "$logs/skipped"
     while IFS=: read -r name _; do
         skipped=$((skipped + 1))
         if [ -n "${CI:-}" ] && [ "$(id -u)" -eq 0 ] && ! grep -qxF "${name/-all / }" tests/may-skip; then
             fails "$1" "'$name' is skipped, and tests/may-skip does not list it"
         fi
     done <"$2"
-    sed 's/^/  skipped: /' "$2"
 }
 
 # by_meson FOLDER [meson test options]: run tests into $log and $result; those of $again alone
@@ -91,6 +92,7 @@ tries() {
     if ! "$runner" "$@" || ! tests/results.py again "$result" >"$logs/again" 2>>"$log"; then
         tail -n 80 "$log"
         fails "$title" "no result from the tests of $folder"
+        lacking=1
         return
     fi
     results=("$result")
@@ -107,6 +109,7 @@ tries() {
     fi
     if ! tests/results.py sum "$title" "$logs" "$kept/$(basename "$folder")" "${results[@]}" || ! [ -s "$logs/counts" ]; then
         fails "$title" "what came of the tests of $folder cannot be added up"
+        lacking=1
         return
     fi
     read -r more n <"$logs/counts"
@@ -127,17 +130,92 @@ costs() {
     echo "  $(took "$2")"
 }
 
+# tested_tree: print the commit, and who tests it; 1 where the tree is not exactly that of a commit
+tested_tree() {
+    local commit changes
+    commit=$(git rev-parse --verify HEAD 2>/dev/null) && changes=$(git status --porcelain 2>/dev/null) || return
+    [ -z "$changes" ] && echo "$commit, user $(id -u)${CI:+, CI}"
+}
+
+# goes_on AGAIN: keep what comes of each part from now on, and take what an earlier run of the same tree has kept, unless
+# AGAIN is not empty
+goes_on() {
+    parts=build/ended-parts
+    if tree=$(tested_tree) && [ -z "$1" ] && [ "$(cat "$parts/tree" 2>/dev/null)" = "$tree" ]; then
+        echo "going on after a run that stopped; --again begins anew"
+    else
+        rm -rf "$parts" "$kept"
+    fi
+}
+
+# begins TITLE: begin a part; 1 if an earlier run has ended it: then add up what came of it
+begins() {
+    local folder=$parts/${1//[^A-Za-z0-9]/-} name more n skips seconds
+    lacking=
+    if [ -z "$parts" ] || ! [ -f "$folder/counts" ]; then
+        mkdir -p "$logs/begun"
+        for name in end times skipped; do
+            : >>"$logs/$name"
+            cp "$logs/$name" "$logs/begun"
+        done
+        echo "$passed $failed $skipped" >"$logs/begun/counts"
+        return 0
+    fi
+    read -r more n skips seconds <"$folder/counts"
+    passed=$((passed + more)) failed=$((failed + n)) skipped=$((skipped + skips)) before=$((before + seconds))
+    echo "== $1"
+    echo "  from before: $more passed, $n failed, $skips skipped, in $(took "$((SECONDS - seconds))")"
+    cat "$folder/skipped"
+    sed 's/^/  /' "$folder/end"
+    cat "$folder/end" >>"$logs/end"
+    cat "$folder/times" >>"$logs/times"
+    return 1
+}
+
+# ends TITLE SINCE: end a part, and keep what came of it; of one without a result, or of a changed tree, nothing is kept
+ends() {
+    local new=$parts/new name n_passed n_failed n_skipped
+    costs "$1" "$2"
+    if [ -z "$parts" ] || [ -z "$tree" ] || [ -n "$lacking" ] || [ "$(tested_tree)" != "$tree" ]; then
+        return
+    fi
+    rm -rf "$new"
+    mkdir -p "$new"
+    for name in end times skipped; do
+        tail -c "+$(($(stat -c %s "$logs/begun/$name") + 1))" "$logs/$name" >"$new/$name"
+    done
+    read -r n_passed n_failed n_skipped <"$logs/begun/counts"
+    echo "$((passed - n_passed)) $((failed - n_failed)) $((skipped - n_skipped)) $((SECONDS - $2))" >"$new/counts"
+    echo "$tree" >"$parts/tree"
+    mv "$new" "$parts/${1//[^A-Za-z0-9]/-}"
+}
+
 # suite TITLE FOLDER [meson test options]: run the tests of one build
 suite() {
     local title=$1 since=$SECONDS
     shift
+    begins "$title" || return 0
     tries "$title" by_meson "$@"
-    costs "$title" "$since"
+    ends "$title" "$since"
 }
 
 # step TITLE COMMAND...: run something that passes or fails as a whole; 77 is a skip
 step() {
-    local title=$1 since=$SECONDS log=$logs/step
+    local since=$SECONDS
+    begins "$1" || return 0
+    try_step "$@"
+    ends "$1" "$since"
+}
+
+# need TITLE COMMAND...: run a step that later parts need, also if an earlier run has
+need() {
+    local since=$SECONDS
+    try_step "$@"
+    costs "$1" "$since"
+}
+
+try_step() {
+    local title=$1 log=$logs/step
     shift
     echo "== $title"
     "$@" >"$log" 2>&1
@@ -146,7 +224,6 @@ step() {
     77) echo "${title// /-} all: $(tail -n 1 "$log")" >"$logs/skips"; skips "$title" "$logs/skips" ;;
     *) tail -n 80 "$log"; fails step "$title" ;;
     esac
-    costs "$title" "$since"
 }
 
 # build_tests NAME FOLDER [options of test-targets] -- [options of meson setup]: configure the folder and build what the
@@ -202,8 +279,9 @@ python_suite() {
         skips "$title" "$logs/skips"
         return
     fi
+    begins "$title" || return 0
     tries "$title" by_pytest tests/python "$@"
-    costs "$title" "$since"
+    ends "$title" "$since"
 }
 
 # the_end: print what everybody is to read, and the counts
@@ -212,7 +290,8 @@ the_end() {
     tests/results.py longest "$logs"
     echo
     [ ! -f "$logs/end" ] || tail -n 40 "$logs/end"
-    echo "took $(took 0)"
+    echo "took $(took 0)$([ "$before" -eq 0 ] || echo ", and $(took "$((SECONDS - before))") before")"
+    [ -z "$parts" ] || rm -rf "$parts"
     echo "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }

@@ -192,6 +192,7 @@ def usage():
     """Words that run-tests does not know, and records that would say nothing, are refused before anything is installed."""
     for words, code, told in ((["--help"], 0, "usage: run-tests"), (["quik"], 2, "there is no 'quik'"),
                               (["all", "quick"], 2, "usage: run-tests"), (["all", "--record"], 2, "--record is about the gate"),
+                              (["quick", "--again"], 2, "--again is about 'all'"),
                               (["--record"], 2, "--record needs a fresh clone")):
         with tempfile.TemporaryDirectory(prefix="usage-") as name:
             folder = pathlib.Path(name)

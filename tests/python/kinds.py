@@ -11,8 +11,12 @@ import training
 from started import PROGRAMS, said
 
 UNEQUAL = "{rate: 0.2, a_ms: 2, c_ms: 4}, {rate: 0.4}, {rate: 1}"  # samples 1:2:5
-KINDS = {"plain": {**training.equality(), **scripts.SCRIPTS, **scripts.COMPILED}, "words": training.WORDS_CASES,
-         "scripts": scripts.SCRIPTS, "compiled": scripts.COMPILED}
+ALL = training.equality()
+# Each network with each optimizer, in one of the types
+ONE_TYPE = {name: case for k, (name, case) in enumerate(ALL.items()) if k // 2 % 2 == k % 2}
+BESIDE = {**scripts.SCRIPTS, **scripts.COMPILED}
+KINDS = {"plain": {**ALL, **BESIDE}, "short": {**ONE_TYPE, **BESIDE},
+         "words": training.WORDS_CASES, "scripts": scripts.SCRIPTS, "compiled": scripts.COMPILED}
 
 
 def data(kind):

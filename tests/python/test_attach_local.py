@@ -86,6 +86,7 @@ def test_sparse(tmp_path):
     assert_exact(ranks, told="sparse")
 
 
+@pytest.mark.slow
 def test_period_1(tmp_path):
     """Combined after each step, without momentum, groups train as sync mode does."""
     ranks = started(tmp_path, f"kinds={ALL.replace('normalised,', '')}", "update=sgd", sync__period=1)
@@ -115,6 +116,7 @@ def test_without_steps(tmp_path):
             assert training.largest(zip(rank["models"][kind], ranks[0]["models"][kind], strict=True)) <= EXACT
 
 
+@pytest.mark.slow
 def test_stop(tmp_path):
     """A stop that one rank asks for ends all groups at a round's end, with the common model."""
     ranks = started(tmp_path, f"kinds={ALL}", "stop=2:5", "epochs=9", sync__period=2)
@@ -137,8 +139,9 @@ def test_interrupted(tmp_path):
     assert_exact([torch.load(path) for path in sorted(tmp_path.glob("[0-9].pt"))])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm, kinds", [("diloco", "bare,wrapped" + ",sharded" * HAS_SHARDING),
-                                              slow("local", "bare,wrapped")])
+                                              ("local", "bare,wrapped")])
 def test_restarted(tmp_path, algorithm, kinds):
     """A job that goes on from a checkpoint ends as one that was never broken; the script saves parts itself."""
     folders = tmp_path / "unbroken", tmp_path / "broken"
@@ -427,6 +430,7 @@ def test_unfit(tmp_path):
         assert re.search(rf"{name}: (Value|Runtime)Error: .*{UNFIT[name]}", output), output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not HAS_SHARDING, reason="fully_shard of this PyTorch does not run on CPUs")
 def test_unlike_groups(tmp_path):
     """Groups of unlike sizes have no ranks of the same place."""

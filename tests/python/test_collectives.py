@@ -36,6 +36,7 @@ def test_raised_in_pass(tmp_path):
     assert code == 1 and "parameters has begun and not ended" in output, output
 
 
+@pytest.mark.slow
 def test_progress(tmp_path):
     """Of a script that wants nothing else: steps and samples of both workers."""
     said(tmp_path, "eddis-run", "-n", "2", "--", "python3", PROGRAMS / "watched.py")

@@ -27,7 +27,7 @@ ALIKE = "[{rate: 1, a_ms: 1, c_ms: 0.1}, {rate: 1}]"
 @pytest.mark.parametrize("how, code, told", [
     (("do=exit", "status=4"), 4, "exited 4"), slow(("do=raise",), 1, "IndexError: pop from empty list"),
     slow(("do=_exit", "status=5"), 5, "exited 5"),
-    (("do=kill", "signal=11"), 128 + 11, "Segmentation fault")])
+    slow(("do=kill", "signal=11"), 128 + 11, "Segmentation fault")])
 def test_failing(tmp_path, how, code, told):
     """At a step's end, of rank 1."""
     found, output = kept.run(tmp_path / "out", "at=1:3", *how, workers=2, restarts=0)

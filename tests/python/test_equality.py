@@ -18,21 +18,21 @@ def assert_once(ranks, epochs):
     assert times == {n: epochs for n in range(N)}
 
 
-@pytest.mark.parametrize("epochs", [3, slow(5)])
-def test_equality(tmp_path, epochs):
+@pytest.mark.parametrize("kind, epochs", [("short", 2), slow("plain", 5)])
+def test_equality(tmp_path, kind, epochs):
     """Three networks, three optimizers and two types, and what scripts do beside a plain step; every tenth step is of
     the tail of an epoch; samples are loaded by none, two and four processes."""
-    ranks = kinds.job(tmp_path, "plain", f"epochs={epochs}", "workers=0,2,4")
+    ranks = kinds.job(tmp_path, kind, f"epochs={epochs}", "workers=0,2,4")
     assert [len(rank["samples"][0]) for rank in ranks] == [3, 6, 15]
     assert ranks[0]["epochs"] == [10] * epochs
     assert_once(ranks, epochs)
-    assert not kinds.too_far(kinds.one_process("plain", ranks), ranks)
+    assert not kinds.too_far(kinds.one_process(kind, ranks), ranks)
 
 
 def test_words(tmp_path):
     """A loss that is a mean over words, of which every rank and micro-batch has others; one rank takes its samples in
     pieces, since its memory was not enough for all."""
-    ranks = kinds.job(tmp_path, "words", "epochs=3", "memory=2")
+    ranks = kinds.job(tmp_path, "words", "epochs=2", "memory=2")
     assert 0 < ranks[2]["piece"] < len(ranks[2]["samples"][0]), ranks[2]["piece"]
     assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
 
@@ -43,7 +43,7 @@ NONE = {"batch__min": 0, "emulate": "{rate: 0.001, a_ms: 2, c_ms: 4}, {rate: 0.4
 @pytest.mark.parametrize("kind", ["scripts", slow("compiled")])
 def test_without_samples(tmp_path, kind):
     """The first rank never has one."""
-    ranks = kinds.job(tmp_path, kind, "epochs=3", **NONE)
+    ranks = kinds.job(tmp_path, kind, "epochs=2", **NONE)
     assert not any(ranks[0]["samples"])
     assert not kinds.too_far(kinds.one_process(kind, ranks), ranks)
 
@@ -60,13 +60,13 @@ def test_break(tmp_path):
 def test_replan(tmp_path):
     """Shares that follow what is measured, while the samples of the next steps are under way in none, two and four
     processes."""
-    ranks = kinds.job(tmp_path, "words", "epochs=3", "workers=0,2,4", "pace=20,20,150", batch__global=6,
+    ranks = kinds.job(tmp_path, "words", "epochs=2", "workers=0,2,4", "pace=20,20,150", batch__global=6,
                       batch__rebalance=4, emulate="{rate: 1, a_ms: 1, c_ms: 1}, {rate: 1}, {rate: 1}")
     splits = [tuple(map(len, parts)) for parts in zip(*(rank["samples"] for rank in ranks), strict=True)]
     ends = torch.tensor([0, *ranks[0]["epochs"]]).cumsum(0).tolist()
     whole = [{split for split in splits[a:b] if sum(split) == 6} for a, b in zip(ends, ends[1:])]
     assert max(map(len, whole)) > 1 and splits[-2][2] < splits[0][2], splits
-    assert_once(ranks, 3)
+    assert_once(ranks, 2)
     assert not kinds.too_far(kinds.one_process("words", ranks), ranks)
 
 

@@ -70,6 +70,7 @@ def test_sharded_job(tmp_path):
     assert "gradients by torch" in output and "done in" in output, output
 
 
+@pytest.mark.slow
 def test_ddp_job(tmp_path):
     """As it is, which torchrun would start by the same variables."""
     output = said(tmp_path, "eddis-run", "-n", "2", "--", "python3", EXAMPLES / "ddp.py")

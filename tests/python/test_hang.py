@@ -88,7 +88,7 @@ def test_named(tmp_path, ranks):
 
 @pytest.mark.parametrize("text, who, words", [(PRINTS, "one", "keeps others from their steps"),
                                               slow(PRINTS, "all", "has made no step"),
-                                              (TELLS, "all", "has made no step")], ids=["printed", "all", "told"])
+                                              slow(TELLS, "all", "has made no step")], ids=["printed", "all", "told"])
 def test_steps(tmp_path, text, who, words):
     """Of a hang that is seen by steps, too, with the same words, whoever it is that tells of them."""
     (tmp_path / "steps.py").write_text(text)

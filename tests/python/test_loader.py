@@ -27,6 +27,7 @@ def test_alone(tmp_path, options, told):
     assert said(tmp_path, "python3", BATCHES, *options) == f"rank 0: {told}\n"
 
 
+@pytest.mark.slow
 def test_mpirun(tmp_path):
     """Each worker has its own of the size that the script says."""
     output = said(tmp_path, "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "python3", BATCHES,

@@ -34,6 +34,7 @@ def test_sync(tmp_path, monkeypatch):
                     assert torch.equal(value, other[when][name][key]), (when, name, key)
 
 
+@pytest.mark.slow
 def test_groups(tmp_path, monkeypatch):
     """Gradients over the group, and values to the common model and back."""
     monkeypatch.setenv("EDDIS_TORCH_STAGING", "cpu")
@@ -87,7 +88,7 @@ def test_left(tmp_path, monkeypatch):
     assert output.count("gradients 3.000 5.000\n") == 2, output
 
 
-@pytest.mark.parametrize("n, few", [(2, ()), slow(3, ()), (4, ()), slow(4, (4,))])
+@pytest.mark.parametrize("n, few", [slow(2, ()), slow(3, ()), (4, ()), slow(4, (4,))])
 def test_one_pass(tmp_path, monkeypatch, n, few):
     """The host only adds: a device copies weighted gradients to where they are added, and sums from there, each once,
     the first before the last have come.  Memory is locked for the gradients of a worker and the sums of its node, the

@@ -63,7 +63,8 @@ def test_killed(tmp_path, unbroken):
     assert len({row["scale"] for row in parts[0]}) > 4
 
 
-@pytest.mark.parametrize("mode", ["async", slow("hybrid")])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["async", "hybrid"])
 def test_killed_models(tmp_path, mode):
     folder = tmp_path / "out"
     code, output = kept.run(folder, "at=1:16", "do=kill", mode=mode)

@@ -13,6 +13,7 @@ from started import PROGRAMS, job, said, script
 UNEQUAL = "[{rate: 1, a_ms: 2, c_ms: 0.3}, {rate: 0.3}]"
 
 
+@pytest.mark.slow
 def test_without_samples(tmp_path):
     output = said(tmp_path, *job(PROGRAMS / "weighted.py", devices="[{rate: 1, a_ms: 5, c_ms: 1}, {rate: 0.001}]",
                                  batch__global=4, batch__min=0))

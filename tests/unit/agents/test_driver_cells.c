@@ -286,7 +286,7 @@ START_TEST(all_are_met)
     look_around(&spare, starts);
     look_around(&spare, is_there);
     for (int i = 0; i < world_n_sets; i++)
-        for (uint64_t seed = 1; seed <= 2000; seed++)
+        for (uint64_t seed = 1; seed <= (uint64_t)SUITE_SEEDS(2000); seed++)
             walk(&world_sets[i], seed * 0x9e3779b97f4a7c15u);
     for (int i = 0; i < INPUTS; i++)
         for (int p = 0; p < STATE_PHASES; p++) {
@@ -306,7 +306,7 @@ END_TEST
 
 /* ---- what holds wherever the world goes ---- */
 
-enum { WALKS = 200, WALK_STEPS = 120 };
+enum { WALKS = SUITE_SEEDS(200), WALK_STEPS = 120 };
 
 static uint64_t next(uint64_t *seed)
 {
