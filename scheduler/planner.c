@@ -630,7 +630,7 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
     cleanup_free int64_t *equal = calloc((size_t)p->n_workers, sizeof *equal);
     struct plan *again = plan_copy(p);
     struct planner_history begun = *history;
-    struct job settled = *job;
+    struct sync_options kept = p->options;
     bool pieces;
     int rc;
 
@@ -639,12 +639,12 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     }
     begun.algorithm = p->algorithm;
-    settled.sync.options = p->options;
+    begun.kept = &kept;
     if (period)
-        settled.sync.options.period = period;
+        kept.period = period;
     set_workers(again, w, batch, equal, &pieces);
     again->takes_pieces = pieces && history->takes_pieces;
-    rc = mode_choose(&settled, &begun, again, err);
+    rc = mode_choose(job, &begun, again, err);
     if (strcmp(again->program.gradients, p->program.gradients) == 0)
         memcpy(again->reason, p->reason, sizeof again->reason);
     if (rc < 0)

@@ -54,6 +54,10 @@ struct planner_history {
     const char *algorithm;
     /* wire format with which the job began; SYNC_WIRE_AUTO: it is not chosen yet */
     enum sync_wire wire;
+    /* options of the plan in force, which replace the job's for `algorithm`; NULL: there are none.
+     * Other algorithms are predicted with the job's.
+     */
+    const struct sync_options *kept;
     /* [n_nodes] rank that each node's first worker had when the job began; NULL: the job begins
      * now.
      */
