@@ -243,7 +243,7 @@ struct eddis_world {
     const char *mode, *algorithm; /* "sync", "allreduce"; "auto": not chosen before eddis_commit */
     double momentum; /* Nesterov momentum for the program's update; 0: the program chooses */
     unsigned flags;  /* enum eddis_world_flags */
-    /* If the mode is "auto", all workers are one group until eddis_commit. */
+    /* In "auto" mode one group until eddis_commit, which also sets open groups of hybrid mode. */
     int group, n_groups;           /* this worker's group, from 0; each group has its own model */
     int group_rank, n_group_ranks; /* this worker's index in its group, by rank */
     int node, n_nodes;             /* numbered in the order of their first ranks */

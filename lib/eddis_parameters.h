@@ -76,11 +76,11 @@ int eddis_add_parameter(struct eddis *e, int layer, const struct eddis_parameter
 
 /* End registration: fix the buckets and make the gradient slots.  If an earlier job has measured
  * the network, also send a message over a link of each node to check whether that measurement is
- * still valid.  If the mode is "auto", choose one now that the model's size is known (-ETIMEDOUT:
- * not within timeouts.launch; call it again).  Return 0 or a negative errno.  Collective: all
- * workers must have registered the same layers and parameters, with the same options and data.
- * Otherwise -EPROTO on all, with the first difference; -EINVAL: a worker has not set its number of
- * samples, or a set has no parameter with a gradient.
+ * still valid.  In the first run of a program, choose the mode and options that the job leaves
+ * open, now that the model's size is known (-ETIMEDOUT: not within timeouts.launch; call it again).
+ * Return 0 or a negative errno.  Collective: all workers must have registered the same layers and
+ * parameters, with the same options and data.  Otherwise -EPROTO on all, with the first difference;
+ * -EINVAL: a worker has not set its number of samples, or a set has no parameter with a gradient.
  */
 int eddis_commit(struct eddis *e, struct eddis_error *err);
 

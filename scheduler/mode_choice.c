@@ -23,7 +23,8 @@ struct candidate {
 
 /* All candidates; the first one is the default, chosen if no other is better. */
 struct choice {
-    struct objective_input in;
+    struct objective_input in; /* `wanted`: the job's options */
+    struct sync_options kept; /* options of the wanted algorithm: those that the job goes on with */
     /* groups with ALGORITHM_ROUNDS: those by node first, then all that `in` has */
     struct objective_groups rounds[GROUPS_CHOICES + 1];
     int n_rounds;
@@ -114,6 +115,8 @@ static int predict_all(struct choice *f, const struct algorithm *wanted, struct 
             in.groups = f->rounds;
             in.n_groups = f->n_rounds;
         }
+        if (&row[i] == wanted)
+            in.wanted = &f->kept;
         f->n++;
         c->algorithm = &row[i];
         rc = objective_best(c->algorithm, &in, &c->is, err);
@@ -307,14 +310,27 @@ static const struct candidate *choose(const struct job *job, const struct choice
     return &f->candidate[0];
 }
 
-/* Return the wire format that the job asks for or has begun with (planner_again and restarts keep
- * it); SYNC_WIRE_AUTO: it is open.
- */
-static enum sync_wire wanted_wire(const struct job *job, const struct planner_history *history)
+/* Return the options that the job asks for, with its wire format; 0: open. */
+static struct sync_options asked_options(const struct job *job)
 {
-    enum sync_wire asked = sync_wire_find(job->communication.wire);
+    struct sync_options ret = job->sync.options;
 
-    return job->sync.options.wire ? job->sync.options.wire : asked ? asked : history->wire;
+    if (!ret.wire)
+        ret.wire = sync_wire_find(job->communication.wire);
+    return ret;
+}
+
+/* Return the options with which the job goes on: those in force, or those that it asks for, with
+ * the wire format that it began with.
+ */
+static struct sync_options kept_options(const struct sync_options *asked,
+                                        const struct planner_history *history)
+{
+    struct sync_options ret = history->kept ? *history->kept : *asked;
+
+    if (!ret.wire)
+        ret.wire = asked->wire ? asked->wire : history->wire;
+    return ret;
 }
 
 /* Append to the plan's reason that 16 bits are sent between nodes, if eddis chose that by itself,
@@ -502,10 +518,11 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     cleanup_free struct modes_worker *w = calloc((size_t)p->n_workers, sizeof *w);
     cleanup_groups struct groups_choices groups = { 0 };
     struct objective_groups list[GROUPS_CHOICES];
-    struct sync_options wanted = job->sync.options;
+    const struct sync_options asked = asked_options(job);
     const struct efficiencies measured = { history->efficiency, history->n_efficiencies,
                                            p->global_batch };
-    struct choice f = { .in = { .groups = list, .wanted = &wanted, .measured = &measured } };
+    struct choice f = { .in = { .groups = list, .wanted = &asked, .measured = &measured },
+                        .kept = kept_options(&asked, history) };
     const struct candidate *taken;
     const char *lacks;
     enum why why;
@@ -520,7 +537,6 @@ int mode_choose(const struct job *job, const struct planner_history *history, st
     if ((rc = list_groups(job, history, p, f.most_writers, &groups, err)) < 0)
         return rc;
     f.in.n_groups = fill_groups(&groups, f.most_writers, list);
-    wanted.wire = wanted_wire(job, history);
     fill_setup(p, history, w, &f.in.setup);
     if (!is_measured(&f.in.setup))
         f.in.n_groups = 1;

@@ -69,7 +69,7 @@ struct objective_input {
     const struct objective_groups *groups; /* [n_groups] choices for algorithms that have groups */
     int n_groups;
     const struct efficiencies *measured; /* of this program; NULL: none */
-    /* the job's options; after a restart, with the wire format that the job began with */
+    /* the job's options, or those with which it goes on with this algorithm */
     const struct sync_options *wanted;
 };
 

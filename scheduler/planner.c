@@ -8,6 +8,7 @@
 #include "leave_out.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/key_index.h"
+#include "lib/base/text.h"
 #include "limits.h"
 #include "mode_choice.h"
 #include "split.h"
@@ -583,14 +584,48 @@ int planner_plan(const struct job *job, const struct node_profile *nodes, int n_
     return rc;
 }
 
-bool planner_is_open(const struct job *job, const struct plan *p)
+/* Check whether the job leaves the period open, and the plan's algorithm has one. */
+static bool leaves_period(const struct job *job, const struct plan *p)
 {
-    return algorithm_is_open(job->sync.mode, job->sync.algorithm) && p->model_bytes == 0 &&
-           p->n_workers > 1;
+    return algorithm_has(p->algorithm, ALGORITHM_SEVERAL) && !job->sync.options.period;
 }
 
-void planner_leave_open(struct plan *p)
+/* Check whether the job leaves the groups open, and they may change after the start: in local mode
+ * programs make process groups of them before they report their model.
+ */
+static bool leaves_groups(const struct job *job, const struct plan *p)
 {
+    return algorithm_has(p->algorithm, ALGORITHM_GROUPED) &&
+           !algorithm_has(p->algorithm, ALGORITHM_ROUNDS) && !job->sync.groups.n;
+}
+
+/* Check whether the job leaves the wire format open, and the plan's algorithm sends gradients or
+ * differences of models between nodes.
+ */
+static bool leaves_wire(const struct job *job, const struct plan *p)
+{
+    bool sends = algorithm_has(p->algorithm, ALGORITHM_GROUPED) ||
+                 !algorithm_has(p->algorithm, ALGORITHM_SEVERAL);
+
+    return sends && p->n_nodes > 1 && !job->sync.options.wire &&
+           sync_wire_find(job->communication.wire) == SYNC_WIRE_AUTO;
+}
+
+bool planner_is_open(const struct job *job, const struct plan *p)
+{
+    return p->model_bytes == 0 && p->n_workers > 1 &&
+           (algorithm_is_open(job->sync.mode, job->sync.algorithm) || leaves_period(job, p) ||
+            leaves_groups(job, p) || leaves_wire(job, p));
+}
+
+void planner_leave_open(const struct job *job, struct plan *p)
+{
+    if (!algorithm_is_open(job->sync.mode, job->sync.algorithm)) {
+        text_append(p->reason, sizeof p->reason,
+                    "; what it leaves open is chosen when the program has reported the size of its "
+                    "model");
+        return;
+    }
     snprintf(p->reason, sizeof p->reason,
              "%s until the program has reported the size of its model; then the mode is chosen",
              p->mode);
@@ -630,7 +665,7 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
     cleanup_free int64_t *equal = calloc((size_t)p->n_workers, sizeof *equal);
     struct plan *again = plan_copy(p);
     struct planner_history begun = *history;
-    struct job settled = *job;
+    struct sync_options kept = p->options;
     bool pieces;
     int rc;
 
@@ -639,12 +674,12 @@ int planner_again(const struct job *job, const struct plan *p, const struct plan
         return eddis_fail(err, -ENOMEM, "no memory for a plan");
     }
     begun.algorithm = p->algorithm;
-    settled.sync.options = p->options;
+    begun.kept = &kept;
     if (period)
-        settled.sync.options.period = period;
+        kept.period = period;
     set_workers(again, w, batch, equal, &pieces);
     again->takes_pieces = pieces && history->takes_pieces;
-    rc = mode_choose(&settled, &begun, again, err);
+    rc = mode_choose(job, &begun, again, err);
     if (strcmp(again->program.gradients, p->program.gradients) == 0)
         memcpy(again->reason, p->reason, sizeof again->reason);
     if (rc < 0)

@@ -54,6 +54,10 @@ struct planner_history {
     const char *algorithm;
     /* wire format with which the job began; SYNC_WIRE_AUTO: it is not chosen yet */
     enum sync_wire wire;
+    /* options of the plan in force, which replace the job's for `algorithm`; NULL: there are none.
+     * Other algorithms are predicted with the job's.
+     */
+    const struct sync_options *kept;
     /* [n_nodes] rank that each node's first worker had when the job began; NULL: the job begins
      * now.
      */
@@ -131,15 +135,15 @@ int planner_complete(const struct job *job, const struct node_profile *nodes,
 /* Return the nodes, network and model of a plan for a prediction of its steps, without workers. */
 struct modes_setup planner_network(const struct plan *p, const struct planner_history *history);
 
-/* Check whether the mode of p, a plan for a new job, may still change when the program reports the
- * size of its model.
+/* Check whether p, a plan for a new job, may still change when the program reports the size of its
+ * model: its mode, or the wire format, period or groups that the job leaves open.
  */
 bool planner_is_open(const struct job *job, const struct plan *p);
 
-/* Write into the plan, as its reason, that the mode will be chosen when the program reports the
- * size of its model. For programs that never report the size the reason stays.
+/* Write into the reason of p, a plan that is open (planner_is_open), what will be chosen when the
+ * program reports the size of its model. For programs that never report the size the reason stays.
  */
-void planner_leave_open(struct plan *p);
+void planner_leave_open(const struct job *job, struct plan *p);
 
 /* A running job's measurements of one worker. */
 struct planner_worker {

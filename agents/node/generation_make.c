@@ -104,6 +104,7 @@ static int make_board(struct generation *g, const struct agent_config *b, const 
     area->warmup_steps = o->warmup_steps;
     area->check_models = o->check_models;
     area->open_ns = o->open_ns;
+    area->mode_named = o->mode_named;
     memcpy(area->mode, o->mode, sizeof area->mode);
     memcpy(area->algorithm, o->algorithm, sizeof area->algorithm);
     area->node_of = place;

@@ -77,6 +77,7 @@ static const struct field prepare_fields[] = {
     FIELD(struct order, resume_begun, BOOL, 0, 0),
     FIELD(struct order, report_at_step, INT64, 0, INT64_MAX),
     FIELD(struct order, open_ns, INT64, 0, INT64_MAX),
+    FIELD(struct order, mode_named, BOOL, 0, 0),
     FIELD_INCLUDE(mode_table),
     FIELD_POINTER("choice", struct order, choice, choice_table), /* only of a replayed plan */
     FIELD_STRUCT_IF("checks", struct order, checks, checks.turns, network_checks_table),

@@ -106,6 +106,7 @@ struct order {
     struct order_rank *rank; /* [n_local] ranks of this node */
     int n_local;
     int64_t open_ns; /* as in struct board_area, if plan->version is 0 */
+    bool mode_named; /* as in struct board_area */
     /* communication settings of a plan that is replayed; NULL: the workers measure them */
     struct comm_choice *choice;
     struct network_checks checks; /* links that this node measures again; turns 0: none */

@@ -27,10 +27,9 @@
  *
  * The slots are written under the same kind of lock, the area's `sequence`.  Plans are kept as a
  * short history, since a worker may have read ahead under the previous one: plan v is in slot v %
- * BOARD_PLANS.  If the mode is open ("auto"), the first plan is version 0, which is never in force;
- * it has the batches of programs that never commit.  The workers' eddis_commit writes the size of
- * the model to the page and waits for version 1, with which mode, algorithm, options and groups are
- * written anew.
+ * BOARD_PLANS.  If the mode ("auto") or an option is open, the first plan is version 0, which is
+ * never in force; it has the batches of programs that never commit.  eddis_commit writes the size
+ * of the model to the page and waits for version 1, with its mode, algorithm, options and groups.
  *
  * The state from which a generation begins, found by rank 0 and sent to the others:
  *
@@ -64,8 +63,8 @@ enum {
     BOARD_COMPUTING = 2, /* EDDIS_PHASE_COMPUTE of lib/eddis.h */
     BOARD_JOB = 128,     /* bytes of a job's id with its 0 */
     BOARD_WHY = 256,     /* bytes of an error message with its 0 */
-    /* Layout 28; one more option of an algorithm makes another layout. */
-    BOARD_VERSION = 28 << 16 | (int)sizeof(struct sync_options),
+    /* Layout 29; one more option of an algorithm makes another layout. */
+    BOARD_VERSION = 29 << 16 | (int)sizeof(struct sync_options),
 };
 
 /* Limit of a page's steps_done, so that adding recent steps does not overflow. */
@@ -198,7 +197,8 @@ struct board_area {
     uint64_t seed;
     int64_t warmup_steps; /* warm-up of the learning rate; 0: none */
     int64_t check_models; /* steps between comparisons of the workers' models; 0: never */
-    int64_t open_ns;      /* longest wait of eddis_commit for the mode of an "auto" job */
+    int64_t open_ns;      /* longest wait of eddis_commit for a plan after plan 0 */
+    int64_t mode_named;   /* 1: the job names the mode, so that plan 0 has it; 0: "auto" */
     int64_t plan_version; /* newest plan version */
     /* mode, algorithm, options and the groups may change with plan version 1. */
     char mode[16], algorithm[16];

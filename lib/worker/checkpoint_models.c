@@ -571,6 +571,16 @@ static int models_go_back(struct centre *m, struct plan_switch *plan_switch, str
     return rc < 0 ? rc : count_checkpoints(m, plan_switch, done, err);
 }
 
+/* Check whether the samples can be resumed: the mode is known, and with several models the counter.
+ */
+static bool may_resume(const struct centre *m)
+{
+    bool named = m->area && m->area->mode_named;
+
+    return (named || samples_settled(m->samples)) &&
+           (!m->group->several || samples_listed(m->samples));
+}
+
 int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
                               const struct checkpoint *files, int64_t *ret_done,
                               struct eddis_error *err)
@@ -582,7 +592,7 @@ int checkpoint_models_restore(struct centre *m, struct plan_switch *plan_switch,
     int rc = 0;
 
     *ret_done = 0;
-    if (!samples_settled(m->samples) || (several && !samples_listed(m->samples)))
+    if (!may_resume(m))
         return eddis_fail(err, -EINVAL, "call eddis_commit before a checkpoint is restored");
     if (several || lists_samples(files)) {
         rc = get_samples(m, files, &left, &rest.n_left, err);

@@ -348,9 +348,9 @@ static int commit_take_plan(struct eddis *e, int64_t version, struct eddis_error
     return rc;
 }
 
-/* Choose the mode that was open until now ("auto"): publish the model, wait for the driver's plan
- * and take the newest version that all workers have.  If one worker fails, all fail.  Collective.
- * Return 0 or the failure.
+/* Choose the mode, or options, that were open until now: publish the model, wait for the driver's
+ * plan and take the newest version that all workers have.  If one worker fails, all fail.
+ * Collective. Return 0 or the failure.
  */
 static int commit_settle(struct eddis *e, struct eddis_error *err)
 {

@@ -500,7 +500,7 @@ int plan_switch_settle(struct plan_switch *r, int64_t version, struct eddis_erro
     if (rc < 0 || r->read < version)
         rc = eddis_fail(err, rc < 0 ? rc : -EAGAIN, "cannot read the job's plan");
     else if (r->version < version) /* else an earlier call took it, and another worker failed */
-        rc = plan_switch_adopt(r, version, 0, err);
+        rc = plan_switch_adopt(r, version, r->samples->step, err);
     if (rc == 0)
         r->period = plan_switch_copy(r, version)->period;
     return rc;

@@ -65,7 +65,10 @@ void samples_settle(struct samples *s)
 {
     cleanup_unlock pthread_mutex_t *lock = mutex_hold(&s->lock);
 
-    s->feed = s->group->several ? NULL : &samples_by_plan; /* samples_start sets the others */
+    if (s->group->several)
+        s->feed = NULL; /* samples_start sets it */
+    else if (!s->feed)  /* else samples_resume has set it */
+        s->feed = &samples_by_plan;
     s->settled = true;
 }
 
@@ -171,14 +174,14 @@ int samples_take(struct samples *s, struct sampler_step *ret, struct eddis_error
     return rc;
 }
 
-/* Check that steps can be answered at all.  Return 0; -EAGAIN: the mode is open; -EINVAL: no data
+/* Check that steps can be answered at all.  Return 0; -EAGAIN: the plan is open; -EINVAL: no data
  * set, or before eddis_commit.
  */
 static int samples_check(const struct samples *s, struct eddis_error *err)
 {
-    if (!s->feed && s->open)
+    if (s->open && (!s->settled || !s->feed))
         return eddis_fail(err, -EAGAIN,
-                          "the job's mode, which decides which worker takes which samples, is not "
+                          "the job's plan, which decides which worker takes which samples, is not "
                           "known before eddis_commit");
     if (!s->given)
         return eddis_fail(err, -EINVAL,

@@ -59,7 +59,7 @@ struct samples {
     struct sampler_options order; /* samples and epochs may be given later */
     int64_t global_batch;         /* samples of every full step */
     int read_ahead;               /* how many steps after the present one are answered */
-    bool open; /* the mode is open until eddis_commit; requests before that get -EAGAIN */
+    bool open; /* the plan is open until eddis_commit; requests before that get -EAGAIN */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;

@@ -288,6 +288,8 @@ int worker_settle(struct eddis *e, struct eddis_error *err)
 
 int worker_leave_open(struct eddis *e, struct eddis_error *err)
 {
+    if (e->area && e->area->mode_named)
+        return worker_settle(e, err);
     strcpy(e->mode, "auto");
     strcpy(e->algorithm, "auto");
     group_close(&e->group);

@@ -89,7 +89,7 @@ struct worker_setup {
 int worker_open(const struct worker_setup *s, const struct eddis_options *options,
                 struct eddis **ret, struct eddis_error *err);
 
-/* Check whether the job's mode is still open; eddis_commit sets it. */
+/* Check whether the job's mode or its options are still open; eddis_commit sets them. */
 static inline bool worker_is_open(struct eddis *e)
 {
     return !samples_settled(&e->samples);
@@ -104,8 +104,8 @@ static inline bool worker_is_external(const struct eddis *e)
 /* Write the job's length to the page, as far as the data set and the first plan are known. */
 void worker_show_length(const struct eddis *e, struct board_page *p);
 
-/* Set the mode to "auto", with all workers in one group, until eddis_commit.  Return 0 or a
- * negative errno.
+/* Until eddis_commit, set the mode to the one that the job names; without one to "auto", with all
+ * workers in one group.  Return 0 or a negative errno.
  */
 int worker_leave_open(struct eddis *e, struct eddis_error *err);
 

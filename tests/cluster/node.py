@@ -51,7 +51,7 @@ STRAY = "setsid sh -c 'for g in /sys/fs/cgroup/ /sys/fs/cgroup/unified/ /sys/fs/
 # Of a start, what most tests do not choose.
 START = {"mode": "sync", "algorithm": "allreduce", "seed": 7, "period": 0, "moving_rate": 0.0, "momentum": 0.0,
          "outer_rate": 0.0, "outer_momentum": 0.0, "overlap": 0, "wire": "float32", "choice": None, "bucket_bytes": 4 << 20, "warmup_steps": 0, "checkpoint_every": 0,
-         "checkpoint_keep": 3, "report_at_step": 0, "open_ns": 0, "emulated": False, "resume": False,
+         "checkpoint_keep": 3, "report_at_step": 0, "open_ns": 0, "mode_named": False, "emulated": False, "resume": False,
          "resume_begun": False, "probe": False, "check_only": False, "network": "", "share": "", "mpi_secret": "",
          "check_models": 0}
 

@@ -19,7 +19,7 @@ RANKS, EPOCHS, STEPS = 6, 10, 50  # of 480 samples
 DIES = 25  # in this step
 
 
-def train(c, *args, dies=None, waits=False):
+def train(c, *args, dies=None, waits=False, epochs=EPOCHS):
     """A job, whose ranks, where it waits, begin when there is a file "go" in its folder."""
     folder = os.path.join(c.shared, f"job-{c.jobs}")
     os.mkdir(folder)
@@ -27,7 +27,7 @@ def train(c, *args, dies=None, waits=False):
     return c.job(["-H", "node1,node2,node3", "--set", f"profile.emulate={EMULATE}", "--set", "batch.global=96",
                   "--set", "batch.rebalance=off", "--set", "sync.mode=sync",
                   "--set", f"checkpoint.dir={folder}/checkpoints", "--set", "checkpoint.every=10", *args,
-                  "--", *wait, f"{BUILD}/tests/cluster/wire-worker", folder, str(EPOCHS), *([str(dies)] if dies else [])])
+                  "--", *wait, f"{BUILD}/tests/cluster/wire-worker", folder, str(epochs), *([str(dies)] if dies else [])])
 
 
 def end(c, j, generation=1):
@@ -50,6 +50,25 @@ def bits_of(plan):
 def is_narrow(found):
     """Rounded, and no more than that."""
     return 1e-4 < found["least"] <= found["most"] < 0.01
+
+
+def first_job(_):
+    """The first job of a program chooses its wire by the model that eddis_commit reports, also in a mode that the job names:
+    over links this slow 16 bits are worth it.  A wire that the job names is kept to the bit."""
+    with Cluster(3, build=BUILD, rate="20mbit") as c:
+        with train(c, "--set", "communication.wire=float32", epochs=2) as j:
+            found = end(c, j)
+            assert found["most"] < 1e-6 and j.plan()["wire"] == "float32" and not j.events("mode"), (found, j.plan())
+        with train(c, epochs=2) as j:
+            found, plan = end(c, j), j.plan()
+            assert plan["mode"] == "sync" and plan["wire"] == "bfloat16" and plan["model_bytes"] > 0, plan
+            assert is_narrow(found) and len(j.events("mode")) == 1, found
+            assert "gradients as bfloat16 between nodes" in plan["reason"], plan["reason"]
+            assert "what it leaves open is chosen when the program has reported the size of its model" in j.out, j.out
+        with train(c, "--set", "sync.mode=local", epochs=2) as j:
+            assert j.end() == 0, (j.code, j.err, j.out)
+            plan = j.plan()
+            assert plan["mode"] == "local" and plan["wire"] == "bfloat16" and len(j.events("mode")) == 1, plan
 
 
 def first(c):
@@ -129,6 +148,6 @@ def bytes_on_cables(c):
     assert 0.4 < carried["bfloat16"] / carried["float32"] < 0.65, carried
 
 
-CASES = [replay, other_way, killed, bytes_on_cables]
+CASES = [first_job, replay, other_way, killed, bytes_on_cables]
 with Cluster(3, build=BUILD) as c:
     run(CASES, sys.argv[3:], c)

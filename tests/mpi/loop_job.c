@@ -244,6 +244,7 @@ static void fill_area(const struct loop_job *j, struct board_area *a)
         a->sample_s[i] = 0.0001 * (i + 1);
     }
     a->open_ns = j->open_ns;
+    a->mode_named = j->mode_named;
 }
 
 static void make_board(struct loop_job *j)
@@ -254,7 +255,7 @@ static void make_board(struct loop_job *j)
     CHECK(own_folder_make(j->dir, sizeof j->dir) == 0);
     snprintf(j->path, sizeof j->path, "%s/board", j->dir);
     fill_area(j, a);
-    fill_mode(j->open_ns ? &(struct loop_job){ .n = j->n } : j, a, group);
+    fill_mode(j->open_ns && !j->mode_named ? &(struct loop_job){ .n = j->n } : j, a, group);
     for (int i = 0; i < j->n; i++)
         node_of[i] = j->node_of ? j->node_of[i] : j->per_group ? i / j->per_group : 0;
     a->node_of = node_of;

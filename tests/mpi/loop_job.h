@@ -54,6 +54,7 @@ struct loop_job {
     enum sync_wire wire;
     int64_t period;  /* of models, 0: 2; later plans have others, see loop_job_period */
     int64_t open_ns; /* the mode is open, until loop_job_settle; 0: it is not */
+    bool mode_named; /* but the job names it, so that only its options are */
     const struct comm_choice *choice; /* as of a plan that is replayed; NULL: none */
     int emulated;
     int64_t check_models; /* steps between two comparisons; 0: none */

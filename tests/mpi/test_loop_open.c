@@ -52,18 +52,22 @@ static void *answer(void *arg)
     CHECK(given == RANKS);
     while (o->late && atomic_load(&o->gave_up) < RANKS && clock_now_ns() < end)
         usleep(1000);
+    o->j.wire = SYNC_WIRE_BFLOAT16;
     loop_job_settle(&o->j, after, o->flags);
     return NULL;
 }
 
 /* Before eddis_commit nobody knows who takes what. */
-static void check_open(struct eddis *e)
+static void check_open(struct eddis *e, const struct loop_job *j)
 {
+    bool named = j->mode_named;
     struct eddis_world world = world_of(e);
     struct eddis_step s = { .size = sizeof s };
 
-    CHECK(strcmp(world.mode, "auto") == 0 && strcmp(world.algorithm, "auto") == 0);
-    CHECK(world.flags == 0 && world.momentum == 0);
+    CHECK(strcmp(world.mode, named ? loop_job_mode(j) : "auto") == 0);
+    CHECK(strcmp(world.algorithm, named ? loop_job_algorithm(j) : "auto") == 0);
+    CHECK(world.momentum == 0 && (named || world.flags == 0));
+    CHECK(!named || !(world.flags & EDDIS_WORLD_SEVERAL) == !j->per_group);
     REFUSED(-EAGAIN, "not known before eddis_commit",
             eddis_plan_step(e, 0, EDDIS_FOREVER, &s, &err));
     REFUSED(-EINVAL, "", eddis_step_begin(e, &s, &err));
@@ -74,6 +78,7 @@ static void check_settled(struct eddis *e, const struct loop_job *j, int rank)
     struct eddis_world world = world_of(e);
     struct board_page page;
 
+    CHECK(e->area->options.wire == SYNC_WIRE_BFLOAT16);
     CHECK(strcmp(world.mode, loop_job_mode(j)) == 0);
     CHECK(strcmp(world.algorithm, loop_job_algorithm(j)) == 0);
     CHECK(!(world.flags & EDDIS_WORLD_SEVERAL) == !j->per_group);
@@ -88,7 +93,7 @@ static void commit(struct eddis *e, struct open_job *o)
 
     if (o->late) {
         REFUSED(-ETIMEDOUT, "timeouts.launch", eddis_commit(e, &err));
-        check_open(e);
+        check_open(e, &o->j);
         atomic_fetch_add(&o->gave_up, 1);
         while (rc == -ETIMEDOUT)
             rc = eddis_commit(e, NULL);
@@ -109,7 +114,7 @@ static void commit_in_vain(struct eddis *e, struct open_job *o, int rank)
     CHECK(eddis_commit(e, &unread) == -EAGAIN);
     CHECK(strstr(unread.text, "cannot read the job's plan"));
     CHECK(!strncmp(unread.text, "rank 1: ", 8) == (rank != 1));
-    check_open(e);
+    check_open(e, &o->j);
     if (rank == 1)
         board_close(e->plan_switch.board);
     e->plan_switch.board = own;
@@ -183,7 +188,7 @@ static void body(struct eddis *e, int rank, struct loop_job *j)
     OK(eddis_add_layer(e, "all", EDDIS_LAYER_OTHER, &err));
     for (int i = 0; i < 3; i++)
         GIVES(i, eddis_add_parameter(e, 0, &p[i], &err));
-    check_open(e);
+    check_open(e, j);
     OK(eddis_restore_begin(e, NULL, &c, &err)); /* there is none */
     if (o->fails)
         commit_in_vain(e, o, rank);
@@ -230,6 +235,10 @@ int main(void)
         { .j.per_group = ASYNC, .fails = true },
         { .j.per_group = 2 },
         { .j.per_group = 2, .late = true },
+        { .j = { .per_group = SYNC, .mode_named = true }, .reads = true },
+        { .j = { .per_group = ASYNC, .mode_named = true }, .reads = true },
+        { .j = { .per_group = 2, .mode_named = true }, .fails = true },
+        { .j = { .per_group = 2, .mode_named = true }, .late = true },
         { .j.per_group = SYNC, .flags = BOARD_FLAG_CHECKPOINT | BOARD_FLAG_STOP },
     };
 

@@ -44,6 +44,7 @@ struct world {
     int64_t batch[MAX_RANKS];
     int64_t every;
     int64_t late; /* steps between a checkpoint's begin and its commit */
+    bool early;   /* the plan is open, and the checkpoint is restored before eddis_commit */
     enum death death;
     int64_t dies_at; /* step */
     int dies;        /* rank */
@@ -171,9 +172,17 @@ static void train(struct eddis *e, int rank, struct loop_job *j)
 
     p.dtype = EDDIS_FLOAT64;
     CHECK(add_parameter(e, &p) == 0);
+    if (j->open_ns) {
+        resume(r);
+        REFUSED(-EAGAIN, "not known before eddis_commit",
+                eddis_plan_step(e, e->samples.step, EDDIS_FOREVER, &s, &err));
+        if (rank == 0)
+            loop_job_settle(j, (const int64_t[]){ 1, 5, 10 }, 0);
+    }
     OK(eddis_commit(e, &err));
     OK(eddis_broadcast_parameters(e, 0, &err));
-    resume(r);
+    if (!j->open_ns)
+        resume(r);
     while ((more = eddis_step_begin(e, &s, NULL)) == 1)
         if (!one_step(r, &s) || (s.flags & EDDIS_STEP_CHECKPOINT && !one_checkpoint(r, s.step)) ||
             (s.step >= r->commits_at && !commit(r)))
@@ -199,6 +208,8 @@ static struct loop_job job_of(const struct world *w)
         .checkpoint_dir = w->checkpoints,
         .checkpoint_every = w->every,
         .checkpoint_keep = 3,
+        .open_ns = w->early ? TIMEOUT_NS : 0,
+        .mode_named = w->early,
         .dies = true,
         .each = { .samples = SAMPLES, .epochs = EPOCHS, .measured = 1 },
     };
@@ -271,6 +282,18 @@ static void draw(struct world *w, uint64_t *random)
         damage(w, random);
 }
 
+/* Check that the weights are those of one worker, up to rounding. */
+static void check_weights(const struct world *w, const struct state *want)
+{
+    double far = 0, size = 0;
+
+    for (int j = 0; j < DIM; j++) {
+        far += pow(w->state.w[j] - want->w[j], 2);
+        size += pow(want->w[j], 2);
+    }
+    CHECK(sqrt(far / size) < 1e-13);
+}
+
 static void check_samples(const struct world *w)
 {
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
@@ -290,7 +313,6 @@ static int one_history(uint64_t seed, const struct state *want)
 {
     struct world *w = world_new(1);
     uint64_t random = seed;
-    double far = 0, size = 0;
     int generations;
 
     w->generation = 0;
@@ -309,11 +331,7 @@ static int one_history(uint64_t seed, const struct state *want)
     }
     CHECK(w->finished);
     check_samples(w);
-    for (int j = 0; j < DIM; j++) {
-        far += pow(w->state.w[j] - want->w[j], 2);
-        size += pow(want->w[j], 2);
-    }
-    CHECK(sqrt(far / size) < 1e-13);
+    check_weights(w, want);
     if (check_failures())
         fprintf(stderr, "in history %llu after %d generations\n", (unsigned long long)seed,
                 w->generation);
@@ -333,6 +351,30 @@ static struct state uninterrupted(void)
     s = w->state;
     world_free(w);
     return s;
+}
+
+/* A job that names sync mode restores before eddis_commit, though its wire format is chosen there,
+ * and the plan that it gets divides the samples from the checkpoint's step on.
+ */
+static void restore_while_open(const struct state *want)
+{
+    struct world *w = world_new(3);
+
+    memcpy(w->batch, (const int64_t[]){ 6, 6, 4 }, 3 * sizeof *w->batch);
+    w->every = 3;
+    w->death = IN_STEP;
+    w->dies_at = 10;
+    w->dies = 1;
+    run_generation(w, train);
+    CHECK(!w->finished);
+    w->generation = 2;
+    w->death = NO_DEATH;
+    w->early = true;
+    run_generation(w, train);
+    CHECK(w->finished && w->resumed >= 3);
+    check_samples(w);
+    check_weights(w, want);
+    world_free(w);
 }
 
 /* ---- checkpoints that fail ---- */
@@ -525,6 +567,7 @@ int main(void)
     for (uint64_t seed = 1; seed <= HISTORIES && !check_failures(); seed++)
         generations += one_history(seed, &want);
     CHECK(generations > 2 * HISTORIES);
+    restore_while_open(&want);
     run_body(fail_body, 1);
     run_body(fail_body, 3);
     run_body(kind_body, 2);

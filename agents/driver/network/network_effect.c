@@ -22,7 +22,7 @@ static struct plan *predict_anew(const struct job_run *r, const struct planner_h
                                  const struct plan *p, bool under_way, struct eddis_error *err)
 {
     struct planner_history begun = *history;
-    struct job job = *r->o->job;
+    struct sync_options kept = r->o->job->sync.options;
     struct plan *now = plan_copy(p);
 
     if (!now) {
@@ -30,11 +30,11 @@ static struct plan *predict_anew(const struct job_run *r, const struct planner_h
         return NULL;
     }
     begun.algorithm = under_way ? p->algorithm : NULL;
-    if (under_way && p->options.period)
-        job.sync.options.period = p->options.period;
-    if (under_way)
-        job.sync.options.wire = p->options.wire;
-    if (mode_choose(&job, &begun, now, err) == 0)
+    begun.kept = under_way ? &kept : NULL;
+    if (p->options.period)
+        kept.period = p->options.period;
+    kept.wire = p->options.wire;
+    if (mode_choose(r->o->job, &begun, now, err) == 0)
         return now;
     plan_free(now);
     return NULL;

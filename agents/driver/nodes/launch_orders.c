@@ -120,6 +120,7 @@ static struct order training(const struct launch_orders *l)
         .plan = order_plan(p, l->plans->newest, l->plans->equal ? BOARD_FLAG_PASSING : 0),
         .n_plan = p->n_workers,
         .open_ns = l->plans->newest ? 0 : job->timeouts.launch_ns,
+        .mode_named = !algorithm_is_open(job->sync.mode, job->sync.algorithm),
     };
 
     (void)snprintf(o.mode, sizeof o.mode, "%s", p->mode);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planning.c - plan a generation for the usable nodes: prepare what depends on the plan, and choose
- * the sync mode once the program has reported its model's size
+ * what the job leaves open once the program has reported its model's size
  */
 #include "planning.h"
 
@@ -70,7 +70,9 @@ static bool is_assumed(const struct planning *g, const struct plan *p)
            a->mode != SYNC_MODE_SYNC && p->n_workers > 1;
 }
 
-/* Check whether the sync mode stays open until the workers call eddis_commit. */
+/* Check whether the sync mode, or an option of it that the size of the model decides, stays open
+ * until the workers call eddis_commit.
+ */
 static bool is_open(const struct planning *g, const struct plan *p)
 {
     return g->run->state.generation == 1 && !g->run->o->plan_path &&
@@ -232,7 +234,7 @@ static int plan_nodes(struct planning *g, int n, struct eddis_error *err)
         name_plan(g, g->published.plans.plan);
     if (rc == 0 && g->published.plans.plan && is_open(g, g->published.plans.plan) &&
         !is_assumed(g, g->published.plans.plan))
-        planner_leave_open(g->published.plans.plan);
+        planner_leave_open(g->run->o->job, g->published.plans.plan);
     if (rc == 0)
         rc = v->planned(v->ctx, g->published.plans.plan, g->node, n, err);
     if (rc < 0)
@@ -277,25 +279,45 @@ static bool plan(struct planning *g)
     return n >= 0;
 }
 
-/* ---- deciding the mode, once the model's size is known ---- */
+/* ---- deciding what is open, once the model's size is known ---- */
+
+/* If the job asks for rounds, set its groups to those of plan `now`, with which the ranks have been
+ * started (EDDIS_GROUPS). group [now->n_workers] is lent to the job.
+ */
+static void keep_groups(struct job *job, const struct plan *now, int *group)
+{
+    if (algorithm_is_open(job->sync.mode, job->sync.algorithm) ||
+        !algorithm_has(now->algorithm, ALGORITHM_ROUNDS))
+        return;
+    for (int i = 0; i < now->n_workers; i++)
+        group[i] = now->worker[i].group;
+    job->sync.groups = (struct job_groups){ now->n_groups, group, (size_t)now->n_workers };
+}
 
 /* Return a plan with a decided mode for the nodes of the present plan and the reported model, for
  * the caller to free; NULL: it cannot be made, and err says why.
  */
 static struct plan *plan_settled(struct planning *g, struct eddis_error *err)
 {
+    const struct plan *now = g->published.plans.plan;
+    cleanup_free int *group = calloc((size_t)now->n_workers, sizeof *group);
     struct planner_history history;
+    struct job job = *g->run->o->job;
     struct plan *p = NULL;
 
+    if (!group) {
+        eddis_fail(err, -ENOMEM, "no memory for a plan");
+        return NULL;
+    }
+    keep_groups(&job, now, group);
     history_fill(&g->history, &history);
-    if (planner_plan(g->run->o->job, g->node, g->published.plans.plan->n_nodes, &history, &p, err) <
-        0)
+    if (planner_plan(&job, g->node, now->n_nodes, &history, &p, err) < 0)
         return NULL;
     name_plan(g, p);
     return p;
 }
 
-/* Publish plan p, which is taken and may be the present one, to the workers that wait for the mode.
+/* Publish plan p, which is taken and may be the present one, to the workers that wait for it.
  * Return 0 or a negative error.
  */
 static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err)
@@ -317,9 +339,9 @@ static int settle_by(struct planning *g, struct plan *p, struct eddis_error *err
     return 0;
 }
 
-/* Decide the sync mode and publish its plan.  If that plan cannot be made, print why and publish
- * the present plan: the job can still train in its mode.  The present plan also stays if the
- * program is the one that it assumed.  If publishing fails, end the job.
+/* Decide what the job leaves open and publish the plan.  If that plan cannot be made, print why and
+ * publish the present plan: the job can still train in its mode.  The present plan also stays if
+ * the program is the one that it assumed.  If publishing fails, end the job.
  */
 static void settle(struct planning *g)
 {
@@ -347,8 +369,8 @@ static void record_length(struct planning *g)
         (void)history_samples(&g->history, n, p->samples_in_epoch);
 }
 
-/* If the sync mode is open and the event is of this generation, record the size of the model and
- * decide the mode.  No worker has made a step yet.
+/* If the plan is open and the event is of this generation, record the size of the model and decide
+ * what the job leaves open.  No worker has made a step yet.
  */
 static void take_model(struct planning *g, const struct event *e)
 {
@@ -485,7 +507,7 @@ static void take_network(struct planning *g)
         return;
     history_fill(&g->history, &history);
     if (plan_versions_is_open(&g->published) && !is_assumed(g, p))
-        history.model_bytes = 0; /* an open mode was planned without communication */
+        history.model_bytes = 0; /* an open plan was made without communication */
     if (!g->history.network->check.holds)
         network_effect_checked(g->run, &g->history.network->check, &history, p);
     plan_watch_network(&g->watch);

@@ -364,7 +364,7 @@ int facts_plan(struct facts *f, const struct job *job, struct plan **ret, struct
     memcpy(p->left, drop.left, sizeof p->left);
     p->n_left = drop.n_left;
     if (planner_is_open(job, p))
-        planner_leave_open(p);
+        planner_leave_open(job, p);
     *ret = p;
     return 0;
 }

@@ -224,6 +224,7 @@ static char *order_of(enum order_type type, bool six)
         .rank = sample_ranks,
         .n_local = 2,
         .mode = "sync",
+        .mode_named = true,
         .algorithm = "allreduce",
         .seed = UINT64_MAX - 1,
         .bucket_bytes = 4 << 20,
