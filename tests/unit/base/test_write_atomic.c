@@ -183,8 +183,7 @@ START_TEST(of_others)
     static const char *const stays[] = { "file.part",    "file.1.parts",  "file.x.part",
                                          "file2.1.part", "file.1.2.part", "file.-1.part",
                                          ".file.1.part" };
-    cleanup_free char *path = file_join(scratch, "file"),
-                      *folder = file_join(scratch, "file.2.part");
+    cleanup_free char *folder = file_join(scratch, "file.2.part");
     int n = (int)(sizeof stays / sizeof *stays);
 
     for (int i = 0; i < n; i++)
