@@ -310,7 +310,7 @@ struct sweep {
 };
 
 /* Remove this user's groups with eddis's names that are below base in at most depth + 1 levels and
- * have no live processes.  err: why one of them stays.
+ * have no live processes.  err: for which of them it did not wait longer.
  */
 static void sweep(struct sweep *s, const char *base, int depth, struct eddis_error *err)
 {
@@ -319,6 +319,7 @@ static void sweep(struct sweep *s, const char *base, int depth, struct eddis_err
 
     while (dir && (e = readdir(dir)) && clock_now_ns() < s->deadline_ns) {
         cleanup_free char *path = NULL;
+        struct eddis_error why;
         struct cgroup c;
 
         if (e->d_type != DT_DIR || e->d_name[0] == '.' ||
@@ -330,7 +331,10 @@ static void sweep(struct sweep *s, const char *base, int depth, struct eddis_err
             !is_old(dirfd(dir), e->d_name))
             continue;
         strcpy(c.path, path);
-        s->waits += cgroup_remove(&c, s->wait_ns, err) == -ETIMEDOUT;
+        if (cgroup_remove(&c, s->wait_ns, &why) == -ETIMEDOUT) {
+            (void)eddis_fail(err, why.code, "%s", why.text);
+            s->waits++;
+        }
     }
 }
 
