@@ -77,7 +77,7 @@ struct agent {
     struct generation *generation; /* the present generation; NULL: none */
     /* killed processes of earlier generations that read the GPUs and have not ended; 0: unused */
     pid_t reader[8];
-    struct gpu_lock gpus;     /* GPUs of the job's workers, until this agent ends */
+    struct gpu_lock gpus;     /* GPUs of the newest generation's workers */
     struct gpu_wait gpu_wait; /* GPUs that are locked before they are measured */
     struct order *gpu_order;  /* order to profile or to prepare that waits for GPUs; NULL: none */
     bool gpu_said;            /* the user was told for which job this one waits */

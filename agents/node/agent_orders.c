@@ -81,9 +81,26 @@ static int lock_rank(struct agent *a, const char *device_id, struct eddis_error 
     return rc;
 }
 
-/* Lock the GPUs of an order's ranks for the job; the agent keeps them over all generations. Release
- * GPUs that were locked before they were measured, but get no rank. Return 0, or an error of
- * gpu_lock_add, and then no GPU was added.
+/* Check whether a rank of the order `ctx` has the GPU with this id (gpu_lock_wanted_fn). */
+static bool is_of_order(const char *device_id, const void *ctx)
+{
+    const struct order *o = ctx;
+
+    for (int i = 0; i < o->n_local; i++) {
+        char ids[DEVICE_ID], *rest = ids;
+        const char *id;
+
+        (void)snprintf(ids, sizeof ids, "%s", o->rank[i].device_id);
+        while ((id = strsep(&rest, ",")))
+            if (strcmp(id, device_id) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Lock the GPUs of an order's ranks for the job; the agent keeps those that it has. Release GPUs
+ * that get no rank: those that were locked before they were measured, and those of ranks of earlier
+ * generations. Return 0, or an error of gpu_lock_add, and then no GPU was added or released.
  */
 static int lock_gpus(struct agent *a, const struct order *o, struct eddis_error *err)
 {
@@ -93,11 +110,13 @@ static int lock_gpus(struct agent *a, const struct order *o, struct eddis_error 
         return 0;
     for (int i = 0; i < o->n_local && rc == 0; i++)
         rc = lock_rank(a, o->rank[i].device_id, err);
-    if (rc < 0)
+    if (rc < 0) {
         gpu_lock_cut(&a->gpus, before);
-    else
-        gpu_lock_release(&a->gpu_wait.held);
-    return rc;
+        return rc;
+    }
+    gpu_lock_keep(&a->gpus, is_of_order, o);
+    gpu_lock_release(&a->gpu_wait.held);
+    return 0;
 }
 
 /* Make a->generation with its folders, board, sockets and arguments, but start no process; then
@@ -359,6 +378,20 @@ static int go_on(struct agent *a, const struct order *o, struct eddis_error *err
     return 0;
 }
 
+/* Carry out "release": release all GPUs, of which no worker of the newest generation has any.
+ * Return 0; -EBUSY: the previous generation has not ended.
+ */
+static int release(struct agent *a, const struct order *o, struct eddis_error *err)
+{
+    if (a->generation)
+        return eddis_fail(err, -EBUSY,
+                          "start %lld has not ended, so start %lld cannot release GPUs",
+                          (long long)a->generation->number, (long long)o->generation);
+    gpu_lock_release(&a->gpus);
+    gpu_lock_release(&a->gpu_wait.held);
+    return 0;
+}
+
 /* Carry out "bye": kill the generation, unless a stop is under way, and end the agent as soon as no
  * process is left.  Return 0: the order never fails.
  */
@@ -381,13 +414,11 @@ void agent_hold(struct agent *a)
 /* Functions that carry out an order, by enum order_type.  Each returns 0 or a negative errno value.
  */
 static int (*const carry_out[])(struct agent *a, const struct order *o, struct eddis_error *err) = {
-    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,
-    [ORDER_CHECK] = check,         [ORDER_START] = start,
-    [ORDER_RELAY] = relay,         [ORDER_SETTLE] = settle,
-    [ORDER_REBALANCE] = rebalance, [ORDER_SIGNAL] = pass_signal,
-    [ORDER_LOOK] = look,           [ORDER_STOP] = stop,
-    [ORDER_LOGS] = send_log,       [ORDER_PAUSE] = pause_workers,
-    [ORDER_CONTINUE] = go_on,      [ORDER_BYE] = bye,
+    [ORDER_PROFILE] = profile,     [ORDER_PREPARE] = prepare,    [ORDER_CHECK] = check,
+    [ORDER_START] = start,         [ORDER_RELAY] = relay,        [ORDER_SETTLE] = settle,
+    [ORDER_REBALANCE] = rebalance, [ORDER_SIGNAL] = pass_signal, [ORDER_LOOK] = look,
+    [ORDER_STOP] = stop,           [ORDER_LOGS] = send_log,      [ORDER_PAUSE] = pause_workers,
+    [ORDER_CONTINUE] = go_on,      [ORDER_RELEASE] = release,    [ORDER_BYE] = bye,
 };
 
 /* Carry out an order if it is the next in sequence, and report a failure to the driver.  Ignore any

@@ -252,6 +252,27 @@ void gpu_lock_move(struct gpu_lock *from, const char *device_id, struct gpu_lock
     from->n = n;
 }
 
+void gpu_lock_keep(struct gpu_lock *l, gpu_lock_wanted_fn *wanted, const void *ctx)
+{
+    const size_t prefix = strlen(GPU_LOCK_NAME);
+    int n = 0;
+
+    for (int i = 0; i < l->n; i++) {
+        struct sockaddr_un a = { .sun_family = AF_UNIX };
+        socklen_t size = sizeof a - 1; /* the text ends with a zero */
+        char *id = a.sun_path + 1 + prefix;
+        bool named = getsockname(l->fd[i], (struct sockaddr *)&a, &size) == 0 &&
+                     strncmp(a.sun_path + 1, GPU_LOCK_NAME, prefix) == 0;
+
+        id[strcspn(id, "/")] = '\0'; /* cuts off user and job */
+        if (!named || wanted(id, ctx))
+            l->fd[n++] = l->fd[i];
+        else
+            (void)close(l->fd[i]);
+    }
+    l->n = n;
+}
+
 void gpu_lock_cut(struct gpu_lock *l, int n)
 {
     while (l->n > n)

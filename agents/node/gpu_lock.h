@@ -9,6 +9,7 @@
 
 #include "lib/base/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Sockets that lock GPUs; zero: none */
@@ -42,6 +43,12 @@ int gpu_lock_queue(struct gpu_lock *l, const char *device_id, const char *job_id
  * it stays.
  */
 void gpu_lock_move(struct gpu_lock *from, const char *device_id, struct gpu_lock *to);
+
+/* Check whether a job still needs the GPU with this id. */
+typedef bool gpu_lock_wanted_fn(const char *device_id, const void *ctx);
+
+/* Release the GPUs of *l that are not wanted. */
+void gpu_lock_keep(struct gpu_lock *l, gpu_lock_wanted_fn *wanted, const void *ctx);
 
 /* Release all GPUs of *l that were added since l->n was n. */
 void gpu_lock_cut(struct gpu_lock *l, int n);

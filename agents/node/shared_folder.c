@@ -4,7 +4,7 @@
 
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
-#include "lib/base/trust.h"
+#include "lib/base/left.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -19,9 +19,6 @@
 /* Size of the file: a full disk accepts an empty file, and may accept a short one. */
 enum { BYTES = 4096 };
 
-/* Age up to which another generation's file is kept: its nodes may still search for it. */
-enum { LEFT_S = 3600 };
-
 /* Return the path of the file that an agent leaves in dir, which the caller frees; NULL: no memory.
  */
 static char *path_of(const char *dir, const char *name, int agent)
@@ -29,11 +26,12 @@ static char *path_of(const char *dir, const char *name, int agent)
     return file_join(dir, ".%s-%d", name, agent);
 }
 
-/* Check whether a file of this name was left by a node of another generation than `name`'s: a dot,
- * digits as in `name`, a dash and the node's number.
+/* Check whether a file of this name is of a node of another generation than `ctx`'s: a dot, digits
+ * as in `ctx`, a dash and the node's number (left_name_fn).
  */
-static bool is_of_another(const char *file, const char *name)
+static bool is_of_another(const char *file, const void *ctx)
 {
+    const char *name = ctx;
     size_t n = strlen(name);
     char *end;
 
@@ -44,35 +42,6 @@ static bool is_of_another(const char *file, const char *name)
     return *end == '\0';
 }
 
-/* Check whether `file` in the folder dir is a regular file of this user, written more than LEFT_S
- * before `own`, a file that this node has just written there.  The file server's clock set both
- * times.
- */
-static bool is_left(int dir, const char *file, const struct stat *own)
-{
-    struct stat st;
-
-    return fstatat(dir, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
-           trust_is_self(st.st_uid) && own->st_mtime - st.st_mtime > LEFT_S;
-}
-
-/* Remove the files in dir that nodes of other generations left when they were killed.  Keep those
- * of other jobs and generations that live: their files are young.  own: the file that this node has
- * just written, open.
- */
-static void remove_left(const char *dir, const char *name, int own)
-{
-    cleanup_dir DIR *d = opendir(dir);
-    struct dirent *e;
-    struct stat st;
-
-    if (fstat(own, &st) < 0)
-        return;
-    while (d && (e = readdir(d)))
-        if (is_of_another(e->d_name, name) && is_left(dirfd(d), e->d_name, &st))
-            (void)unlinkat(dirfd(d), e->d_name, 0);
-}
-
 int shared_folder_leave(const char *dir, const char *name, int agent, size_t *ret_kept,
                         struct eddis_error *err)
 {
@@ -80,6 +49,7 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
     cleanup_free char *path = path_of(dir, name, agent);
     size_t kept = file_there(dir);
     cleanup_fd int fd = -1;
+    struct stat own;
     int rc;
 
     if (!path)
@@ -103,7 +73,9 @@ int shared_folder_leave(const char *dir, const char *name, int agent, size_t *re
         file_rmdirs(dir, kept);
         return eddis_fail_errno(err, rc, "cannot write in checkpoint.dir '%s'", dir);
     }
-    remove_left(dir, name, fd);
+    /* Files of other jobs and generations that live are young. */
+    if (fstat(fd, &own) == 0)
+        left_remove(dir, &own, is_of_another, name);
     *ret_kept = kept;
     return 0;
 }

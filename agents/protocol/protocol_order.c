@@ -24,9 +24,10 @@
  */
 #define MAX_SECONDS (3600 * 1e6)
 
-const char *const order_type_names[] = { "none",  "profile", "prepare",   "check",    "start",
-                                         "relay", "settle",  "rebalance", "signal",   "look",
-                                         "stop",  "logs",    "pause",     "continue", "bye" };
+const char *const order_type_names[] = { "none",   "profile",  "prepare", "check",
+                                         "start",  "relay",    "settle",  "rebalance",
+                                         "signal", "look",     "stop",    "logs",
+                                         "pause",  "continue", "release", "bye" };
 static const char *const ladder_names[] = { "orderly", "failure", "kill" };
 
 static const struct field node_fields[] = {

@@ -46,6 +46,7 @@ enum order_type {
     ORDER_LOGS,
     ORDER_PAUSE, /* the driver is about to be stopped, for example by Ctrl-Z */
     ORDER_CONTINUE,
+    ORDER_RELEASE, /* no worker of the generation is on this node: release its GPUs */
     ORDER_BYE,
 };
 

@@ -3,9 +3,11 @@
 #include "file.h"
 
 #include "cleanup.h"
+#include "left.h"
 #include "strbuf.h"
 #include "trust.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -120,50 +122,193 @@ int file_sync_dir(const char *path, struct eddis_error *err)
     return 0;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
-                      struct eddis_error *err)
+/* Store the folder of a path, "." if it names none, in ret_dir [PATH_MAX].  Borrow the rest. */
+static const char *split(const char *path, char *ret_dir)
 {
+    const char *slash = strrchr(path, '/');
+
+    (void)snprintf(ret_dir, PATH_MAX, "%.*s", slash > path ? (int)(slash - path) : 1,
+                   slash ? path : ".");
+    return slash ? slash + 1 : path;
+}
+
+int file_open_unnamed(const char *dir, mode_t mode)
+{
+    int fd = open(dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* ---- replacing ---- */
+
+/* A file to replace, what it becomes, and the name beside it, "FILE.PID.part" */
+struct replacement {
+    const char *path;
+    const void *data; /* [n] */
+    size_t n;
+    mode_t mode;
     char part[PATH_MAX];
+};
+
+/* Check whether this is the name of a part of the file `ctx`; NULL: of any file (left_name_fn). */
+static bool is_part(const char *name, const void *ctx)
+{
+    static const char end[] = ".part";
+    size_t n = strlen(name), of, digits = 0;
+
+    if (n < sizeof end || strcmp(name + n - (sizeof end - 1), end) != 0)
+        return false;
+    for (of = n - (sizeof end - 1); of > 0 && isdigit((unsigned char)name[of - 1]); of--)
+        digits++;
+    if (digits == 0 || of < 2 || name[of - 1] != '.')
+        return false;
+    return !ctx || (strlen(ctx) == of - 1 && strncmp(name, ctx, of - 1) == 0);
+}
+
+/* Write the new bytes to fd and sync it; then remove parts of the same file that killed processes
+ * have left.  Return 0 or a negative errno.
+ */
+static int fill(int fd, const struct replacement *r, struct eddis_error *err)
+{
+    int rc = file_write_all(fd, r->data, r->n, err);
+    char dir[PATH_MAX];
+    struct stat own;
+
+    if (rc < 0)
+        return eddis_fail_prefix(err, rc, "'%s'", r->path);
+    if (fsync(fd) < 0)
+        return eddis_fail_errno(err, -errno, "cannot write '%s'", r->path);
+    if (fstat(fd, &own) == 0) {
+        const char *name = split(r->path, dir);
+
+        left_remove(dir, &own, is_part, name);
+    }
+    return 0;
+}
+
+/* Rename the part, which is complete.  Return 0 or a negative errno, and then there is no part. */
+static int rename_part(const struct replacement *r, struct eddis_error *err)
+{
+    int rc = rename(r->part, r->path) < 0 ? -errno : 0;
+
+    if (rc == 0)
+        return 0;
+    (void)unlink(r->part);
+    return eddis_fail_errno(err, rc, "cannot write '%s'", r->path);
+}
+
+/* Replace the file by one that has no name until it is complete, so that a kill leaves nothing.
+ * Only to replace an existing file it needs the name of a part, for a moment.  Return 0 or a
+ * negative errno; 1: the file system has no such files, or there is no /proc.
+ */
+static int replace_unnamed(const struct replacement *r, struct eddis_error *err)
+{
+    char dir[PATH_MAX], link[32];
     cleanup_fd int fd = -1;
     int rc;
 
-    if (snprintf(part, sizeof part, "%s.%d.part", path, (int)getpid()) >= (int)sizeof part)
-        return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
-    (void)unlink(part);
-    fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    (void)split(r->path, dir);
+    fd = file_open_unnamed(dir, r->mode);
     if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make '%s'", path);
-    rc = file_write_all(fd, data, n, err);
-    if (rc < 0) {
-        eddis_fail_prefix(err, rc, "'%s'", path);
-        goto fail;
-    }
-    if (fsync(fd) < 0 || rename(part, path) < 0) {
-        rc = eddis_fail_errno(err, -errno, "cannot write '%s'", path);
-        goto fail;
-    }
+        return 1;
+    rc = fill(fd, r, err);
+    if (rc < 0)
+        return rc;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, link, AT_FDCWD, r->path, AT_SYMLINK_FOLLOW) == 0)
+        return 0;
+    if (errno != EEXIST || (unlink(r->part) < 0 && errno != ENOENT) ||
+        linkat(AT_FDCWD, link, AT_FDCWD, r->part, AT_SYMLINK_FOLLOW) < 0)
+        return 1;
+    return rename_part(r, err);
+}
+
+/* Replace the file by a part that has a name from the beginning.  Return 0 or a negative errno. */
+static int replace_named(const struct replacement *r, struct eddis_error *err)
+{
+    cleanup_fd int fd = -1;
+    int rc;
+
+    (void)unlink(r->part);
+    fd = open(r->part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, r->mode);
+    if (fd < 0)
+        return eddis_fail_errno(err, -errno, "cannot make '%s'", r->path);
+    rc = fill(fd, r, err);
+    if (rc == 0)
+        return rename_part(r, err);
+    (void)unlink(r->part);
+    return rc;
+}
+
+/* Write the name of the file's part to ret [PATH_MAX].  Return 0 or -ENAMETOOLONG. */
+static int name_part(const char *path, char *ret, struct eddis_error *err)
+{
+    if (snprintf(ret, PATH_MAX, "%s.%d.part", path, (int)getpid()) >= PATH_MAX)
+        return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
     return 0;
-fail:
-    (void)unlink(part);
+}
+
+int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
+                      struct eddis_error *err)
+{
+    struct replacement r = { .path = path, .data = data, .n = n, .mode = mode };
+    int rc = name_part(path, r.part, err);
+
+    if (rc == 0)
+        rc = replace_unnamed(&r, err);
+    return rc > 0 ? replace_named(&r, err) : rc;
+}
+
+void file_remove_parts(const char *dir)
+{
+    left_remove(dir, NULL, is_part, NULL);
+}
+
+/* Check whether this is the name of a file that file_try_folder makes (left_name_fn). */
+static bool is_trial(const char *name, const void *ctx)
+{
+    (void)ctx;
+    return strncmp(name, ".eddis-", 7) == 0 && strlen(name) == 7 + 6;
+}
+
+int file_try_folder(const char *dir, struct stat *ret)
+{
+    cleanup_fd int fd = file_open_unnamed(dir, 0600);
+    char name[PATH_MAX];
+    struct stat st;
+    int rc;
+
+    if (fd < 0) {
+        if (snprintf(name, sizeof name, "%s/.eddis-XXXXXX", dir) >= (int)sizeof name)
+            return -ENAMETOOLONG;
+        fd = mkostemp(name, O_CLOEXEC);
+        if (fd < 0)
+            return -errno;
+        rc = fstat(fd, &st) < 0 ? -errno : 0;
+        (void)unlink(name);
+        if (rc == 0)
+            left_remove(dir, &st, is_trial, NULL);
+    } else {
+        rc = fstat(fd, &st) < 0 ? -errno : 0;
+    }
+    if (rc == 0 && ret)
+        *ret = st;
     return rc;
 }
 
 int file_try(const char *path, struct eddis_error *err)
 {
-    char part[PATH_MAX];
+    char part[PATH_MAX], dir[PATH_MAX];
     struct stat st;
-    int fd;
+    int rc = name_part(path, part, err);
 
-    if (snprintf(part, sizeof part, "%s.%d.part", path, (int)getpid()) >= (int)sizeof part)
-        return eddis_fail(err, -ENAMETOOLONG, "path '%s' is too long", path);
+    if (rc < 0)
+        return rc;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) /* a rename would replace /dev/null */
         return eddis_fail(err, -EINVAL, "'%s' exists and is not a regular file", path);
-    fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot write '%s'", path);
-    (void)close(fd);
-    (void)unlink(part);
-    return 0;
+    (void)split(path, dir);
+    rc = lstat(part, &st) < 0 && errno == ENAMETOOLONG ? -errno : file_try_folder(dir, NULL);
+    return rc < 0 ? eddis_fail_errno(err, rc, "cannot write '%s'", path) : 0;
 }
 
 int file_write_new(const char *path, const void *data, size_t n, struct eddis_error *err)

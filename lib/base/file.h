@@ -6,6 +6,7 @@
 #include "error.h"
 
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 /* Open a regular file of at most max bytes for reading; *ret_size (may be NULL) is its size.  Never
@@ -33,15 +34,35 @@ int file_read_trusted(const char *path, size_t max, struct eddis_error *warning,
 int file_read_fd(int fd, const char *name, size_t max, char **ret, size_t *ret_n,
                  struct eddis_error *err);
 
-/* Replace the file by these n bytes: write a new file beside it, sync and rename it.  A reader sees
- * the old file or the new one, never a part.  Return 0 or a negative errno; after a failure the old
- * file is unchanged and the new one removed.
+/* Replace the file by these n bytes: write and sync a new file, then give it this name.  A reader
+ * sees the old file or the new one, never a part.  Return 0 or a negative errno; after a failure
+ * the old file is unchanged and the new one removed.
+ *
+ * The new file has no name until it is complete, where the file system allows that.  Else, or for
+ * the moment in which it replaces another file, its name is "FILE.PID.part".  If the process is
+ * killed then, the next call for the same file that comes LEFT_S later removes it (left.h).
  */
 int file_write_atomic(const char *path, const void *data, size_t n, mode_t mode,
                       struct eddis_error *err);
 
-/* Check whether file_write_atomic could replace the file, by creating and removing a file beside
- * it.  Return 0 or the error that it would meet.
+/* Remove the parts that killed calls of file_write_atomic have left in the folder dir, of any file
+ * and age: no process writes there now.
+ */
+void file_remove_parts(const char *dir);
+
+/* Open a new file for writing that has no name in the folder dir, and so ends with its last
+ * descriptor.  Return its descriptor or a negative errno: the file system may have no such files.
+ */
+int file_open_unnamed(const char *dir, mode_t mode);
+
+/* Check that this user can make a file in the folder dir, by making one for a moment.  *ret (may be
+ * NULL): the state that the file system gave it.  A kill leaves nothing, or, where files need
+ * names, ".eddis-XXXXXX", which a later call removes (left.h).  Return 0 or a negative errno.
+ */
+int file_try_folder(const char *dir, struct stat *ret);
+
+/* Check whether file_write_atomic could replace the file, by making one beside it for a moment.
+ * Return 0 or the error that it would meet.
  */
 int file_try(const char *path, struct eddis_error *err);
 

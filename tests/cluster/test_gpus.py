@@ -317,6 +317,54 @@ def dropped(*_):
             one.interrupt()
 
 
+def dropped_later(*_):
+    """A restart leaves out a worker that had trained before: its card is free for another job."""
+    folders = Folders()
+    paces = folders.path("work", "paces")
+    os.mkdir(paces)
+    for rank, ms in enumerate((20, 200)):
+        write(os.path.join(paces, str(rank)), str(ms))
+    with Job(BUILD, folders, ["--set", "sync.mode=sync", "--set", "batch.global=256", "--set", "batch.min=64", "--restarts", "1",
+                              "--set", "nodes.drop=auto", "--", os.path.join(BUILD, "tests/cluster/paced-worker"), paces],
+             ranks=0, **environ("A100,V100")) as one:
+        one.wait_steps(12)
+        assert len(one.plan()["workers"]) == 2, one.plan()
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, **environ("A100,V100", CUDA_VISIBLE_DEVICES="1")) as other:
+            assert other.end() == 3 and "is in use by job " in other.err, other.err
+        os.kill(one.rank_pid(1), signal.SIGKILL)
+        wait_for("the restart", lambda: len([e for e in one.events("rank_started")]) == 3)
+        assert [left["worker"] for left in one.plan(generation=2)["left_out"]] == [1], one.plan(generation=2)
+        with Job(BUILD, Folders(), ["--", "true"], ranks=0, **environ("A100,V100", CUDA_VISIBLE_DEVICES="1")) as other:
+            other.check(0, "ok")
+        one.interrupt()
+
+
+def dropped_node(*_):
+    """The card of a node whose only worker is left out is free for another job, also if this one waits for its cards."""
+    with Cluster(2, BUILD, knows=False) as c:
+        for host, card in zip(c.nodes, ("A100", "V100")):
+            with open(c.path(host, HOME + "/.bashrc"), "w") as f:
+                f.write("".join(f"export {name}={value}\n" for name, value in environ(card).items()))
+        os.mkdir(os.path.join(c.shared, "paces"))
+        for rank, ms in enumerate((20, 400)):
+            write(os.path.join(c.shared, "paces", str(rank)), str(ms))
+        train = ["-H", ",".join(c.nodes), "--set", "sync.mode=sync", "--set", "batch.global=256", "--set", "batch.min=64",
+                 "--restarts", "0"]
+        command = ["--", os.path.join(BUILD, "tests/cluster/paced-worker"), os.path.join(c.shared, "paces")]
+        with c.job([*train, *command]) as first:
+            first.wait_steps(12)
+            first.interrupt()
+        with c.job([*train, "--wait", "--set", "nodes.drop=auto", *command]) as one:
+            one.wait_steps(1)
+            assert one.plan()["nodes"] == c.nodes[:1] and one.plan()["left_out"][0]["node"] == c.nodes[1], one.plan()
+            with c.job(["-H", c.nodes[1], "--", "true"]) as other:
+                assert other.end() == 0, (other.code, other.err)
+                one.interrupt()  # in here: the end of a job of the lab kills all programs of its host
+        for host in c.nodes:
+            os.remove(c.path(host, HOME + "/.bashrc"))
+        c.check_nothing_left()
+
+
 def waits(job, *, for_job):
     """Until the user was told for whom it waits, once."""
     wait_for("the wait", lambda: [e for e in job.events("note") if "waiting for GPUs" in e["text"]])
@@ -609,6 +657,6 @@ def trainer(*_):
 
 
 run([unlike, precision, reported, measured, hosts, half_measured, one_bad, slow_driver, failed_driver, absent_driver,
-     instances, busy, busy_later, late_nvml, second_job, dropped, queue, queue_hosts, killed_holder, dead_driver, lacking, without_precision,
-     first_plans, retried, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected, grouped_memory,
+     instances, busy, busy_later, late_nvml, second_job, dropped, dropped_later, dropped_node, queue, queue_hosts, killed_holder, dead_driver, lacking,
+     without_precision, first_plans, retried, own_python, amd, amd_states, two_makers, two_nodes, idle, grouped, selected, grouped_memory,
      trainer], sys.argv[3:])

@@ -12,6 +12,7 @@ import sys
 import time
 
 from cases import run, table
+from files import write
 from job import MEET, Folders, Job, tool
 from limits import disk, little_memory
 from node import wait_for
@@ -350,9 +351,11 @@ def driver_killed():
         j.end()
         j.check_nothing_left()
         assert not any(map(os.path.exists, shared)), shared
+        write(os.path.join(j.dir, "status.json.12.part"), "{")  # as a kill between two calls leaves it
         p = tool(BUILD, "eddis-run", "--cleanup", j.dir, timeout=300)
         assert p.returncode == 0, p
-        assert not {"driver.json", "reserve"} & set(os.listdir(j.dir)), os.listdir(j.dir)
+        assert not {"driver.json", "reserve", "status.json.12.part"} & set(os.listdir(j.dir)), os.listdir(j.dir)
+        assert not [name for name in os.listdir(os.path.join(j.dir, "logs")) if name[0] == "."], os.listdir(os.path.join(j.dir, "logs"))
 
 
 def driver_stopped():

@@ -56,6 +56,51 @@ def test_saved(tmp_path, how, ranks):
     assert (folder / "model.pt").stat().st_mode & 0o044, "not for others"
 
 
+KILLED = """import os, pathlib, signal, sys, time
+
+folder = pathlib.Path(sys.argv[1])
+model, others = folder / "model.pt", [folder / "model.pt.x.new", folder / "model.pt.1.news", folder / "odel.pt.1.new"]
+
+
+class Killed:
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def save(how, obj):
+    pid = os.fork()
+    if pid == 0:
+        if how == "named":  # the file system has no files without names
+            os.O_TMPFILE = os.O_DIRECTORY
+        eddis.save(obj, model)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def left():
+    return sorted(path for path in folder.iterdir() if path != model)
+
+
+assert save("unnamed", Killed()) == -9 and not left() and not model.exists(), left()
+assert save("named", Killed()) == -9 and len(left()) == 1 and not model.exists(), left()
+for path in others:
+    path.write_text("")
+assert save("named", 1) == 0 and len(left()) == 4, left()  # its process may be alive
+for path in left():
+    os.utime(path, (time.time() - 4000,) * 2)
+assert save("unnamed", 2) == 0 and left() == sorted(others), left()
+assert torch.load(model) == 2
+"""
+
+
+def test_killed(tmp_path):
+    """A process that is killed while it saves leaves nothing, or, where files need names, what a later one removes."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    code, output = ended(tmp_path, "env", "python3", script(tmp_path, KILLED), folder)
+    assert code == 0, output
+
+
 TRAIN = """
 import pathlib, sys
 from eddis._worker import worker

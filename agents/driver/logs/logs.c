@@ -4,6 +4,7 @@
 
 #include "log_readers.h"
 
+#include "agents/job/log_marker.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/file.h"
@@ -11,7 +12,6 @@
 #include "lib/base/strbuf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,27 +21,73 @@ static const int64_t fetch_ns = 30 * CLOCK_S, place_ns = 10 * CLOCK_S;
 
 enum { PLACES = 3 }; /* most logs named in a report of missing logs */
 
+/* Return the path of the marker file, which the caller frees; NULL: no memory. */
+static char *marker_path(const struct logs *l)
+{
+    return file_join(l->run->log_dir, ".%s", l->marker);
+}
+
 int logs_open(struct logs *l, struct job_run *run, struct eddis_error *err)
 {
     cleanup_free char *marker = NULL;
-    int fd, rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_MARKER, err) : 0;
+    int rc = *run->log_dir ? random_hex(l->marker, PROTOCOL_MARKER, err) : 0;
 
     l->run = run;
     l->pending_reports.log_fetch = &l->log_fetch;
     if (rc < 0)
         return rc;
-    marker = file_join(l->run->log_dir, ".%s", l->marker);
+    marker = marker_path(l);
     l->log_fetch = log_fetch_new(l->run->log_dir);
     l->log_readers = log_readers_new(run);
     if (!marker || !l->log_fetch || !l->log_readers)
         return eddis_fail(err, -ENOMEM, "no memory for the workers' logs");
     if (!*l->run->log_dir) /* nothing is kept */
         return 0;
-    fd = open(marker, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return eddis_fail_errno(err, -errno, "cannot make '%s'", marker);
-    (void)close(fd);
-    return 0;
+    l->touch_ns = clock_now_ns() + log_marker_touch_ns;
+    return log_marker_make(marker, err);
+}
+
+/* ---- keeping the marker young ---- */
+
+/* A task of the file thread that touches the marker file. */
+struct touching {
+    struct file_task task;
+    char *marker;
+};
+
+/* Touch the marker file (file_task.run, on the file thread). */
+static void touch_marker(struct file_task *k)
+{
+    log_marker_touch(((struct touching *)k)->marker);
+}
+
+/* Free a touching task (file_task.free). */
+static void free_touching(struct file_task *k)
+{
+    free(((struct touching *)k)->marker);
+    free(k);
+}
+
+/* Touch the marker file if it is time, so that no other job removes it. Without memory try again
+ * later.
+ */
+static void keep_marker(struct logs *l, int64_t now_ns)
+{
+    struct touching *t;
+
+    if (!l->touch_ns || now_ns < l->touch_ns)
+        return;
+    l->touch_ns = now_ns + log_marker_touch_ns;
+    t = calloc(1, sizeof *t);
+    if (t)
+        t->marker = marker_path(l);
+    if (!t || !t->marker) {
+        free(t);
+        return;
+    }
+    t->task.run = touch_marker;
+    t->task.free = free_touching;
+    file_thread_add(l->run->records, &t->task);
 }
 
 /* ---- closing ---- */
@@ -86,7 +132,8 @@ void logs_close(struct logs *l)
         return;
     c->task = (struct file_task){ .run = close_files, .free = free_closing };
     c->log_fetch = cleanup_keep(l->log_fetch);
-    c->marker = l->marker[0] ? file_join(l->run->log_dir, ".%s", l->marker) : NULL;
+    c->marker = l->marker[0] ? marker_path(l) : NULL;
+    l->touch_ns = 0;
     file_thread_add(l->run->records, &c->task);
 }
 
@@ -382,14 +429,15 @@ static enum heard on_event(void *self, int agent, struct event *e, int64_t now_n
     return HEARD;
 }
 
-/* End fetching and moving logs at their deadlines, give up the logs of agents that have gone, and
- * refuse late requests of people (subject_ops.tick).
+/* End fetching and moving logs at their deadlines, give up the logs of agents that have gone,
+ * refuse late requests of people, and keep the marker file young (subject_ops.tick).
  */
 static void tick(void *self, int64_t now_ns)
 {
     struct logs *l = self;
 
     log_readers_tick(l->log_readers, now_ns);
+    keep_marker(l, now_ns);
     if (l->place_ns && now_ns >= l->place_ns)
         give_up_placing(l);
     if (!l->end_ns)

@@ -21,6 +21,7 @@ struct logs {
     struct job_run *run;
     char marker[PROTOCOL_MARKER +
                 1]; /* name of a file in log_dir; an agent that finds this file shares the folder */
+    int64_t touch_ns;            /* when to touch this file again; 0: there is none */
     struct log_fetch *log_fetch; /* logs to fetch; NULL while the thread moves their files */
     int64_t end_ns;              /* deadline of fetching; 0: nothing is being fetched */
     int64_t place_ns;            /* deadline of moving the files; 0: not being moved */

@@ -243,7 +243,20 @@ static int prepare_parts(struct launch_orders *l, struct order *o, struct eddis_
     return rc;
 }
 
-/* Order all nodes of the generation to prepare their ranks.  A failure ends the job. */
+/* Order the nodes without a rank of the generation to release their GPUs for other jobs. */
+static void release_others(struct launch_orders *l)
+{
+    const struct state *s = &l->run->state;
+
+    for (int i = 0; i < l->run->n_agents; i++)
+        if (!s->agent[i].part && !s->agent[i].ended && state_is_known(s, i))
+            job_run_order(l->run, i,
+                          &(struct order){ .type = ORDER_RELEASE, .generation = s->generation });
+}
+
+/* Order all nodes of the generation to prepare their ranks, and the others to release their GPUs,
+ * which a measurement of the network or a check does not need.  A failure ends the job.
+ */
 static void prepare(struct launch_orders *l)
 {
     struct order o = l->run->state.generation == 0 ? probing(l) : training(l);
@@ -266,6 +279,8 @@ static void prepare(struct launch_orders *l)
         rc = eddis_fail(&err, -ENOMEM, "no memory for an order");
     else
         rc = prepare_parts(l, &o, &err);
+    if (rc == 0 && !o.probe && !o.check_only)
+        release_others(l);
     explicit_bzero(o.mpi_secret, sizeof o.mpi_secret);
     if (rc < 0)
         state_fail(&l->run->state, "internal", 1, err.text, clock_now_ns());

@@ -107,31 +107,65 @@ int cgroup_add(const struct cgroup *c, pid_t pid)
     return put(c, "cgroup.procs", text);
 }
 
-void cgroup_remove(struct cgroup *c)
+/* Remove the groups below the folder `base`, at most depth levels: processes of the job may have
+ * made them.
+ */
+static void remove_below(const char *base, int depth)
 {
-    int64_t end_ns = clock_now_ns() + CLOCK_S / 5;
+    cleanup_dir DIR *dir = depth > 0 ? opendir(base) : NULL;
+    struct dirent *e;
+
+    while (dir && (e = readdir(dir))) {
+        cleanup_free char *path = NULL;
+
+        if (e->d_type != DT_DIR || e->d_name[0] == '.' ||
+            !(path = file_join(base, "%s", e->d_name)))
+            continue;
+        remove_below(path, depth - 1);
+        (void)rmdir(path);
+    }
+}
+
+static int signal_all(const char *base, int depth, int sig, struct eddis_error *err);
+
+int cgroup_remove(struct cgroup *c, int64_t deadline_ns, struct eddis_error *err)
+{
+    int rc = 0;
 
     /* A process counts for a moment after it was reaped. */
-    while (c->path[0] && rmdir(c->path) < 0 && errno == EBUSY && clock_now_ns() < end_ns)
-        clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    while (rc == 0 && c->path[0] && rmdir(c->path) < 0 && errno == EBUSY) {
+        int alive = signal_all(c->path, DEPTH, 0, NULL);
+
+        remove_below(c->path, DEPTH);
+        if (alive > 0)
+            rc =
+                eddis_fail(err, -EBUSY, "control group '%s' has %d live processes", c->path, alive);
+        else if (clock_now_ns() >= deadline_ns)
+            rc = eddis_fail(err, -ETIMEDOUT,
+                            "the kernel still counts ended processes to control group '%s', which "
+                            "therefore cannot be removed",
+                            c->path);
+        else
+            clock_sleep_until_ns(clock_now_ns() + CLOCK_MS);
+    }
     c->path[0] = '\0';
+    return rc;
 }
 
 /* ---- killing ---- */
 
-/* Send a signal (0: none) to all live processes of the group, except this one.  Return their
- * number, 0 if the group does not exist, or a negative errno.
+/* Send a signal (0: none) to all live processes of the group at `base`, except this one, without
+ * the groups below it.  Return their number, 0 if the group does not exist, or a negative errno.
  */
-static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
+static int signal_group(const char *base, int sig, struct eddis_error *err)
 {
-    char path[CGROUP_PATH + 32];
-    cleanup_free char *text = NULL;
-    cleanup_fd int fd = -1;
+    cleanup_free char *path = file_join(base, "cgroup.procs"), *text = NULL;
+    cleanup_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     char *save = NULL;
     int n = 0, rc;
 
-    snprintf(path, sizeof path, "%s/cgroup.procs", c->path);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (!path)
+        return eddis_fail(err, -ENOMEM, "no memory for a path");
     if (fd < 0)
         return errno == ENOENT ? 0 : eddis_fail_errno(err, -errno, "cannot read '%s'", path);
     rc = file_read_fd(fd, path, MAX_BYTES, &text, NULL, err);
@@ -151,6 +185,26 @@ static int signal_all(const struct cgroup *c, int sig, struct eddis_error *err)
     return rc < 0 ? rc : n;
 }
 
+/* Do the same for the group and those below it, at most depth levels. */
+static int signal_all(const char *base, int depth, int sig, struct eddis_error *err)
+{
+    int n = signal_group(base, sig, err);
+    cleanup_dir DIR *dir = n >= 0 && depth > 0 ? opendir(base) : NULL;
+    struct dirent *e;
+
+    while (n >= 0 && dir && (e = readdir(dir))) {
+        cleanup_free char *path = NULL;
+        int more;
+
+        if (e->d_type != DT_DIR || e->d_name[0] == '.' ||
+            !(path = file_join(base, "%s", e->d_name)))
+            continue;
+        more = signal_all(path, depth - 1, sig, err);
+        n = more < 0 ? more : n + more;
+    }
+    return n;
+}
+
 /* Send SIGKILL to all processes of the group, without waiting.  Version 1 cannot kill a whole group
  * with one write; in version 1 every eighth round freezes the group during the kill, for processes
  * that fork faster than they are signalled.
@@ -161,17 +215,17 @@ static void kill_once(const struct cgroup *c, int round)
         return;
     if (round % 8 == 7)
         (void)put(c, "freezer.state", "FROZEN");
-    (void)signal_all(c, SIGKILL, NULL);
+    (void)signal_all(c->path, DEPTH, SIGKILL, NULL);
     (void)put(c, "freezer.state", "THAWED");
 }
 
 int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error *err)
 {
-    int first = signal_all(c, 0, err), n = first;
+    int first = signal_all(c->path, DEPTH, 0, err), n = first;
 
     for (int round = 0; n > 0; round++) {
         kill_once(c, round);
-        n = signal_all(c, SIGKILL, err);
+        n = signal_all(c->path, DEPTH, SIGKILL, err);
         if (n > 0 && clock_now_ns() >= deadline_ns)
             return eddis_fail(err, -ETIMEDOUT, "%d processes of '%s' do not end after SIGKILL", n,
                               c->path);
@@ -237,48 +291,71 @@ int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max)
 
 /* ---- groups of dead supervisors ---- */
 
-/* Remove the group `name` in dir if this user owns it, it is empty (the kernel checks that), and it
- * is not new: a supervisor may be about to put its agent into a new group.
+/* Check whether this user owns the group `name` in dir, and it is not new: a supervisor may be
+ * about to put its agent into a new group.
  */
-static void remove_empty(int dir, const char *name)
+static bool is_old(int dir, const char *name)
 {
     struct stat st;
 
-    if (is_ours(dir, name) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        time(NULL) - st.st_ctime > SWEEP_AGE_S)
-        (void)unlinkat(dir, name, AT_REMOVEDIR);
+    return is_ours(dir, name) && fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           time(NULL) - st.st_ctime > SWEEP_AGE_S;
 }
 
-/* Remove this user's empty groups with eddis's names that are below base in at most depth + 1
- * levels; stop at the deadline.
+/* A search for groups to remove. */
+struct sweep {
+    int64_t deadline_ns; /* the search stops */
+    int64_t wait_ns;     /* until when it waits for ended processes that the kernel counts */
+    int waits;           /* number of groups that have no other processes */
+};
+
+/* Remove this user's groups with eddis's names that are below base in at most depth + 1 levels and
+ * have no live processes.  err: for which of them it did not wait longer.
  */
-static void sweep(const char *base, int depth, int64_t deadline_ns)
+static void sweep(struct sweep *s, const char *base, int depth, struct eddis_error *err)
 {
     cleanup_dir DIR *dir = opendir(base);
     struct dirent *e;
 
-    while (dir && (e = readdir(dir)) && clock_now_ns() < deadline_ns) {
+    while (dir && (e = readdir(dir)) && clock_now_ns() < s->deadline_ns) {
         cleanup_free char *path = NULL;
+        struct eddis_error why;
+        struct cgroup c;
 
-        if (e->d_type != DT_DIR || e->d_name[0] == '.')
+        if (e->d_type != DT_DIR || e->d_name[0] == '.' ||
+            !(path = file_join(base, "%s", e->d_name)))
             continue;
-        if (depth > 0 && (path = file_join(base, "%s", e->d_name)))
-            sweep(path, depth - 1, deadline_ns);
-        if (node_identity_is_cgroup(e->d_name))
-            remove_empty(dirfd(dir), e->d_name);
+        if (depth > 0)
+            sweep(s, path, depth - 1, err);
+        if (!node_identity_is_cgroup(e->d_name) || strlen(path) >= sizeof c.path ||
+            !is_old(dirfd(dir), e->d_name))
+            continue;
+        strcpy(c.path, path);
+        if (cgroup_remove(&c, s->wait_ns, &why) == -ETIMEDOUT) {
+            (void)eddis_fail(err, why.code, "%s", why.text);
+            s->waits++;
+        }
     }
 }
 
-void cgroup_sweep(int64_t deadline_ns)
+int cgroup_sweep(int64_t deadline_ns, struct eddis_error *err)
 {
     char point[CGROUP_PATH];
+    struct sweep s = { .deadline_ns = deadline_ns, .waits = 1 };
+    struct eddis_error why = { 0 };
     struct cgroup own;
 
-    for (int v2 = 1; v2 >= 0; v2--) {
-        (void)own_group(v2, &own, point);
-        if (point[0])
-            sweep(point, DEPTH, deadline_ns);
+    /* One group that does not become empty must not use up the time of the others. */
+    for (int again = 0; again < 2 && s.waits; again++) {
+        s.wait_ns = again ? deadline_ns : 0;
+        s.waits = 0;
+        for (int v2 = 1; v2 >= 0; v2--) {
+            (void)own_group(v2, &own, point);
+            if (point[0])
+                sweep(&s, point, DEPTH, &why);
+        }
     }
+    return s.waits ? eddis_fail(err, -ETIMEDOUT, "%s", why.text) : 0;
 }
 
 void cgroup_leave(int64_t deadline_ns)
@@ -295,6 +372,6 @@ void cgroup_leave(int64_t deadline_ns)
         if (cgroup_add(&parent, getpid()) < 0)
             continue;
         (void)cgroup_kill(&own, deadline_ns, NULL);
-        cgroup_remove(&own);
+        (void)cgroup_remove(&own, deadline_ns, NULL);
     }
 }

@@ -31,25 +31,30 @@ int cgroup_make(const char *name, struct cgroup *ret, struct eddis_error *err);
 /* Move a process into the group. Return 0 or a negative errno. */
 int cgroup_add(const struct cgroup *c, pid_t pid);
 
-/* Send SIGKILL to all processes in the group, also new and frozen processes, until none is alive
- * (zombies do not count) or the deadline has passed. Blocks. Return the number of processes at the
- * beginning; -ETIMEDOUT: some are still alive; or another negative errno.
+/* Send SIGKILL to all processes in the group and the groups below it, also new and frozen
+ * processes, until none is alive (zombies do not count) or the deadline has passed. Blocks. Return
+ * the number of processes at the beginning; -ETIMEDOUT: some are still alive; or another negative
+ * errno.
  */
 int cgroup_kill(const struct cgroup *c, int64_t deadline_ns, struct eddis_error *err);
 
-/* Remove the group unless it contains processes. Blocks a short time for processes that are ending.
+/* Remove the group, and the empty groups below it, unless it has live processes; clear c->path.
+ * Blocks while the kernel counts ended processes to it, until the deadline. Return 0; -EBUSY: it
+ * has live processes; -ETIMEDOUT: the kernel still counts ended ones.
  */
-void cgroup_remove(struct cgroup *c);
+int cgroup_remove(struct cgroup *c, int64_t deadline_ns, struct eddis_error *err);
 
 /* Find this user's groups of this start and of earlier starts on its node, anywhere in the
  * hierarchy, in ret [max]. Return the number of groups.
  */
 int cgroup_find(const struct node_identity *id, struct cgroup *ret, int max);
 
-/* Remove this user's empty groups that dead supervisors have left, anywhere in the hierarchy, also
- * in groups of a scheduler. There may be any number of groups, so stop at the deadline.
+/* Remove this user's groups without live processes that dead supervisors have left, anywhere in the
+ * hierarchy, also in groups of a scheduler. There may be any number of groups, so stop at the
+ * deadline. Return 0, also if there was no time for all; -ETIMEDOUT: err names a group to which the
+ * kernel still counts ended processes.
  */
-void cgroup_sweep(int64_t deadline_ns);
+int cgroup_sweep(int64_t deadline_ns, struct eddis_error *err);
 
 /* Move this process, an agent whose supervisor is lost, out of its group, kill the other processes
  * in the group, and remove the group. If the name of the group is not that of an agent's group, do

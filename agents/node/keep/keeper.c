@@ -86,8 +86,9 @@ static int start_agent(struct keeper *k, const struct keeper_options *o, struct 
     /* The group is not required: the agent's descendants are found without it. */
     if (rc == 0 && cgroup_make(id->cgroup, &k->group, NULL) == 0) {
         if (cgroup_add(&k->group, k->agent) < 0)
-            cgroup_remove(&k->group);
-        cgroup_sweep(clock_after_ns(clock_now_ns(), sweep_ns(o->lease_ns)));
+            (void)cgroup_remove(&k->group, 0, NULL);
+        /* A later start, or the end of this one's group, sweeps what stays. */
+        (void)cgroup_sweep(clock_after_ns(clock_now_ns(), sweep_ns(o->lease_ns)), NULL);
     }
     (void)close(k->page_fd);
     k->page_fd = -1;
@@ -162,9 +163,11 @@ static int end_all(struct keeper *k, int64_t deadline_ns, struct eddis_error *er
 {
     int rc = k->group.path[0] ? cgroup_kill(&k->group, deadline_ns, err) : 0;
     int tree = proctree_kill_all(deadline_ns, err);
+    bool ended = rc >= 0 && tree >= 0;
+    /* After reaping: dead processes count until then. */
+    int removed = cgroup_remove(&k->group, deadline_ns, ended ? err : NULL);
 
-    cgroup_remove(&k->group); /* after reaping: dead processes count until then */
-    return tree < 0 ? tree : rc < 0 ? rc : 0;
+    return tree < 0 ? tree : rc < 0 ? rc : removed;
 }
 
 /* Make the shared page and the folders, and start the agent.  Return 0, or a negative errno with

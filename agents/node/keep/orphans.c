@@ -163,10 +163,10 @@ static int kill_processes(const struct job_marks *m, int64_t deadline_ns, struct
 }
 
 /* Kill all processes in the control groups of a start, remove the groups, and count both in *l.
- * Return 0 or a negative errno.
+ * Store in *stays, and go on, if a group cannot be removed.  Return 0 or a negative errno.
  */
 static int end_groups(const struct node_identity *start, int64_t deadline_ns, struct orphans *l,
-                      struct eddis_error *err)
+                      struct eddis_error *stays, struct eddis_error *err)
 {
     cleanup_free struct cgroup *group = calloc(MAX_GROUPS, sizeof *group);
     int n = group ? cgroup_find(start, group, MAX_GROUPS) : 0;
@@ -178,7 +178,7 @@ static int end_groups(const struct node_identity *start, int64_t deadline_ns, st
             return rc;
         l->processes += rc;
         l->groups++;
-        cgroup_remove(&group[i]);
+        (void)cgroup_remove(&group[i], deadline_ns, stays);
     }
     return 0;
 }
@@ -268,6 +268,7 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
     struct job_marks m = { .start = start, .n_starts = n };
     struct orphans l = { 0 };
     int64_t kill_ns = kill_until_ns(deadline_ns);
+    struct eddis_error stays = { 0 };
     bool late = false;
     int rc;
 
@@ -279,10 +280,12 @@ int orphans_end(const char *job_id, const struct node_identity *start, int n, in
     if (rc == 0) /* also those that a process made before it was killed */
         rc = find_folders(&m, deadline_ns, &late, err);
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = end_groups(&start[i], deadline_ns, &l, err);
+        rc = end_groups(&start[i], kill_until_ns(deadline_ns), &l, &stays, err);
     if (rc == 0)
         rc = remove_folders(&m, &l, err);
     free(m.folder);
+    if (rc == 0 && stays.code)
+        rc = eddis_fail(err, stays.code, "%s", stays.text);
     if (rc == 0 && late)
         rc = eddis_fail(err, -ETIMEDOUT,
                         "there are too many folders eddis-* in /tmp or /dev/shm to examine all of "

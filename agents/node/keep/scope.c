@@ -52,7 +52,7 @@ static bool can_make_group(const char *name)
     bool can = cgroup_make(name, &c, NULL) == 0;
 
     if (can)
-        cgroup_remove(&c);
+        (void)cgroup_remove(&c, clock_now_ns() + CLOCK_S, NULL);
     return can;
 }
 

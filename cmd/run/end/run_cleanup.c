@@ -4,6 +4,7 @@
 
 #include "agents/driver/start/job_cleanup.h"
 #include "agents/job/driver_socket.h"
+#include "agents/job/log_marker.h"
 #include "cmd/run/request/run_allocation.h"
 #include "lib/base/cleanup.h"
 #include "lib/base/file.h"
@@ -35,13 +36,15 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 
-/* If the driver is gone, remove its files driver.json and the reserve in the job's folder, and its
- * socket, which may lie elsewhere, and of which driver.json need not say anything yet. dead: a
- * driver on another machine is known to be gone, too.
+/* If the driver is gone, remove its files driver.json and the reserve in the job's folder, what it
+ * was writing there, the marker in its own log folder, and its socket, which may lie elsewhere, and
+ * of which driver.json need not say anything yet. dead: a driver on another machine is known to be
+ * gone, too.
  */
 static void remove_own(const struct job_folder *f, bool dead)
 {
     static const char *const names[] = { JOB_DRIVER_FILE, JOB_RESERVE_FILE };
+    cleanup_free char *logs = file_join(f->path, "logs");
     struct job_driver d;
     int rc = job_driver_read(f, &d, NULL);
 
@@ -58,6 +61,9 @@ static void remove_own(const struct job_folder *f, bool dead)
         if (path)
             (void)unlink(path);
     }
+    file_remove_parts(f->path);
+    if (logs)
+        log_marker_remove_all(logs);
 }
 
 /* Return the value of an environment variable, or NULL if it is not set. Report SLURM_STEP_ID as

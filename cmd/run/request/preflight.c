@@ -49,16 +49,23 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* Check whether a folder exists and can be written, or can be made. Make the missing folders of its
- * path and remove them again, since /proc or a full disk may refuse what permissions allow.
+/* Check whether a folder exists and can be written, or can be made. If it does not exist, make a
+ * file for a moment in the nearest folder above that does, since /proc or a full disk may refuse
+ * what permissions allow.
  */
 static bool can_make(const char *path)
 {
-    size_t kept = file_there(path);
-    bool can = file_mkdirs(path, 0700, NULL) == 0 && access(path, W_OK | X_OK) == 0;
+    size_t n = strlen(path), kept = file_there(path);
+    char above[PATH_MAX];
 
-    file_rmdirs(path, kept);
-    return can;
+    if (n == 0 || n >= sizeof above)
+        return false;
+    if (access(path, W_OK | X_OK) == 0)
+        return is_folder(path);
+    if (errno != ENOENT || kept == n)
+        return false;
+    (void)snprintf(above, sizeof above, "%.*s", kept ? (int)kept : 1, kept ? path : ".");
+    return file_try_folder(above, NULL) == 0;
 }
 
 /* Check that the folder of this key can be written or made. Return 0, also if path is NULL (the key
@@ -81,16 +88,10 @@ static int check_made(const struct job *job, const char *key, const char *path,
 static int check_owner(const struct job *job, const char *key, const char *path,
                        struct eddis_error *err)
 {
-    cleanup_free char *probe = file_join(path, ".eddis-XXXXXX");
     struct eddis_error why;
     struct stat st;
-    bool made;
 
-    if (!probe || !mkdtemp(probe))
-        return 0;
-    made = stat(probe, &st) == 0;
-    (void)rmdir(probe);
-    if (!made || trust_stat(&st, probe, NULL, &why) >= 0)
+    if (file_try_folder(path, &st) < 0 || trust_stat(&st, path, NULL, &why) >= 0)
         return 0;
     if (trust_is_user(st.st_uid))
         return wrong(job, key, err, "%s %s", key, why.text);

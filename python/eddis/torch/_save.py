@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 from typing import Any
 
 import torch
@@ -12,6 +14,7 @@ from torch import distributed
 from .._worker import worker
 
 _MODE = 0o666  # permissions of a new file, from which the umask is taken
+_LEFT_S = 3600  # age up to which another process's new file is kept: that process may be alive
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
@@ -19,7 +22,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
         eddis.save(model.state_dict(), "model.pt")
 
-    Rank 0 writes a new file beside `path` and renames it, so that `path` is the older file or the new one, even if the
+    Rank 0 writes a new file and renames it to `path`, so that `path` is the older file or the new one, even if the
     process is killed.  obj: what torch.save takes; the other ranks' obj is ignored.  path: in an existing folder.
 
     It works inside and outside of the loop, and without eddis-run.  In a job of several workers whose script has not
@@ -71,10 +74,15 @@ def _write(obj: Any, path: str) -> str:
     new = f"{path}.{os.getpid()}.new"
     try:
         try:
-            with open(new, "xb", opener=_opener) as file:
+            _remove(new)
+            unnamed, fd = _open(path, new)
+            with open(fd, "wb") as file:
                 torch.save(obj, file)
                 file.flush()
-                os.fsync(file.fileno())
+                os.fsync(fd)
+                if unnamed:  # with a descriptor of a folder, os.link follows links
+                    os.link(f"/proc/self/fd/{fd}", new, src_dir_fd=fd)
+                _remove_left(path, os.fstat(fd).st_mtime)
             os.replace(new, path)
         except BaseException:
             _remove(new)
@@ -86,9 +94,31 @@ def _write(obj: Any, path: str) -> str:
     return ""
 
 
-def _opener(path: str, flags: int) -> int:
-    """Open a new file with the permissions that any other program's have.  For `open`."""
-    return os.open(path, flags, _MODE)
+def _open(path: str, new: str) -> tuple[bool, int]:
+    """Open a new file in the folder of `path`, with the permissions that any other program's have.  It has no name, so
+    that nothing is left if the process is killed; or the name `new`, if the file system needs names.  Return whether it
+    has no name, and its descriptor."""
+    if os.path.exists("/proc/self/fd"):
+        try:
+            return True, os.open(os.path.dirname(path), os.O_TMPFILE | os.O_RDWR, _MODE)
+        except OSError:
+            pass
+    return False, os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _MODE)
+
+
+def _remove_left(path: str, now: float) -> None:
+    """Remove the new files for `path` that killed processes have left: those of this user that are _LEFT_S old.  now:
+    the time of a file that was just written there, by the clock of the file server."""
+    folder, file = os.path.split(path)
+    is_new = re.compile(re.escape(file) + r"\.[0-9]+\.new").fullmatch
+    try:
+        with os.scandir(folder) as entries:
+            for entry in filter(lambda e: is_new(e.name), entries):
+                state = entry.stat(follow_symlinks=False)
+                if stat.S_ISREG(state.st_mode) and state.st_uid == os.geteuid() and now - state.st_mtime > _LEFT_S:
+                    _remove(entry.path)
+    except OSError:  # another process may remove them, too
+        pass
 
 
 def _remove(path: str) -> None:

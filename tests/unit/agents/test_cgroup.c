@@ -7,15 +7,29 @@
 #include "lib/base/spawn.h"
 #include "tests/unit/suite.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static struct node_identity id;
+static int busy; /* number of calls of rmdir for which the kernel counts ended processes; -1: all */
+
+int rmdir(const char *path)
+{
+    if (busy) { /* negative: for ever */
+        busy -= busy > 0;
+        errno = EBUSY;
+        return -1;
+    }
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR);
+}
 
 static bool make(struct cgroup *c, const char *who)
 {
@@ -26,6 +40,11 @@ static bool make(struct cgroup *c, const char *who)
         return true;
     printf("SKIP %s: %s\n", who, err.text);
     return false;
+}
+
+static int64_t soon(void)
+{
+    return clock_now_ns() + 60 * CLOCK_S;
 }
 
 static pid_t spawn_script(const char *script)
@@ -90,7 +109,7 @@ START_TEST(kills_all)
     ck_assert_int_ge(n, 7);
     reap_all();
     ck_assert_int_eq(cgroup_kill(&c, clock_now_ns() + 60 * CLOCK_S, NULL), 0);
-    cgroup_remove(&c);
+    ck_assert_int_eq(cgroup_remove(&c, soon(), NULL), 0);
     ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
 }
 END_TEST
@@ -116,7 +135,8 @@ START_TEST(leaves)
     ck_assert_int_eq(status, 0);
     ck_assert_int_eq(waitpid(other, &status, 0), other);
     ck_assert(WIFSIGNALED(status));
-    cgroup_remove(&c); /* as it may not have been, while the dead one was not reaped */
+    /* as it may not have been, while the dead one was not reaped */
+    ck_assert_int_eq(cgroup_remove(&c, soon(), NULL), 0);
     ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
 }
 END_TEST
@@ -132,7 +152,7 @@ static struct cgroup nest(struct cgroup *ret)
     outer = *ret;
     (void)snprintf(strrchr(outer.path, '/'), 32, "/scheduler-%d", (int)getpid());
     ck_assert_int_eq(mkdir(outer.path, 0755), 0);
-    cgroup_remove(ret);
+    ck_assert_int_eq(cgroup_remove(ret, soon(), NULL), 0);
     pid = fork();
     if (pid == 0) {
         struct cgroup inner;
@@ -169,7 +189,9 @@ START_TEST(sweeps)
     ck_assert_int_eq(cgroup_add(&used, pid), 0);
     clock_sleep_until_ns(clock_now_ns() + 4 * CLOCK_S);
     ck_assert(make(&young, "sweeps"));
-    cgroup_sweep(CLOCK_NEVER);
+    busy = 200; /* a busy machine */
+    ck_assert_int_eq(cgroup_sweep(CLOCK_NEVER, NULL), 0);
+    busy = 0;
     ck_assert_int_eq(cgroup_find(&before, found, 4), 0);
     ck_assert_int_eq(access(inner.path, F_OK), -1);
     ck_assert_int_eq(access(outer.path, F_OK), 0);
@@ -178,12 +200,61 @@ START_TEST(sweeps)
     ck_assert_int_eq(cgroup_find(&id, found, 4), 1);
     ck_assert_int_ge(cgroup_kill(&used, clock_now_ns() + 60 * CLOCK_S, NULL), 1);
     reap_all();
-    cgroup_remove(&foreign);
-    cgroup_remove(&used);
-    cgroup_remove(&outer);
-    cgroup_remove(&young);
-    cgroup_remove(&young);
+    ck_assert_int_eq(cgroup_remove(&foreign, soon(), NULL), 0);
+    ck_assert_int_eq(cgroup_remove(&used, soon(), NULL), 0);
+    ck_assert_int_eq(cgroup_remove(&outer, soon(), NULL), 0);
+    ck_assert_int_eq(cgroup_remove(&young, soon(), NULL), 0);
+    ck_assert_int_eq(cgroup_remove(&young, soon(), NULL), 0);
     cgroup_leave(clock_now_ns() + CLOCK_S); /* is in none of ours */
+}
+END_TEST
+
+/* What the kernel never stops to count is named, once the deadline has passed; what lives is no
+ * reason to wait.
+ */
+START_TEST(stays)
+{
+    struct eddis_error err = { 0 };
+    struct cgroup c, again;
+    pid_t pid;
+
+    if (!make(&c, "stays"))
+        return;
+    again = c;
+    pid = spawn_script("sleep 1000");
+    ck_assert_int_eq(cgroup_add(&c, pid), 0);
+    ck_assert_int_eq(cgroup_remove(&c, CLOCK_NEVER, &err), -EBUSY);
+    ck_assert_ptr_nonnull(strstr(err.text, "has 1 live processes"));
+    ck_assert_str_eq(c.path, "");
+    ck_assert_int_ge(cgroup_kill(&again, soon(), NULL), 1);
+    reap_all();
+    c = again;
+    busy = -1;
+    ck_assert_int_eq(cgroup_remove(&c, clock_now_ns() + CLOCK_S / 100, &err), -ETIMEDOUT);
+    ck_assert_ptr_nonnull(strstr(err.text, again.path));
+    busy = 0;
+    ck_assert_int_eq(cgroup_remove(&again, soon(), NULL), 0);
+}
+END_TEST
+
+/* Processes of the job may make groups below its group. */
+START_TEST(nested)
+{
+    struct cgroup c, below, found[4];
+    int status;
+    pid_t pid;
+
+    if (!make(&c, "nested"))
+        return;
+    (void)snprintf(below.path, sizeof below.path, "%.500s/below", c.path);
+    ck_assert_int_eq(mkdir(below.path, 0755), 0);
+    pid = spawn_script("sleep 1000");
+    ck_assert_int_eq(cgroup_add(&below, pid), 0);
+    ck_assert_int_eq(cgroup_kill(&c, soon(), NULL), 1);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(cgroup_remove(&c, soon(), NULL), 0);
+    ck_assert_int_eq(cgroup_find(&id, found, 4), 0);
 }
 END_TEST
 
@@ -192,6 +263,8 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, kills_all);
     tcase_add_test(tc, leaves);
     tcase_add_test(tc, sweeps);
+    tcase_add_test(tc, stays);
+    tcase_add_test(tc, nested);
 }
 
 SUITE_MAIN("cgroup", add_tests)

@@ -117,6 +117,36 @@ START_TEST(in_turn)
 }
 END_TEST
 
+/* Check whether this is the GPU `ctx`. */
+static bool is_it(const char *device_id, const void *ctx)
+{
+    return strcmp(device_id, ctx) == 0;
+}
+
+/* What a new plan does not need goes, to other jobs. */
+START_TEST(kept)
+{
+    struct gpu_lock first = { 0 }, second = { 0 };
+    struct eddis_error err = { 0 };
+    char gpu[64], other[64];
+
+    (void)snprintf(gpu, sizeof gpu, "GPU-%ld", (long)getpid());
+    (void)snprintf(other, sizeof other, "GPU-%ld1", (long)getpid());
+    ck_assert_int_eq(gpu_lock_add(&first, other, "one", &err), 0);
+    ck_assert_int_eq(gpu_lock_add(&first, gpu, "one", &err), 0);
+    gpu_lock_keep(&first, is_it, gpu);
+    ck_assert_int_eq(gpu_lock_add(&second, gpu, "two", &err), -EADDRINUSE);
+    ck_assert_ptr_nonnull(strstr(err.text, " job one of "));
+    ck_assert_int_eq(gpu_lock_add(&second, other, "two", &err), 0);
+    gpu_lock_keep(&first, is_it, "GPU-none");
+    ck_assert_int_eq(first.n, 0);
+    ck_assert_int_eq(gpu_lock_add(&second, gpu, "two", &err), 0);
+    gpu_lock_keep(&first, is_it, gpu);
+    gpu_lock_release(&first);
+    gpu_lock_release(&second);
+}
+END_TEST
+
 /* Of two jobs that came at the same time one is the first, whichever asks first. */
 START_TEST(same_time)
 {
@@ -156,6 +186,7 @@ static void add_tests(TCase *tc)
     tcase_add_test(tc, locks);
     tcase_add_test(tc, long_ids);
     tcase_add_test(tc, in_turn);
+    tcase_add_test(tc, kept);
     tcase_add_loop_test(tc, same_time, 0, 2);
     tcase_add_loop_test(tc, shared, 0, 3);
 }
