@@ -8,6 +8,7 @@
 #include "own_folder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -134,7 +135,7 @@ static const float *weighted_result(struct eddis *e, int parameter)
 
 /* The bits of a gradient that the library weights, copies and copies back.  If the node has
  * results, the library does not write to the gradient's pages, or this would be a segmentation
- * fault.
+ * fault.  What travels as float16 is weighted by the library if the program has set the weight.
  */
 static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -151,22 +152,26 @@ static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
     slot = eddis_gradient(e, WEIGHTED);
     for (; step_begin(e, &s); n++) {
         bool in_place = eddis_result_block(e, &bytes) != NULL;
+        bool by_library = j->arg && j->wire == SYNC_WIRE_FLOAT16;
         float factor;
 
         if (j->arg && s.count)
-            OK(eddis_set_weight(e, 3.0 + rank, &err));
+            OK(eddis_set_weight(e, 3.5 + rank, &err));
         factor = (float)eddis_factor(e, 0);
-        CHECK(j->arg || s.count || factor == 0);
+        CHECK(by_library || !s.count ? factor == 0 : factor > 0);
         for (int k = 0; k < LARGE; k++) {
             own[k] = weighted_element(rank, s.step, k);
-            slot[k] = own[k] * factor;
+            slot[k] = own[k] * (by_library ? 1 : factor);
         }
         REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
         if (in_place && !j->arg && s.count)
             forbid(slot, LARGE, PROT_READ);
         OK(eddis_announce(e, COPIED, own, own, &err));
         REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
-        OK(eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        if (by_library)
+            REFUSED(-EINVAL, "number of samples",
+                    eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        OK(eddis_announce(e, WEIGHTED, by_library ? NULL : EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
         OK(eddis_wait_parameters(e, 2, both, TIMEOUT_NS, &err));
         CHECK(memcmp(weighted_result(e, WEIGHTED), own, LARGE * sizeof *own) == 0);
         if (in_place)
@@ -179,22 +184,61 @@ static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
     free(own);
 }
 
-/* Float16 gradients are weighted by the library alone. */
-static void unweighted_body(struct eddis *e, int rank, struct loop_job *j)
+enum { HALVES = 1000 };
+
+/* Set half [HALVES] to the gradient of this worker at this step, times factor, as float16. */
+static void set_halves(uint16_t *half, int rank, int64_t step, float factor)
 {
-    uint16_t value[4] = { 0 };
-    struct eddis_parameter p = vector_of(value, 4);
+    float wide[HALVES];
+
+    for (int k = 0; k < HALVES; k++)
+        wide[k] = weighted_element(rank, step, k);
+    comm_to_half(COMM_FLOAT16, half, wide, HALVES);
+    comm_from_half(COMM_FLOAT16, wide, half, HALVES);
+    for (int k = 0; k < HALVES; k++)
+        wide[k] *= factor;
+    comm_to_half(COMM_FLOAT16, half, wide, HALVES);
+}
+
+/* The bits of float16 gradients of a program that weights them, as those of the library; about as
+ * good if another worker has set its weight.
+ */
+static void half_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    enum { WEIGHTED, COPIED };
+    uint16_t value[HALVES] = { 0 }, own[HALVES];
+    struct eddis_parameter p = vector_of(value, HALVES);
     struct eddis_step s;
+    int n = 0;
 
     p.dtype = EDDIS_FLOAT16;
-    CHECK(add_parameter(e, &p) == 0);
+    CHECK(add_parameter(e, &p) == WEIGHTED && add_parameter(e, &p) == COPIED);
     OK(eddis_commit(e, &err));
-    CHECK(step_begin(e, &s) && eddis_factor(e, 0) == 0);
-    REFUSED(-EINVAL, "float16", eddis_announce(e, 0, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
-    memset(eddis_gradient(e, 0), 0, sizeof value);
-    OK(eddis_announce(e, 0, NULL, EDDIS_IN_PLACE, &err));
-    OK(eddis_wait(e, TIMEOUT_NS, &err));
-    OK(eddis_step_end(e, NULL, &err));
+    for (; step_begin(e, &s); n++) {
+        const void *source = j->arg && rank == 0 ? NULL : EDDIS_WEIGHTED;
+        const uint16_t *found = eddis_gradient(e, WEIGHTED);
+        float ours[HALVES], theirs[HALVES], factor;
+
+        if (!source)
+            OK(eddis_set_weight(e, 100, &err));
+        factor = (float)eddis_factor(e, 0);
+        CHECK(source && s.count ? factor > 0 : factor == 0);
+        if (!source)
+            REFUSED(-EINVAL, "number of samples",
+                    eddis_announce(e, 0, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        set_halves(own, rank, s.step, 1);
+        set_halves(eddis_gradient(e, WEIGHTED), rank, s.step, source ? factor : 1);
+        OK(eddis_announce(e, COPIED, own, own, &err));
+        OK(eddis_announce(e, WEIGHTED, source, NULL, &err));
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
+        CHECK(j->arg || memcmp(found, own, sizeof own) == 0);
+        comm_from_half(COMM_FLOAT16, ours, found, HALVES);
+        comm_from_half(COMM_FLOAT16, theirs, own, HALVES);
+        for (int k = 0; k < HALVES; k++)
+            CHECK(fabsf(ours[k] - theirs[k]) <= 0.02F);
+        OK(eddis_step_end(e, NULL, &err));
+    }
+    CHECK(n > 0);
 }
 
 static void run_weighted(void)
@@ -205,6 +249,8 @@ static void run_weighted(void)
         { .n = 3, .split = { 9, 0, 5 }, NODES(0, 0, 1) },
         { .n = 2, .share = 8, NODES(0, 1) },
         { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true },
+        { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true, .wire = SYNC_WIRE_BFLOAT16 },
+        { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true, .wire = SYNC_WIRE_FLOAT16 },
         { .n = 4, .share = 8, .per_group = 2 },
         { .n = 2, .share = 8, .per_group = ASYNC },
         { .n = 2, .share = 8, .per_group = 1, .algorithm = "local" },
@@ -215,7 +261,10 @@ static void run_weighted(void)
         loop_job_run_body(&places[i], weighted_body, NULL);
         loop_job_run_body(&places[i], weighted_body, &weights);
     }
-    loop_job_run_body(&places[1], unweighted_body, NULL);
+    for (int i = 1; i < 3; i++) {
+        loop_job_run_body(&places[i], half_body, NULL);
+        loop_job_run_body(&places[i], half_body, &weights);
+    }
 }
 
 int main(void)
