@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loop_announce.c - many gradients by one call, parameters of unlike shapes or without a
- * gradient, a worker alone with nothing to do, and gradients that the program has weighted in the
- * library's memory, over the loop in every mode
+ * gradient, a worker alone with nothing to do, gradients that the program has weighted in the
+ * library's memory, and the size of that memory, over the loop in every mode
  */
+#include "lib/comm/shm.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
 #include "own_folder.h"
@@ -241,6 +242,41 @@ static void half_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(n > 0);
 }
 
+/* ---- memory that devices lock ---- */
+
+/* What all workers of a node have locked of the gradients' memory is at most 5/4 of the gradients,
+ * but for a few bytes behind each: from 4 workers on the results, and else only the gradients.
+ * j->arg: the number of parameters, of unlike sizes.
+ */
+static void locked_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    const int *n = j->arg;
+    size_t gradients = 0, behind = (size_t)*n * 256 + PAGE, block, results = 0, locked;
+    float *value = calloc((size_t)*n * LARGE, sizeof *value);
+
+    for (int i = 0; i < *n; i++) {
+        size_t length = LARGE * (size_t)(i * 7 % 10 + 1) / 10 + (size_t)i;
+
+        CHECK(add_vector(e, value, (int)length) == i);
+        gradients += length * sizeof(float);
+    }
+    OK(eddis_commit(e, &err));
+    CHECK(eddis_gradient_block(e, &block) != NULL);
+    eddis_result_block(e, &results);
+    locked = (size_t)j->n * block + (j->n > COMM_SHM_FEW ? results : 0);
+    CHECK(locked <= (size_t)j->n * (gradients + behind) * 5 / 4);
+    free(value);
+}
+
+static void run_locked(void)
+{
+    for (int i = 0; i < 20; i++) {
+        int n = i % 10 + 1;
+
+        loop_job_run_body(&(struct loop_job){ .n = i % 5 + 2, .share = 8 }, locked_body, &n);
+    }
+}
+
 static void run_weighted(void)
 {
     const struct loop_job places[] = {
@@ -270,6 +306,7 @@ static void run_weighted(void)
 int main(void)
 {
     run_weighted();
+    run_locked();
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         run_trainings(&modes[i]);
         if (modes[i].n == 1 || modes[i].per_group == ASYNC)
