@@ -113,9 +113,9 @@ void *eddis_result_block(struct eddis *e, size_t *ret_bytes);
 /* Return the factor by which the library multiplies this worker's gradients in the set's next round
  * of this step: the worker's weight divided by the batch, or 1 in a group of one worker.  Ask for
  * it between eddis_set_weight and the round's first announcement.  The product has the bits of the
- * library's own if it is computed in the gradient's type, or for bfloat16 in float32 and rounded.
- * 0: the weight is 0, and the gradient is not read; or no factor is known before the round, as with
- * float16: then EDDIS_WEIGHTED is refused (-EINVAL).
+ * library's own if it is computed in the gradient's type, or for 16 bits in float32 and rounded.
+ * 0: the weight is 0, and the gradient is not read; or gradients are or travel as float16 and the
+ * weight is not the number of samples: then EDDIS_WEIGHTED is refused (-EINVAL).
  */
 double eddis_factor(struct eddis *e, int set);
 

@@ -24,6 +24,7 @@
  * Weights far from the batch would leave the range of float16 in transit.  So if parameters are or
  * travel as float16, the ranks sum their weights before a round, in the message that carries the
  * round's name; gradients wait for the sum and are packed times weight / sum, which is at most 1.
+ * Those that the program has weighted stay as they are, unless the sum is not the batch.
  * The last trailer of a step's first round also carries the agreement about the next plan.  A hook
  * writes this trailer when all of this worker's gradients of the round are packed.
  *
@@ -167,13 +168,12 @@ void engine_set_round_weight(struct engine *e, int set, double weight);
 /* Special values of a result and of sources. */
 #define ENGINE_IN_PLACE ((void *)1)
 #define ENGINE_ZERO     ((const void *)2)
-#define ENGINE_WEIGHTED ((const void *)3)
+#define ENGINE_WEIGHTED ((const void *)3) /* times weight / batch */
 
 /* An announced gradient: where the gradient is, and where its result goes. */
 struct engine_announcement {
     int parameter;
-    /* NULL: the slot, or the factors if any; ENGINE_ZERO: zeros; ENGINE_WEIGHTED: the slot, which
-     * is packed already, unless engine_weighs */
+    /* NULL: the slot, or factors; ENGINE_ZERO: zeros; ENGINE_WEIGHTED: the slot, weighted */
     const void *source;
     /* NULL: the parameter's default, else the slot; ENGINE_IN_PLACE: read it by engine_result */
     void *result;

@@ -96,18 +96,20 @@ bool engine_missed(const struct engine *e, int parameter)
     return e->slot[parameter].missed;
 }
 
-/* Pack the announced gradient into its slot, multiplied by weight / whole of its set unless it is
- * there already, or as zeros if the weight is 0, and set the slot's mark.  With one rank, store the
- * gradient unweighted in its destination, or in its slot if there is none.
+/* Pack the announced gradient into its slot, multiplied by weight / whole of its set, or as zeros
+ * if the weight is 0, and set the slot's mark.  ENGINE_WEIGHTED is there already, times weight /
+ * batch.  With one rank, store the gradient unweighted in its destination, or in its slot if there
+ * is none.
  */
 static void engine_pack(struct engine *e, const struct engine_announcement *a)
 {
     const struct arena_slot *s = &e->arena.slot[a->parameter];
     const struct set *set = &e->set[s->set];
-    bool as_is = engine_alone(e) || a->source == ENGINE_WEIGHTED;
-    double weight = set->weight, factor = as_is ? 1.0 : weight / set->whole;
+    bool is_weighted = a->source == ENGINE_WEIGHTED;
+    double weight = set->weight, part = is_weighted ? e->step.batch : weight;
+    double factor = engine_alone(e) ? 1.0 : part / set->whole;
     void *own = engine_slot(e, a->parameter);
-    const void *source = a->source && a->source != ENGINE_WEIGHTED ? a->source : own;
+    const void *source = a->source && !is_weighted ? a->source : own;
     void *result = a->result ? a->result : e->slot[a->parameter].place;
     bool to_result = engine_alone(e) && result && result != ENGINE_IN_PLACE;
     void *to = to_result ? result : own;

@@ -9,10 +9,30 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+/* Return the weight of this worker's gradients in the set's open or else its next round.  With
+ * announce_lock held.
+ */
+static double weight_of(const struct eddis *e, const struct step_set *s)
+{
+    if (s->open)
+        return s->own_weight;
+    return s->weighed ? s->weight.weight : e->step.own_weight;
+}
+
+/* Check whether the program may weight gradients of the set's open or else its next round.  If
+ * these are or travel as float16, the weight must be the number of samples: then the factor is at
+ * most 1, and is the library's own unless other workers have set weights.  With announce_lock held.
+ */
+static bool factor_is_ready(const struct eddis *e, const struct step_set *s)
+{
+    return !engine_weighs(e->engine) || weight_of(e, s) == (double)e->step.current.count;
+}
+
 void rounds_open(struct eddis *e, struct step_set *s)
 {
     if (s->open)
         return;
+    s->own_weight = weight_of(e, s);
     s->open = s->met = true;
     s->n_announced = 0;
     s->number = e->step.rounds++;
@@ -34,7 +54,7 @@ struct batch {
 
 /* Append announcement a to the batch and mark its parameter as announced; after a failure batch_end
  * removes the marks.  -EINVAL: no step is under way, eddis_wait or eddis_wait_set has begun to
- * wait, or the parameter is announced already in this round.
+ * wait, the parameter is announced already in this round, or only the library can weight it.
  */
 static int batch_add(struct eddis *e, struct batch *b, const struct engine_announcement *a,
                      struct eddis_error *err)
@@ -54,6 +74,12 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
                           "parameter '%s' was announced twice in a round of its set %d, which "
                           "eddis_wait_set ends",
                           p->name, p->set);
+    if (a->source == EDDIS_WEIGHTED && !factor_is_ready(e, p->rounds))
+        return eddis_fail(err, -EINVAL,
+                          "parameter '%s' was announced with EDDIS_WEIGHTED, but eddis weights "
+                          "float16 gradients itself if the weight is not the number of samples: "
+                          "announce them with NULL",
+                          p->name);
     p->announced = true;
     p->command = (struct command_announce){ .command.kind = MAIL_ANNOUNCE, .what = *a };
     p->command.what.parameter = p->slot;
@@ -170,11 +196,6 @@ static int announce_check(const struct eddis *e, int parameter, const void *sour
                           result == EDDIS_ZERO       ? "EDDIS_ZERO as its result"
                           : result == EDDIS_WEIGHTED ? "EDDIS_WEIGHTED as its result"
                                                      : "EDDIS_IN_PLACE as its source");
-    if (source == EDDIS_WEIGHTED && engine_weighs(e->engine))
-        return eddis_fail(err, -EINVAL,
-                          "parameter '%s' was announced with EDDIS_WEIGHTED, but float16 gradients "
-                          "are weighted by eddis: announce them with NULL",
-                          e->parameters.item[parameter].name);
     return 0;
 }
 
@@ -264,14 +285,15 @@ int eddis_announce_factors(struct eddis *e, int parameter, const void *u, const 
 
 double eddis_factor(struct eddis *e, int set)
 {
-    double weight, factor = 0;
+    double factor = 0;
 
     if (worker_check_gradients(e, NULL) < 0 || !e->engine || set < 0 || set >= e->step.n_sets)
         return 0;
     pthread_mutex_lock(&e->step.announce_lock);
-    weight = e->step.set[set].weighed ? e->step.set[set].weight.weight : e->step.own_weight;
-    if (e->step.begun && !engine_weighs(e->engine))
-        factor = e->group.place.n_ranks == 1 ? 1 : weight / e->step.begin.step.batch;
+    if (e->step.begun && factor_is_ready(e, &e->step.set[set]))
+        factor = e->group.place.n_ranks == 1
+                     ? 1
+                     : weight_of(e, &e->step.set[set]) / e->step.begin.step.batch;
     pthread_mutex_unlock(&e->step.announce_lock);
     return factor;
 }

@@ -26,6 +26,7 @@ struct step_set {
     bool open;      /* a round is open */
     bool finished;  /* a thread waits for the open round, in which nothing more may be announced */
     int n_announced;
+    double own_weight;            /* weight of this worker's gradients in the open round */
     bool weighed;                 /* the next round in this step has its own `weight` */
     struct command_weight weight; /* weight of the next round, sent when the round begins */
     struct command_finish finish;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_loop_announce.c - many gradients by one call, parameters of unlike shapes or without a
- * gradient, a worker alone with nothing to do, and gradients that the program has weighted in the
- * library's memory, over the loop in every mode
+ * gradient, a worker alone with nothing to do, gradients that the program has weighted in the
+ * library's memory, and the size of that memory, over the loop in every mode
  */
+#include "lib/comm/shm.h"
 #include "lib/worker/worker.h"
 #include "loop_job.h"
 #include "own_folder.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -134,7 +136,7 @@ static const float *weighted_result(struct eddis *e, int parameter)
 
 /* The bits of a gradient that the library weights, copies and copies back.  If the node has
  * results, the library does not write to the gradient's pages, or this would be a segmentation
- * fault.
+ * fault.  What travels as float16 is weighted by the library if the program has set the weight.
  */
 static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -151,22 +153,26 @@ static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
     slot = eddis_gradient(e, WEIGHTED);
     for (; step_begin(e, &s); n++) {
         bool in_place = eddis_result_block(e, &bytes) != NULL;
+        bool by_library = j->arg && j->wire == SYNC_WIRE_FLOAT16;
         float factor;
 
         if (j->arg && s.count)
-            OK(eddis_set_weight(e, 3.0 + rank, &err));
+            OK(eddis_set_weight(e, 3.5 + rank, &err));
         factor = (float)eddis_factor(e, 0);
-        CHECK(j->arg || s.count || factor == 0);
+        CHECK(by_library || !s.count ? factor == 0 : factor > 0);
         for (int k = 0; k < LARGE; k++) {
             own[k] = weighted_element(rank, s.step, k);
-            slot[k] = own[k] * factor;
+            slot[k] = own[k] * (by_library ? 1 : factor);
         }
         REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
         if (in_place && !j->arg && s.count)
             forbid(slot, LARGE, PROT_READ);
         OK(eddis_announce(e, COPIED, own, own, &err));
         REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
-        OK(eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        if (by_library)
+            REFUSED(-EINVAL, "number of samples",
+                    eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        OK(eddis_announce(e, WEIGHTED, by_library ? NULL : EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
         OK(eddis_wait_parameters(e, 2, both, TIMEOUT_NS, &err));
         CHECK(memcmp(weighted_result(e, WEIGHTED), own, LARGE * sizeof *own) == 0);
         if (in_place)
@@ -179,22 +185,96 @@ static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
     free(own);
 }
 
-/* Float16 gradients are weighted by the library alone. */
-static void unweighted_body(struct eddis *e, int rank, struct loop_job *j)
+enum { HALVES = 1000 };
+
+/* Set half [HALVES] to the gradient of this worker at this step, times factor, as float16. */
+static void set_halves(uint16_t *half, int rank, int64_t step, float factor)
 {
-    uint16_t value[4] = { 0 };
-    struct eddis_parameter p = vector_of(value, 4);
+    float wide[HALVES];
+
+    for (int k = 0; k < HALVES; k++)
+        wide[k] = weighted_element(rank, step, k);
+    comm_to_half(COMM_FLOAT16, half, wide, HALVES);
+    comm_from_half(COMM_FLOAT16, wide, half, HALVES);
+    for (int k = 0; k < HALVES; k++)
+        wide[k] *= factor;
+    comm_to_half(COMM_FLOAT16, half, wide, HALVES);
+}
+
+/* The bits of float16 gradients of a program that weights them, as those of the library; about as
+ * good if another worker has set its weight.
+ */
+static void half_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    enum { WEIGHTED, COPIED };
+    uint16_t value[HALVES] = { 0 }, own[HALVES];
+    struct eddis_parameter p = vector_of(value, HALVES);
     struct eddis_step s;
+    int n = 0;
 
     p.dtype = EDDIS_FLOAT16;
-    CHECK(add_parameter(e, &p) == 0);
+    CHECK(add_parameter(e, &p) == WEIGHTED && add_parameter(e, &p) == COPIED);
     OK(eddis_commit(e, &err));
-    CHECK(step_begin(e, &s) && eddis_factor(e, 0) == 0);
-    REFUSED(-EINVAL, "float16", eddis_announce(e, 0, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
-    memset(eddis_gradient(e, 0), 0, sizeof value);
-    OK(eddis_announce(e, 0, NULL, EDDIS_IN_PLACE, &err));
-    OK(eddis_wait(e, TIMEOUT_NS, &err));
-    OK(eddis_step_end(e, NULL, &err));
+    for (; step_begin(e, &s); n++) {
+        const void *source = j->arg && rank == 0 ? NULL : EDDIS_WEIGHTED;
+        const uint16_t *found = eddis_gradient(e, WEIGHTED);
+        float ours[HALVES], theirs[HALVES], factor;
+
+        if (!source)
+            OK(eddis_set_weight(e, 100, &err));
+        factor = (float)eddis_factor(e, 0);
+        CHECK(source && s.count ? factor > 0 : factor == 0);
+        if (!source)
+            REFUSED(-EINVAL, "number of samples",
+                    eddis_announce(e, 0, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
+        set_halves(own, rank, s.step, 1);
+        set_halves(eddis_gradient(e, WEIGHTED), rank, s.step, source ? factor : 1);
+        OK(eddis_announce(e, COPIED, own, own, &err));
+        OK(eddis_announce(e, WEIGHTED, source, NULL, &err));
+        OK(eddis_wait(e, TIMEOUT_NS, &err));
+        CHECK(j->arg || memcmp(found, own, sizeof own) == 0);
+        comm_from_half(COMM_FLOAT16, ours, found, HALVES);
+        comm_from_half(COMM_FLOAT16, theirs, own, HALVES);
+        for (int k = 0; k < HALVES; k++)
+            CHECK(fabsf(ours[k] - theirs[k]) <= 0.02F);
+        OK(eddis_step_end(e, NULL, &err));
+    }
+    CHECK(n > 0);
+}
+
+/* ---- memory that devices lock ---- */
+
+/* What all workers of a node have locked of the gradients' memory is at most 5/4 of the gradients,
+ * but for a few bytes behind each: from 4 workers on the results, and else only the gradients.
+ * j->arg: the number of parameters, of unlike sizes.
+ */
+static void locked_body(struct eddis *e, int rank, struct loop_job *j)
+{
+    const int *n = j->arg;
+    size_t gradients = 0, behind = (size_t)*n * 256 + PAGE, block, results = 0, locked;
+    float *value = calloc((size_t)*n * LARGE, sizeof *value);
+
+    for (int i = 0; i < *n; i++) {
+        size_t length = LARGE * (size_t)(i * 7 % 10 + 1) / 10 + (size_t)i;
+
+        CHECK(add_vector(e, value, (int)length) == i);
+        gradients += length * sizeof(float);
+    }
+    OK(eddis_commit(e, &err));
+    CHECK(eddis_gradient_block(e, &block) != NULL);
+    eddis_result_block(e, &results);
+    locked = (size_t)j->n * block + (j->n > COMM_SHM_FEW ? results : 0);
+    CHECK(locked <= (size_t)j->n * (gradients + behind) * 5 / 4);
+    free(value);
+}
+
+static void run_locked(void)
+{
+    for (int i = 0; i < 20; i++) {
+        int n = i % 10 + 1;
+
+        loop_job_run_body(&(struct loop_job){ .n = i % 5 + 2, .share = 8 }, locked_body, &n);
+    }
 }
 
 static void run_weighted(void)
@@ -205,6 +285,8 @@ static void run_weighted(void)
         { .n = 3, .split = { 9, 0, 5 }, NODES(0, 0, 1) },
         { .n = 2, .share = 8, NODES(0, 1) },
         { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true },
+        { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true, .wire = SYNC_WIRE_BFLOAT16 },
+        { .n = 4, .share = 8, NODES(0, 0, 1, 1), .hosts = true, .wire = SYNC_WIRE_FLOAT16 },
         { .n = 4, .share = 8, .per_group = 2 },
         { .n = 2, .share = 8, .per_group = ASYNC },
         { .n = 2, .share = 8, .per_group = 1, .algorithm = "local" },
@@ -215,12 +297,16 @@ static void run_weighted(void)
         loop_job_run_body(&places[i], weighted_body, NULL);
         loop_job_run_body(&places[i], weighted_body, &weights);
     }
-    loop_job_run_body(&places[1], unweighted_body, NULL);
+    for (int i = 1; i < 3; i++) {
+        loop_job_run_body(&places[i], half_body, NULL);
+        loop_job_run_body(&places[i], half_body, &weights);
+    }
 }
 
 int main(void)
 {
     run_weighted();
+    run_locked();
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         run_trainings(&modes[i]);
         if (modes[i].n == 1 || modes[i].per_group == ASYNC)

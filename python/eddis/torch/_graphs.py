@@ -6,9 +6,16 @@ that it compiles inside of a DistributedDataParallel, from the last layers on: a
 `bucket_bytes_cap`.  A class attribute of DistributedDataParallel shows it which module is active.  Here an object of
 eddis takes that place, so that scripts may compile their models as they do.  PyTorch reads nothing else of it.  With
 torch._dynamo.config.optimize_ddp = False graphs stay whole.  A graph without a MB of parameters stays whole, too.
+
+Some versions of PyTorch refuse to divide graphs with activation checkpoints, and end the script.  Here such a graph
+stays whole, with a warning.
 """
 
 from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -16,7 +23,7 @@ from torch.nn.parallel import DistributedDataParallel
 from .._worker import worker
 from ._groups import release
 
-SINCE = 2, 15  # PyTorch's version: the first that was tested; some before refuse graphs with activation checkpoints
+DIVIDES_ALL = 2, 15  # PyTorch's version: the first tested one that divides graphs with activation checkpoints
 
 
 class _Active:
@@ -26,12 +33,36 @@ class _Active:
 
     def __bool__(self) -> bool:
         """Return whether a graph that is compiled now may compute gradients of a step."""
-        return worker.in_step and torch.is_grad_enabled()
+        if not (worker.in_step and torch.is_grad_enabled()):
+            return False
+        if release() < DIVIDES_ALL:
+            _keep_refused()  # PyTorch looks its class up after this
+        return True
+
+
+@functools.cache
+def _keep_refused() -> None:
+    """Have torch.compile leave whole what it refuses to divide, by a subclass in the place of its own class.  Not
+    called before it compiles, since it takes long to load."""
+    from torch._dynamo.backends import distributed
+
+    class Optimizer(distributed.DDPOptimizer):
+        """Divides graphs as PyTorch does."""
+
+        def compile_fn(self, graph: torch.fx.GraphModule, inputs: list[torch.Tensor], **options: Any) -> Any:
+            """Compile a graph, divided if possible."""
+            try:
+                return super().compile_fn(graph, inputs, **options)
+            except NotImplementedError:
+                warnings.warn(f"PyTorch {torch.__version__} cannot divide a graph with activation checkpoints, so its "
+                              "gradients are combined at its end: call compile() of the model's blocks, and not of the "
+                              "whole, to combine them earlier", stacklevel=2)
+            return self.backend_compile_fn(graph, inputs, **options)
+
+    distributed.DDPOptimizer = Optimizer
 
 
 def divide_graphs() -> None:
-    """Have graphs divided that are compiled in steps from now on, if this version of PyTorch does so.  A callback after
-    commit."""
-    if worker.world.n_group_ranks > 1 and release() >= SINCE and \
-            getattr(DistributedDataParallel, "_active_ddp_module", worker) is None:
+    """Have graphs divided that are compiled in steps from now on.  A callback after commit."""
+    if worker.world.n_group_ranks > 1 and getattr(DistributedDataParallel, "_active_ddp_module", worker) is None:
         DistributedDataParallel._active_ddp_module = _Active()

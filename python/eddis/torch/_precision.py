@@ -12,7 +12,11 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from .._worker import worker
+from ._groups import release
 
+# Inside of an activation checkpoint earlier versions of PyTorch leave a graph that writes to Python's objects in parts,
+# and all others of the model's class.  2.15 is the first later one that was tested.
+_MAY_WRITE = release() >= (2, 15)
 _NAMES = {torch.float16: b"fp16", torch.bfloat16: b"bf16"}
 
 _models: list[torch.nn.Module] = []
@@ -59,8 +63,10 @@ def _begin() -> None:
         device = next((p.device.type for p in model.parameters()), None)
         if isinstance(model, torch.jit.ScriptModule) or device is None:  # the former takes no hooks
             continue
-        _hooks.append(model.register_forward_pre_hook(functools.partial(_see_autocast, device)))
-        if (owner := _owner_of_largest(model)) is not None:
+        owner = _owner_of_largest(model)
+        own = None if _MAY_WRITE or owner is None else _largest_type(owner)
+        _hooks.append(model.register_forward_pre_hook(functools.partial(_see_autocast, device, own)))
+        if owner is not None:
             _hooks.append(owner.register_forward_pre_hook(_see_own))
 
 
@@ -72,6 +78,11 @@ def _owner_of_largest(model: torch.nn.Module) -> torch.nn.Module | None:
     return max(sizes, key=lambda it: it[0])[1] if sizes else None
 
 
+def _largest_type(owner: torch.nn.Module) -> torch.dtype:
+    """Return the type of the module's largest matrix."""
+    return max((p for p in owner.parameters(recurse=False) if p.dim() > 1), key=torch.Tensor.numel).dtype
+
+
 def _autocast_type(device: str) -> torch.dtype | None:
     """Return the type to which autocast converts on this type of device; None: autocast is off."""
     if hasattr(torch, "get_autocast_dtype"):
@@ -81,10 +92,13 @@ def _autocast_type(device: str) -> torch.dtype | None:
     return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
 
 
-def _see_autocast(device: str, module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
-    """Keep the type of autocast on this type of device.  A pre-hook of a model."""
+def _see_autocast(device: str, own: torch.dtype | None, module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
+    """Keep the type of autocast on this type of device, and that of the largest matrix, if it is given.  A pre-hook of
+    a model."""
     if torch.compiler.is_compiling():
         _seen.is_traced = True
+    if own is not None:
+        _seen.own = own
     if (of := _autocast_type(device)) is not None:
         _seen.autocast = of
 
@@ -92,6 +106,8 @@ def _see_autocast(device: str, module: torch.nn.Module, arguments: tuple[Any, ..
 def _see_own(module: torch.nn.Module, arguments: tuple[Any, ...]) -> None:
     """Keep the type of autocast, or that of the module's matrix.  A pre-hook of the module with the largest matrix."""
     if torch.compiler.is_compiling():
+        if not _MAY_WRITE:
+            return
         _seen.is_traced = True
     for parameter in module._parameters.values():
         if parameter is not None and parameter.dim() > 1:

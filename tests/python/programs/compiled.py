@@ -8,6 +8,7 @@ import torch
 from functorch.compile import make_boxed_func
 from torch import nn
 from torch._dynamo.backends.common import aot_autograd
+from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset
 
 from eddis.torch import _device
@@ -56,10 +57,11 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.blocks = nn.ModuleList(Block() for _ in range(3))
+        self.is_checkpointed = False
 
     def forward(self, x):
         for block in self.blocks:
-            x = block(x)
+            x = checkpoint(block, x, use_reentrant=False) if self.is_checkpointed else block(x)
         return x
 
 
@@ -88,6 +90,12 @@ def undivided(model):
     return torch.compile(model, backend=backend()), distributed(model)
 
 
+def checkpoints(model):
+    """Some versions of PyTorch do not divide a graph with activation checkpoints."""
+    model.is_checkpointed = True
+    return torch.compile(model, backend=backend()), distributed(model)
+
+
 def blocks(model):
     """The script compiles each block of the model for itself."""
     for block in model.blocks:
@@ -95,12 +103,13 @@ def blocks(model):
     return model, distributed(model)
 
 
-WAYS = before, after, in_place, undivided, blocks
+WAYS = before, after, in_place, undivided, checkpoints, blocks
 torch.manual_seed(0)
 first = Net()
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(24, 512, dtype=torch.float64)), batch_size=8))
 plain = copy.deepcopy(first)
 alone = distributed(plain)
+torch._dynamo.config.cache_size_limit = 64  # of all models together, whose functions are the same
 made = [way(copy.deepcopy(first)) for way in WAYS]
 for epoch in loader.epochs(1):
     for x, in loader:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""one_pass.py [FEW] - trains a large layer and small ones of a device and prints, in per cent of the gradients, what
-was copied to the host, what was copied back, and what was locked, for gradients and for results; and the sum of the
-last gradients.  In the first step the small layers' copy to the host only begins when the large one's copy back has
-begun.  FEW: up to so many workers of a node have the results in their slots, to which the library copies them."""
+"""one_pass.py [FEW [TYPE]] - trains a large layer and small ones of a device and prints, in per cent of the gradients,
+what was copied to the host, what was copied back, and what was locked, for gradients and for results; and the sum of
+the last gradients.  In the first step the small layers' copy to the host only begins when the large one's copy back has
+begun.  FEW: up to so many workers of a node have the results in their slots, to which the library copies them.  TYPE:
+that of the parameters, such as float16."""
 
 import os
 import sys
@@ -61,19 +62,21 @@ def announce(worker, message, number, source, result):
 
 _gradients.announce = announce
 _slots.FEW = int(sys.argv[1]) if len(sys.argv) > 1 else _slots.FEW
+of = getattr(torch, sys.argv[2]) if len(sys.argv) > 2 else torch.float32
 SMALL = 8
 loader = eddis.loader(DataLoader(TensorDataset(torch.randn(16, 64)), batch_size=4))
-model = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(SMALL)), nn.Linear(64, 4096, bias=False))
+WIDE = 16384 // of.itemsize  # so wide that the large layer is a bucket
+model = nn.Sequential(*(nn.Linear(64, 64, bias=False) for _ in range(SMALL)), nn.Linear(64, WIDE, bias=False)).to(of)
 optimizer = eddis.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1), model=model)
 steps = 0
 for epoch in loader.epochs(1):
     for x, in loader:
         optimizer.zero_grad()
-        model(x).square().mean().backward()
+        model(x.to(of)).square().mean().backward()
         optimizer.step()
         steps += 1
 device = _device.device_of(x)
-place = L.IN_PLACE if len(sys.argv) == 1 else 0
+place = L.IN_PLACE if _slots.FEW == 3 else 0
 assert device.copies == device.runs == 2 * steps, "small layers are not copied together"
 assert announced.count((L.WEIGHTED, place)) == (SMALL + 1) * steps, "weighted or copied by the library"
 assert len(announced) == (SMALL + 2) * steps, announced
