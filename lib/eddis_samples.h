@@ -33,8 +33,8 @@ int eddis_set_data(struct eddis *e, int64_t samples, int64_t epochs, struct eddi
  * workers have made theirs, in local mode from this worker's end of the round to that of the
  * slowest group.  Meanwhile calls for the next two steps, and for steps answered before, succeed.
  * -ENOBUFS: the step is more than read_ahead steps ahead; -ESTALE: the step is over.
- *   - async, hybrid, local: call it after eddis_commit.  In the first run of a program in any mode:
- *     -EAGAIN without waiting, until eddis_commit.
+ *   - async, hybrid, local: call it after eddis_commit.  While eddis_commit has yet to choose the
+ * mode or an option, as in the first run of a program: -EAGAIN without waiting.
  */
 int eddis_plan_step(struct eddis *e, int64_t step, int64_t timeout_ns, struct eddis_step *ret,
                     struct eddis_error *err);

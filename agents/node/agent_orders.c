@@ -378,15 +378,14 @@ static int go_on(struct agent *a, const struct order *o, struct eddis_error *err
     return 0;
 }
 
-/* Carry out "release": release all GPUs, of which no worker of the newest generation has any.
- * Return 0; -EBUSY: the previous generation has not ended.
+/* Carry out "release": release all GPUs, since the newest generation has no worker here.  Return 0;
+ * -EBUSY: the previous generation, or a stop, has not ended.
  */
 static int release(struct agent *a, const struct order *o, struct eddis_error *err)
 {
-    if (a->generation)
-        return eddis_fail(err, -EBUSY,
-                          "start %lld has not ended, so start %lld cannot release GPUs",
-                          (long long)a->generation->number, (long long)o->generation);
+    if (a->generation || a->stop.active || a->gpu_order)
+        return eddis_fail(err, -EBUSY, "a start has not ended, so start %lld cannot release GPUs",
+                          (long long)o->generation);
     gpu_lock_release(&a->gpus);
     gpu_lock_release(&a->gpu_wait.held);
     return 0;

@@ -571,7 +571,8 @@ static int models_go_back(struct centre *m, struct plan_switch *plan_switch, str
     return rc < 0 ? rc : count_checkpoints(m, plan_switch, done, err);
 }
 
-/* Check whether the samples can be resumed: the mode is known, and with several models the counter.
+/* Check whether the samples can be resumed: the job names the mode, or eddis_commit has chosen it;
+ * with several models there is a counter.
  */
 static bool may_resume(const struct centre *m)
 {

@@ -22,7 +22,7 @@ static struct plan *predict_anew(const struct job_run *r, const struct planner_h
                                  const struct plan *p, bool under_way, struct eddis_error *err)
 {
     struct planner_history begun = *history;
-    struct sync_options kept = r->o->job->sync.options;
+    struct sync_options kept = p->options;
     struct plan *now = plan_copy(p);
 
     if (!now) {
@@ -31,9 +31,6 @@ static struct plan *predict_anew(const struct job_run *r, const struct planner_h
     }
     begun.algorithm = under_way ? p->algorithm : NULL;
     begun.kept = under_way ? &kept : NULL;
-    if (p->options.period)
-        kept.period = p->options.period;
-    kept.wire = p->options.wire;
     if (mode_choose(r->o->job, &begun, now, err) == 0)
         return now;
     plan_free(now);

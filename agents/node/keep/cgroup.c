@@ -134,10 +134,13 @@ int cgroup_remove(struct cgroup *c, int64_t deadline_ns, struct eddis_error *err
 
     /* A process counts for a moment after it was reaped. */
     while (rc == 0 && c->path[0] && rmdir(c->path) < 0 && errno == EBUSY) {
-        int alive = signal_all(c->path, DEPTH, 0, NULL);
+        int alive = signal_all(c->path, DEPTH, 0, err);
 
-        remove_below(c->path, DEPTH);
-        if (alive > 0)
+        if (alive == 0)
+            remove_below(c->path, DEPTH);
+        if (alive < 0)
+            rc = alive;
+        else if (alive > 0)
             rc =
                 eddis_fail(err, -EBUSY, "control group '%s' has %d live processes", c->path, alive);
         else if (clock_now_ns() >= deadline_ns)
@@ -185,7 +188,9 @@ static int signal_group(const char *base, int sig, struct eddis_error *err)
     return rc < 0 ? rc : n;
 }
 
-/* Do the same for the group and those below it, at most depth levels. */
+/* Send a signal (0: none) to all live processes of the group at `base` and of those below it, at
+ * most depth levels, except to this one.  Return as signal_group.
+ */
 static int signal_all(const char *base, int depth, int sig, struct eddis_error *err)
 {
     int n = signal_group(base, sig, err);
@@ -310,7 +315,7 @@ struct sweep {
 };
 
 /* Remove this user's groups with eddis's names that are below base in at most depth + 1 levels and
- * have no live processes.  err: for which of them it did not wait longer.
+ * have no live processes.  err: names a group that stays because the kernel counts ended processes.
  */
 static void sweep(struct sweep *s, const char *base, int depth, struct eddis_error *err)
 {

@@ -178,8 +178,9 @@ static int end_groups(const struct node_identity *start, int64_t deadline_ns, st
             return rc;
         l->processes += rc;
         l->groups++;
-        (void)cgroup_remove(&group[i], deadline_ns, stays);
     }
+    for (int i = 0; i < n; i++)
+        (void)cgroup_remove(&group[i], deadline_ns, stays);
     return 0;
 }
 

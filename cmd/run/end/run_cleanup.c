@@ -36,10 +36,9 @@ static void on_host(void *ctx, int i, const char *host, enum host_cleanup_result
         fprintf(stderr, "eddis-run: %s%s%s\n", named ? "" : host, named ? "" : ": ", text);
 }
 
-/* If the driver is gone, remove its files driver.json and the reserve in the job's folder, what it
- * was writing there, the marker in its own log folder, and its socket, which may lie elsewhere, and
- * of which driver.json need not say anything yet. dead: a driver on another machine is known to be
- * gone, too.
+/* If the driver is gone, remove its files: driver.json, the reserve and what it was writing in the
+ * job's folder, the marker in its own log folder, and its socket, which may lie elsewhere although
+ * driver.json does not say so yet. dead: a driver on another machine is gone, too.
  */
 static void remove_own(const struct job_folder *f, bool dead)
 {

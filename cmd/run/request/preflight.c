@@ -50,8 +50,8 @@ static bool is_folder(const char *path)
 }
 
 /* Check whether a folder exists and can be written, or can be made. If it does not exist, make a
- * file for a moment in the nearest folder above that does, since /proc or a full disk may refuse
- * what permissions allow.
+ * file for a moment in the nearest folder above that does, since /proc or a disk without inodes may
+ * refuse what permissions allow.
  */
 static bool can_make(const char *path)
 {

@@ -71,16 +71,15 @@ def _from_rank_0(text: str) -> str:
 def _write(obj: Any, path: str) -> str:
     """Save obj to a new file and rename it to `path`.  Return "" or, if that fails, why."""
     path = os.path.realpath(path)  # a link stays one
-    new = f"{path}.{os.getpid()}.new"
+    new = f"{path}.{int.from_bytes(os.urandom(6), 'big')}.new"  # other hosts may have a process of this number
     try:
         try:
-            _remove(new)
             unnamed, fd = _open(path, new)
             with open(fd, "wb") as file:
                 torch.save(obj, file)
                 file.flush()
                 os.fsync(fd)
-                if unnamed:  # with a descriptor of a folder, os.link follows links
+                if unnamed:  # os.link follows the link in /proc only if it has src_dir_fd
                     os.link(f"/proc/self/fd/{fd}", new, src_dir_fd=fd)
                 _remove_left(path, os.fstat(fd).st_mtime)
             os.replace(new, path)
