@@ -29,7 +29,7 @@ for obj, where in ((lambda: 0, path), (1, folder / "none" / "model.pt")):
     try:
         eddis.save(obj, where)
     except RuntimeError as reason:
-        print(f"rank {rank}: {reason}", flush=True)
+        print(f"rank {rank}: {reason}\\n", end="", flush=True)  # one write: ranks of torchrun have no buffer
 """
 
 
