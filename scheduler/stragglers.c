@@ -45,15 +45,11 @@ struct worker {
      * seem slow.
      */
     struct window now, anchor, usual;
-    struct window first; /* first window, which is compared with those of equals */
-    double usual_error;  /* error of the last window in which the worker was not surely slow */
+    double usual_error; /* error of the last window in which the worker was not surely slow */
     /* Own time relative to the usual own time: in `now`, and in `anchor`. */
     double times, anchor_times;
     int64_t usual_count; /* samples of a step before the worker became slow */
     bool by_learnt;      /* `times` is relative to the time that earlier jobs have learnt */
-    bool by_equals;      /* `times` is relative to the times of equals */
-    int equals;          /* number that workers with equal devices share; -1: none is equal */
-    bool has_first;      /* `first` has steps enough to be compared, and remains */
     /* Its data path is the bottleneck: `times` is relative to a step with the data at hand. */
     bool bound;
     /* First of the latest steps that all waited long for data; -1: the newest did not. */
@@ -72,7 +68,6 @@ struct worker {
 struct stragglers {
     struct worker *worker; /* [n] */
     double *sorted;        /* [n] scratch */
-    int *awaited;          /* [n] workers with this number of equals which have no first window */
     int n;
     /* All workers together; only bound and what is_time uses are meaningful. */
     struct worker all;
@@ -92,16 +87,14 @@ int stragglers_new(const struct time_model *learnt, int n, struct stragglers **r
         s->n = n;
         s->worker = calloc((size_t)n, sizeof *s->worker);
         s->sorted = calloc((size_t)n, sizeof *s->sorted);
-        s->awaited = calloc((size_t)n, sizeof *s->awaited);
     }
-    if (!s || !s->worker || !s->sorted || !s->awaited) {
+    if (!s || !s->worker || !s->sorted) {
         stragglers_free(s);
         return eddis_fail(err, -ENOMEM, "no memory to watch %d workers", n);
     }
     for (int i = 0; i < n; i++)
         s->worker[i] = (struct worker){ .learnt = learnt[i],
                                         .times = 1,
-                                        .equals = -1,
                                         .stalls = -1,
                                         .lost = unknown,
                                         .usually_lost = unknown,
@@ -120,16 +113,7 @@ void stragglers_free(struct stragglers *s)
     slow_links_free(s->links);
     free(s->worker);
     free(s->sorted);
-    free(s->awaited);
     free(s);
-}
-
-void stragglers_set_equals(struct stragglers *s, const int *equals)
-{
-    for (int i = 0; i < s->n; i++) {
-        s->worker[i].equals = equals[i];
-        s->awaited[equals[i]]++;
-    }
 }
 
 /* ---- one worker's speed ---- */
@@ -206,7 +190,7 @@ static void take_first(struct worker *w)
 static bool is_first(const struct worker *w, const struct window *now)
 {
     return w->now.plan == 0 || (w->anchor.plan == now->plan && w->anchor.since == now->since &&
-                                w->anchor.steps < SETTLED_STEPS && !w->by_equals);
+                                w->anchor.steps < SETTLED_STEPS);
 }
 
 /* Return by which factor the wait for data lengthens a step. */
@@ -243,7 +227,6 @@ static void note_usual(struct worker *w)
 {
     w->usual_error = w->now.error;
     w->by_learnt = w->bound = false;
-    w->by_equals = w->by_equals && w->reported; /* until it is reported that this is over */
     if (w->usual.plan && w->times > STRAGGLER_TIMES)
         return;
     w->usual = w->now;
@@ -264,84 +247,6 @@ static void note_speed(struct worker *w)
     w->slow = slow;
     if (!slow)
         note_usual(w);
-}
-
-/* ---- equals ---- */
-
-/* Order doubles, for qsort. */
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Return how many times as long worker w took at first as its equal, which might have needed as
- * long for more work. A wait for data does not count: another comparison finds it.
- */
-static double beside(const struct worker *w, const struct worker *equal)
-{
-    const struct window *a = &equal->first, *b = &w->first;
-    double more = fmax(b->work / a->work, 1);
-
-    return fmin(b->own_s / a->own_s, (b->own_s - b->input_s) / (a->own_s - a->input_s)) / more;
-}
-
-/* Return the lower median of times [n], n > 0, which are sorted; NAN: at most half of them are
- * close to it, so that nobody is usual.
- */
-static double usual_of(const double *times, int n)
-{
-    double median = times[(n - 1) / 2];
-    int like = 0;
-
-    for (int i = 0; i < n; i++)
-        like += times[i] < median * STRAGGLER_OVER && times[i] > median / STRAGGLER_OVER;
-    return 2 * like > n ? median : NAN;
-}
-
-/* Compare worker w with its equals: if it is slower than most of them, its slowdown is relative to
- * their median.
- */
-static void compare_equals(struct stragglers *s, struct worker *w)
-{
-    double times;
-    int n = 0;
-
-    for (int i = 0; i < s->n; i++)
-        if (s->worker[i].equals == w->equals && &s->worker[i] != w)
-            s->sorted[n++] = beside(w, &s->worker[i]);
-    if (n == 0 || w->slow || w->bound)
-        return;
-    qsort(s->sorted, (size_t)n, sizeof *s->sorted, by_size);
-    times = usual_of(s->sorted, n);
-    if (!(times * (1 - SURE * w->first.error) > STRAGGLER_TIMES))
-        return;
-    w->by_equals = true;
-    w->times *= times;
-    w->anchor_times *= times;
-    w->usual = (struct window){ .plan = 0 };
-    note_speed(w);
-    if (w->slow)
-        w->since = w->first.since;
-}
-
-/* Record the first window of worker w. Once all its equals have one, compare them. */
-static void note_first(struct stragglers *s, struct worker *w)
-{
-    const struct window *now = &w->now;
-    bool is_over = w->first.plan && (w->first.plan != now->plan || w->first.since != now->since);
-
-    if (w->equals < 0 || w->has_first)
-        return;
-    if (!is_over)
-        w->first = *now;
-    w->has_first = w->first.steps >= (is_over ? LASTS_STEPS : LEARNT_STEPS);
-    if (!w->has_first || --s->awaited[w->equals] > 0)
-        return;
-    for (int i = 0; i < s->n; i++)
-        if (s->worker[i].equals == w->equals)
-            compare_equals(s, &s->worker[i]);
 }
 
 void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *f, double queued_s,
@@ -369,7 +274,6 @@ void stragglers_take(struct stragglers *s, int rank, const struct step_metrics *
     }
     note_input(w);
     note_speed(w);
-    note_first(s, w);
 }
 
 /* Check whether two readings of lost core time are equal. */
@@ -465,19 +369,13 @@ static double part_of(const struct worker *w, double wait_s, double usual_s)
     return isfinite(part) ? fmin(fmax(part, 0), 1) : 0;
 }
 
-/* Check whether the worker was faster in this job. */
-static bool has_past(const struct worker *w)
-{
-    return !w->by_learnt && !w->by_equals;
-}
-
 /* Return the fraction of core time that a worker loses now beyond its usual loss; 0: too little to
- * report. If the worker was never faster in this job, the whole loss counts.
+ * report. If the worker is compared with earlier jobs, the whole loss counts.
  */
 static double newly_lost(const struct worker *w, enum core_loss_kind kind)
 {
     double now = w->lost.part[kind], usual = w->usually_lost.part[kind];
-    double more = now - (isfinite(usual) && has_past(w) ? usual : 0);
+    double more = now - (isfinite(usual) && !w->by_learnt ? usual : 0);
 
     return more >= TELLS ? more : 0;
 }
@@ -534,16 +432,24 @@ static void find_loss(const struct worker *w, struct straggler *ret)
 }
 
 /* Fill ret->gpu if the clock of worker w's GPU is lower than usual, for a reason that is known. A
- * worker that was never faster in this job is compared with the highest clock.
+ * worker that is compared with earlier jobs is compared with the highest clock.
  */
 static void find_gpu(const struct worker *w, struct straggler *ret)
 {
     const struct gpu_state *g = &w->gpu;
-    double usual = isfinite(w->usually_mhz) && has_past(w) ? w->usually_mhz : g->clock_most_mhz;
+    double usual = isfinite(w->usually_mhz) && !w->by_learnt ? w->usually_mhz : g->clock_most_mhz;
 
     if (w->slow && ret->cause != STRAGGLER_INPUT && g->reading && g->slowed != GPU_SLOWED_NOT &&
         g->slowed != GPU_SLOWED_IDLE && 1 - g->clock_mhz / usual >= TELLS)
         ret->gpu = *g;
+}
+
+/* Order doubles, for qsort. */
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
 }
 
 /* Return the seconds of a step that most others wait for this worker, at most its extra time; 0:
@@ -574,7 +480,6 @@ static void tell(struct stragglers *s, int rank, struct straggler *ret)
                                .over = !w->slow,
                                .learnt = w->by_learnt,
                                .bound = w->bound,
-                               .beside = w->by_equals,
                                .since = w->since,
                                .times = w->times,
                                .own_s = w->now.own_s,

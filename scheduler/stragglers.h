@@ -15,11 +15,6 @@
  * A worker whose data path is slow from its first step on has no faster past. Such a worker is
  * compared with the time that it would take without waiting for data.
  *
- * Nor has a worker whose device is slow from its first step on. Its first steps are compared with
- * those of the workers whose devices equal its own by the profiles, once each of them has a window.
- * A device of a slower kind has no equals among faster ones, and where most of these equals do not
- * take as long as each other, the profiles do not show what a device can do.
- *
  * Pure: time comes with each call, in seconds since any moment.
  */
 #ifndef EDDIS_SCHEDULER_STRAGGLERS_H
@@ -64,10 +59,6 @@ struct straggler {
      * for data
      */
     bool bound;
-    /* the worker was always slower than its equals; in the members below "before" means as its
-     * equals
-     */
-    bool beside;
     int64_t since; /* number of the first slow step; over: of the first step that is not slow */
     double times;  /* own time, relative to before */
     enum straggler_cause cause;
@@ -100,11 +91,6 @@ struct stragglers;
 int stragglers_new(const struct time_model *learnt, int n, struct stragglers **ret,
                    struct eddis_error *err);
 void stragglers_free(struct stragglers *s); /* accepts NULL */
-
-/* Compare the first steps of workers on equal devices; call it before the first report. equals [n],
- * copied: workers with one number, from 0 to n - 1, have equal devices.
- */
-void stragglers_set_equals(struct stragglers *s, const int *equals);
 
 /* Add a report of a worker's steps. queued_s: seconds of a step in the run queue, NAN: unknown.
  * model: the worker's learnt time model; only its shape is used.

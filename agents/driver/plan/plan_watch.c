@@ -48,7 +48,7 @@ int plan_watch_begin(struct plan_watch *w, struct eddis_error *err)
     history_fill(w->history, &history);
     rc = replanner_begin(&w->replan, &w->published->plans, &history, err);
     if (rc == 0)
-        rc = straggling_begin(&w->straggle, w->published->plans.plan, w->node, err);
+        rc = straggling_begin(&w->straggle, w->published->plans.plan, err);
     return rc < 0 ? rc : begin_memory(w, err);
 }
 

@@ -2,8 +2,6 @@
 /* straggling.c - sentences about slow workers, and their rows of the status */
 #include "straggling.h"
 
-#include "scheduler/equals.h"
-
 #include "lib/base/cleanup.h"
 #include "lib/base/clock.h"
 #include "lib/base/strbuf.h"
@@ -23,40 +21,35 @@ enum { ALL_TOLD = 3 };
 
 enum { SAYS = 900, CAUSE = 600, LOSS = 400, SHARE = 100 };
 
-/* Create the detector of slow workers, s->found, with the workers' earlier times and equal devices,
- * and have it watch the links between nodes.  number, [n_workers]: scratch.  Return 0 or -ENOMEM; s
+/* Create the detector of slow workers, s->found, with the workers' earlier times, and have it watch
+ * the links between nodes.  Store each worker's node in node, [n_workers].  Return 0 or -ENOMEM; s
  * owns the detector, which may exist also after -ENOMEM.
  */
-static int watch(struct straggling *s, const struct plan *p, const struct node_profile *node,
-                 const struct time_model *learnt, int *number, struct eddis_error *err)
+static int watch(struct straggling *s, const struct plan *p, const struct time_model *learnt,
+                 int *node, struct eddis_error *err)
 {
     int rc = stragglers_new(learnt, p->n_workers, &s->found, err);
 
-    if (rc < 0)
-        return rc;
-    equals_find(p, node, number);
-    stragglers_set_equals(s->found, number);
     for (int i = 0; i < p->n_workers; i++)
-        number[i] = p->worker[i].node;
-    return stragglers_watch_links(s->found, number, p->n_nodes, err);
+        node[i] = p->worker[i].node;
+    return rc < 0 ? rc : stragglers_watch_links(s->found, node, p->n_nodes, err);
 }
 
-int straggling_begin(struct straggling *s, const struct plan *p, const struct node_profile *node,
-                     struct eddis_error *err)
+int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err)
 {
     cleanup_free struct time_model *learnt = calloc((size_t)p->n_workers, sizeof *learnt);
-    cleanup_free int *number = calloc((size_t)p->n_workers, sizeof *number);
+    cleanup_free int *node = calloc((size_t)p->n_workers, sizeof *node);
 
     straggling_end(s);
     s->n_workers = p->n_workers;
     s->run->status.all_slow_times = NAN;
-    if (!learnt || !number)
+    if (!learnt || !node)
         return eddis_fail(err, -ENOMEM, "no memory to watch %d workers", p->n_workers);
     for (int i = 0; i < p->n_workers; i++)
         if (p->worker[i].time == TIME_LEARNT)
             learnt[i] = (struct time_model){ .fixed_s = p->worker[i].fixed_s,
                                              .sample_s = p->worker[i].sample_s };
-    return watch(s, p, node, learnt, number, err);
+    return watch(s, p, learnt, node, err);
 }
 
 void straggling_end(struct straggling *s)
@@ -289,14 +282,12 @@ static void share_text(const struct straggler *w, int64_t batch, bool divides, c
 }
 
 /* Return a phrase, a string constant, for what a worker's speed is compared with: "before",
- * "in earlier jobs", "without waits for data" or "others on equal devices".
+ * "in earlier jobs" or "without waits for data".
  */
 static const char *before_text(const struct straggler *w)
 {
     if (w->bound)
         return "without waits for data";
-    if (w->beside)
-        return "others on equal devices";
     return w->learnt ? "in earlier jobs" : "before";
 }
 
@@ -330,8 +321,8 @@ static void says_text(const struct straggler *w, const struct plan *p, bool divi
     cause_text(w, p->node, cause);
     share_text(w, p->worker[w->rank].batch, divides, share);
     if (w->over)
-        (void)snprintf(ret, SAYS, "has been as fast as %s since step %" PRId64 "; %s",
-                       w->beside ? before_text(w) : "before", w->since, share);
+        (void)snprintf(ret, SAYS, "has been as fast as before since step %" PRId64 "; %s", w->since,
+                       share);
     else
         (void)snprintf(ret, SAYS, "takes %.1f times as long as %s since step %" PRId64 " (%s); %s",
                        w->times, before_text(w), w->since, cause, share);

@@ -23,11 +23,8 @@ struct straggling {
     int n_own;                  /* number of these whose newest steps have own times */
 };
 
-/* Start the detection of slow workers for a generation's plan. node [p->n_nodes]: the profiles of
- * its nodes. Return 0 or a negative errno.
- */
-int straggling_begin(struct straggling *s, const struct plan *p, const struct node_profile *node,
-                     struct eddis_error *err);
+/* Start the detection of slow workers for a generation's plan. Return 0 or a negative errno. */
+int straggling_begin(struct straggling *s, const struct plan *p, struct eddis_error *err);
 
 /* Pass a worker's measurements to the detection of slow workers. Workers that only report step
  * numbers count if all workers report them, and all or none with their own times; if one worker

@@ -25,14 +25,11 @@ static struct job_run run;
 static struct state_agent agents[N];
 static struct straggling straggling;
 static struct plan *plan;
-static struct node_profile node[N];
 static double now_s;
 
-/* A node each, named "a" and on, with equal devices; a millisecond a sample was learnt, or nothing.
- */
+/* A node each, named "a" and on; a millisecond a sample was learnt, or nothing. */
 static void begin(enum time_source source)
 {
-    memset(node, 0, sizeof node);
     options = (struct driver_options){ .view.say = say };
     run = (struct job_run){ .o = &options, .state = { .agent = agents } };
     job_status_init(&run.status);
@@ -44,11 +41,9 @@ static void begin(enum time_source source)
         plan->worker[i] = (struct plan_worker){
             .node = i, .kind = DEVICE_CPU, .batch = BATCH, .sample_s = 1e-3, .time = source
         };
-        node[i].n_devices = 1;
-        node[i].device[0] = (struct device){ .kind = DEVICE_CPU, .fp32_flops = 1e9 };
     }
     straggling = (struct straggling){ .run = &run };
-    ck_assert_int_eq(straggling_begin(&straggling, plan, node, NULL), 0);
+    ck_assert_int_eq(straggling_begin(&straggling, plan, NULL), 0);
     said_forget();
     now_s = 0;
 }
@@ -223,73 +218,14 @@ START_TEST(learnt)
 }
 END_TEST
 
-/* Figures of rank 1's device relative to the others', its time relative to theirs, and whether it
- * is named.
- */
-static const struct {
-    double flops, times;
-    bool is_named;
-} beside[] = {
-    { 1, 3, true },       { 0.95, 3, true }, /* measurements are not exact */
-    { 1. / 3, 3, false },                    /* a device of a slower kind */
-    { 1. / 3, 9, false },                    /* nobody shows how long that device takes */
-    { 3, 1. / 3, false },                    /* the others have slower devices */
-    { 1, 1.3, false },    { 1, 1, false },
-};
-
-/* A worker that is slow from its first step on is compared with its equals. */
-START_TEST(slow_beside_equals)
+/* What the probe says is none. */
+START_TEST(probed)
 {
-    const struct steps now = { beside[_i].times * OWN_S, 0, NAN, UNKNOWN };
-
     begin(TIME_PROBE);
-    node[1].device[0].fp32_flops *= beside[_i].flops;
-    ck_assert_int_eq(straggling_begin(&straggling, plan, node, NULL), 0);
-    for (int i = 0; i < N; i++) {
-        tell();
-        ck_assert_int_eq(n_said, 0); /* until all have reported */
-        report(i, 1, i == 1 ? &now : &usual);
-    }
-    tell();
-    ck_assert_int_eq(run.status.stragglers, beside[_i].is_named);
-    ck_assert_int_eq(n_said, beside[_i].is_named);
-    if (!beside[_i].is_named)
-        return;
-    ck_assert_str_eq(said, "rank 1 on b takes 3.0 times as long as others on equal devices since "
-                           "step 1 (compute explains 100 % of it: it takes 192 ms a step instead "
-                           "of 64); it has 64 samples a step");
-    ck_assert_str_eq(run.status.worker[1].straggler, "compute");
-    report(1, 100, &usual);
-    tell();
-    ck_assert_int_eq(n_said, 2);
-    ck_assert_str_eq(said, "rank 1 on b has been as fast as others on equal devices since step "
-                           "100; it has 64 samples a step");
-    report(1, 150, &usual);
-    report(1, 200, &now);
-    tell();
-    ck_assert_ptr_nonnull(strstr(said, "takes 3.0 times as long as before since step 200 "));
-}
-END_TEST
-
-/* Two equal workers are enough.  What only waits for data is compared with itself. */
-START_TEST(waits_beside_equals)
-{
-    const struct steps now = { 3 * OWN_S, 2 * OWN_S, NAN, UNKNOWN };
-
-    begin(TIME_PROBE);
-    node[2].device[0].fp32_flops *= 2;
-    ck_assert_int_eq(straggling_begin(&straggling, plan, node, NULL), 0);
-    report_all(1, &usual);
+    report(0, 1, &usual);
+    report(1, 1, &slow);
     tell();
     ck_assert_int_eq(n_said, 0);
-    ck_assert_int_eq(straggling_begin(&straggling, plan, node, NULL), 0);
-    report(0, 1, _i ? &now : &slow);
-    report(1, 1, &usual);
-    report(2, 1, &usual);
-    tell();
-    ck_assert_int_eq(n_said, 1);
-    ck_assert_ptr_nonnull(strstr(said, _i ? "as long as without waits for data"
-                                          : "as long as others on equal devices"));
 }
 END_TEST
 
@@ -327,7 +263,7 @@ START_TEST(generations)
     report(1, 300, &slow);
     tell();
     ck_assert_int_eq(n_said, 0);
-    ck_assert_int_eq(straggling_begin(&straggling, plan, node, NULL), 0);
+    ck_assert_int_eq(straggling_begin(&straggling, plan, NULL), 0);
     report(1, 1, &slow);
     report(0, 1, &usual);
     tell();
@@ -481,8 +417,7 @@ static void add_tests(TCase *tc)
     tcase_add_loop_test(tc, causes, 0, 7);
     tcase_add_loop_test(tc, slow_clock, 0, 2 * sizeof clocks / sizeof *clocks);
     tcase_add_test(tc, learnt);
-    tcase_add_loop_test(tc, slow_beside_equals, 0, sizeof beside / sizeof *beside);
-    tcase_add_loop_test(tc, waits_beside_equals, 0, 2);
+    tcase_add_test(tc, probed);
     tcase_add_test(tc, all_at_once);
     tcase_add_test(tc, generations);
 }

@@ -21,7 +21,6 @@ struct job {
     struct sim *sim;
     double input_s[N]; /* of a sample, from the beginning */
     bool read_ahead;
-    bool equal;                           /* all are as the third worker */
     int named[N], over[N], all, all_over; /* how often */
     struct straggler last;
 };
@@ -42,10 +41,8 @@ static void open_job(struct job *j, bool affine, double jitter, uint64_t seed)
     };
 
     for (int i = 0; i < N; i++) {
-        int as = j->equal ? 2 : i;
-
-        j->worker[i] = (struct sim_worker){ .sample_s = 0.026 / rate[as],
-                                            .fixed_s = affine ? 50 * call_s[as] : 0,
+        j->worker[i] = (struct sim_worker){ .sample_s = 0.026 / rate[i],
+                                            .fixed_s = affine ? 50 * call_s[i] : 0,
                                             .node = i };
         j->worker[i].batch = 64;
         j->worker[i].input_s = j->input_s[i];
@@ -55,8 +52,6 @@ static void open_job(struct job *j, bool affine, double jitter, uint64_t seed)
     }
     ck_assert_int_eq(replan_new(&r, &j->replan, NULL), 0);
     ck_assert_int_eq(stragglers_new(unknown, N, &j->stragglers, NULL), 0);
-    if (j->equal)
-        stragglers_set_equals(j->stragglers, (int[N]){ 0, 0, 0, 0 });
     s.replan = j->replan;
     s.stragglers = j->stragglers;
     s.read_ahead = j->read_ahead;
@@ -136,50 +131,6 @@ START_TEST(slowed_is_named)
         ck_assert_int_eq(sum(j.named), 1);
         ck_assert_int_eq(sum(j.over), 1);
         ck_assert_int_eq(j.all, 0);
-        close_job(&j);
-    }
-}
-END_TEST
-
-/* _i: affine.  Equal workers, whose steps jitter by 5 %, name nobody. */
-START_TEST(equals_name_nobody)
-{
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct job j = { .equal = true };
-
-        open_job(&j, _i, 0.05, seed);
-        run(&j, 500);
-        ck_assert_msg(sum(j.named) + j.all == 0, "seed %d: rank %d, %.2f times from step %d",
-                      (int)seed, j.last.rank, j.last.times, (int)j.last.since);
-        close_job(&j);
-    }
-}
-END_TEST
-
-/* _i: affine.  One of equal workers is three times slower from its first step on, and later as the
- * others.
- */
-START_TEST(slow_among_equals)
-{
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct job j = { .equal = true };
-        int slow = (int)seed % N;
-
-        open_job(&j, _i, JITTER, seed);
-        sim_slow(j.sim, slow, 3);
-        run(&j, 40);
-        ck_assert_msg(sum(j.named) == 1 && j.named[slow] == 1 && j.all == 0,
-                      "seed %d: rank %d of %d is named", (int)seed, j.last.rank, sum(j.named));
-        ck_assert(j.last.beside);
-        ck_assert_double_eq_tol(j.last.times, 3, 0.5);
-        run(&j, 200);
-        ck_assert_int_eq(sum(j.over), 0);
-        sim_slow(j.sim, slow, 1);
-        run(&j, 60);
-        ck_assert_msg(sum(j.over) == 1 && j.over[slow] == 1, "seed %d: %d are over", (int)seed,
-                      sum(j.over));
-        run(&j, 200);
-        ck_assert_int_eq(sum(j.named) + j.all, 1);
         close_job(&j);
     }
 }
@@ -730,8 +681,6 @@ static void add_tests(TCase *tc)
     tcase_add_checked_fixture(tc, NULL, tear_down);
     tcase_add_loop_test(tc, jitter_names_nobody, 0, 2);
     tcase_add_loop_test(tc, slowed_is_named, 0, 2);
-    tcase_add_loop_test(tc, equals_name_nobody, 0, 2);
-    tcase_add_loop_test(tc, slow_among_equals, 0, 2);
     tcase_add_loop_test(tc, slow_path_from_the_start, 0, 2);
     tcase_add_loop_test(tc, slow_path_in_mid_run, 0, 2);
     tcase_add_loop_test(tc, slow_paths_of_all, 0, 2);
