@@ -114,8 +114,9 @@ void *eddis_result_block(struct eddis *e, size_t *ret_bytes);
  * of this step: the worker's weight divided by the batch, or 1 in a group of one worker.  Ask for
  * it between eddis_set_weight and the round's first announcement.  The product has the bits of the
  * library's own if it is computed in the gradient's type, or for 16 bits in float32 and rounded.
- * 0: the weight is 0, and the gradient is not read; or gradients are or travel as float16 and the
- * weight is not the number of samples: then EDDIS_WEIGHTED is refused (-EINVAL).
+ * 0: the weight is 0, and the gradient is not read.  Also 0: gradients are or travel as float16,
+ * and eddis_set_weight or eddis_set_count has changed the weight; EDDIS_WEIGHTED is then refused
+ * (-EINVAL).
  */
 double eddis_factor(struct eddis *e, int set);
 

@@ -209,17 +209,20 @@ step() {
 
 # need TITLE COMMAND...: run a step that later parts need, also if an earlier run has
 need() {
-    local since=$SECONDS
+    local since=$SECONDS n=$failed
     try_step "$@"
+    [ "$failed" -eq "$n" ] || tree='' # nothing is kept of parts that lack it
     costs "$1" "$since"
 }
 
 try_step() {
-    local title=$1 log=$logs/step
+    local title=$1 log=$logs/step code
     shift
     echo "== $title"
     "$@" >"$log" 2>&1
-    case $? in
+    code=$?
+    [ "$code" -lt 126 ] || lacking=1 # it could not run, or was killed
+    case $code in
     0) passed=$((passed + 1)) ;;
     77) echo "${title// /-} all: $(tail -n 1 "$log")" >"$logs/skips"; skips "$title" "$logs/skips" ;;
     *) tail -n 80 "$log"; fails step "$title" ;;

@@ -20,12 +20,13 @@ static double weight_of(const struct eddis *e, const struct step_set *s)
 }
 
 /* Check whether the program may weight gradients of the set's open or else its next round.  If
- * these are or travel as float16, the weight must be the number of samples: then the factor is at
- * most 1, and is the library's own unless other workers have set weights.  With announce_lock held.
+ * these are or travel as float16, the weight must be the number of samples in the plan: then the
+ * factor is at most 1, and is the library's own unless other workers have set weights.  With
+ * announce_lock held.
  */
 static bool factor_is_ready(const struct eddis *e, const struct step_set *s)
 {
-    return !engine_weighs(e->engine) || weight_of(e, s) == (double)e->step.current.count;
+    return !engine_weighs(e->engine) || weight_of(e, s) == e->step.begin.step.weight;
 }
 
 void rounds_open(struct eddis *e, struct step_set *s)
@@ -77,8 +78,8 @@ static int batch_add(struct eddis *e, struct batch *b, const struct engine_annou
     if (a->source == EDDIS_WEIGHTED && !factor_is_ready(e, p->rounds))
         return eddis_fail(err, -EINVAL,
                           "parameter '%s' was announced with EDDIS_WEIGHTED, but eddis weights "
-                          "float16 gradients itself if the weight is not the number of samples: "
-                          "announce them with NULL",
+                          "float16 gradients itself if the weight is not the plan's number of "
+                          "samples: announce them with NULL",
                           p->name);
     p->announced = true;
     p->command = (struct command_announce){ .command.kind = MAIL_ANNOUNCE, .what = *a };

@@ -170,7 +170,7 @@ static void weighted_body(struct eddis *e, int rank, struct loop_job *j)
         OK(eddis_announce(e, COPIED, own, own, &err));
         REFUSED(-EINVAL, "not announced", eddis_wait_parameters(e, 2, both, 0, &err));
         if (by_library)
-            REFUSED(-EINVAL, "number of samples",
+            REFUSED(-EINVAL, "number of ",
                     eddis_announce(e, WEIGHTED, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
         OK(eddis_announce(e, WEIGHTED, by_library ? NULL : EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
         OK(eddis_wait_parameters(e, 2, both, TIMEOUT_NS, &err));
@@ -202,7 +202,7 @@ static void set_halves(uint16_t *half, int rank, int64_t step, float factor)
 }
 
 /* The bits of float16 gradients of a program that weights them, as those of the library; about as
- * good if another worker has set its weight.
+ * good if other workers have changed their weights.
  */
 static void half_body(struct eddis *e, int rank, struct loop_job *j)
 {
@@ -216,16 +216,19 @@ static void half_body(struct eddis *e, int rank, struct loop_job *j)
     CHECK(add_parameter(e, &p) == WEIGHTED && add_parameter(e, &p) == COPIED);
     OK(eddis_commit(e, &err));
     for (; step_begin(e, &s); n++) {
-        const void *source = j->arg && rank == 0 ? NULL : EDDIS_WEIGHTED;
+        bool weighs = j->arg && rank == 0, counts = j->arg && rank == j->n - 1;
+        const void *source = weighs || counts ? NULL : EDDIS_WEIGHTED;
         const uint16_t *found = eddis_gradient(e, WEIGHTED);
         float ours[HALVES], theirs[HALVES], factor;
 
-        if (!source)
+        if (weighs)
             OK(eddis_set_weight(e, 100, &err));
+        else if (counts)
+            OK(eddis_set_count(e, 50, &err));
         factor = (float)eddis_factor(e, 0);
         CHECK(source && s.count ? factor > 0 : factor == 0);
         if (!source)
-            REFUSED(-EINVAL, "number of samples",
+            REFUSED(-EINVAL, "number of ",
                     eddis_announce(e, 0, EDDIS_WEIGHTED, EDDIS_IN_PLACE, &err));
         set_halves(own, rank, s.step, 1);
         set_halves(eddis_gradient(e, WEIGHTED), rank, s.step, source ? factor : 1);

@@ -90,8 +90,7 @@ def test_without_samples(tmp_path, kind):
     assert_exact(kind, ranks)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+@pytest.mark.parametrize("kind", ["ddp", slow("fsdp")])
 def test_replan(tmp_path, kind):
     """The shares follow what the ranks take, although each waits for the slowest in every step; all take up a plan at
     the same step, or the sums would not be of all samples."""

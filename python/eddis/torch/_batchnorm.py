@@ -124,7 +124,7 @@ def set_min_count(model: torch.nn.Module) -> None:
         worker.before_open.append(lambda: _set_min_count(model))
     elif _is_least_missing(model) and worker.rank == 0:
         say("the model has batch normalisation, but the job was joined before the model was given to eddis, so a "
-            f"worker may get one sample: call eddis.torch.init(attach=True, min_count={_MIN_COUNT}) before all")
+            f"worker may get one sample: add min_count={_MIN_COUNT} to the script's first eddis.torch.init()")
 
 
 def _set_min_count(model: torch.nn.Module) -> None:

@@ -42,7 +42,7 @@ class _Active:
 
 @functools.cache
 def _keep_refused() -> None:
-    """Have torch.compile leave whole what it refuses to divide, by a subclass in the place of its own class.  Not
+    """Have torch.compile leave whole what it refuses to divide, by a subclass instead of its own class.  Not
     called before it compiles, since it takes long to load."""
     from torch._dynamo.backends import distributed
 
@@ -54,9 +54,9 @@ def _keep_refused() -> None:
             try:
                 return super().compile_fn(graph, inputs, **options)
             except NotImplementedError:
-                warnings.warn(f"PyTorch {torch.__version__} cannot divide a graph with activation checkpoints, so its "
-                              "gradients are combined at its end: call compile() of the model's blocks, and not of the "
-                              "whole, to combine them earlier", stacklevel=2)
+                warnings.warn(f"PyTorch {torch.__version__} cannot divide a graph with activation checkpoints or other "
+                              "higher-order operators, so its gradients are combined at its end: call compile() of the "
+                              "model's blocks, and not of the whole, to combine them earlier", stacklevel=2)
             return self.backend_compile_fn(graph, inputs, **options)
 
     distributed.DDPOptimizer = Optimizer

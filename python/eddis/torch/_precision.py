@@ -125,6 +125,8 @@ def _report() -> None:
     seen = _seen.autocast or _seen.own
     if seen is None and not _models:
         seen = next((p.dtype for p in _parameters if p.dim() > 1 and p.dtype in _NAMES), None)
+    if _seen.is_traced and not _MAY_WRITE and not _seen.autocast:
+        seen = None  # autocast may begin inside of the graph
     if seen is None and _models:
         return
     for hook in _hooks if not _seen.is_traced else ():
