@@ -295,13 +295,19 @@ def second_job(*_):
         third.check(0, "ok")
 
 
+def paces_of(folders, *ms):
+    """Make the folder from which paced-worker reads the milliseconds of each rank's step; return its path."""
+    paces = folders.path("work", "paces")
+    os.mkdir(paces)
+    for rank, each in enumerate(ms):
+        write(os.path.join(paces, str(rank)), str(each))
+    return paces
+
+
 def dropped(*_):
     """The card of a worker that nodes.drop leaves out is free for another job; --wait does not hold it either."""
     folders = Folders()
-    paces = folders.path("work", "paces")
-    os.mkdir(paces)
-    for rank, ms in enumerate((20, 200)):
-        write(os.path.join(paces, str(rank)), str(ms))
+    paces = paces_of(folders, 20, 200)
     cards = environ("A100,V100")
     train = ["--set", "sync.mode=sync", "--set", "batch.global=256", "--set", "batch.min=64", "--restarts", "0"]
     command = ["--", os.path.join(BUILD, "tests/cluster/paced-worker"), paces]
@@ -320,10 +326,7 @@ def dropped(*_):
 def dropped_later(*_):
     """A restart leaves out a worker that had trained before: its card is free for another job."""
     folders = Folders()
-    paces = folders.path("work", "paces")
-    os.mkdir(paces)
-    for rank, ms in enumerate((20, 200)):
-        write(os.path.join(paces, str(rank)), str(ms))
+    paces = paces_of(folders, 20, 200)
     with Job(BUILD, folders, ["--set", "sync.mode=sync", "--set", "batch.global=256", "--set", "batch.min=64", "--restarts", "1",
                               "--set", "nodes.drop=auto", "--", os.path.join(BUILD, "tests/cluster/paced-worker"), paces],
              ranks=0, **environ("A100,V100")) as one:

@@ -2,7 +2,7 @@
 """accelerated.py FOLDER [KEY=VALUE ...] - trains by accelerate, with the plan's batches
 
 epochs=  pieces=  ours=1: by eddis.accelerate
-pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 state=1: with a State, and a dropout    at=RANK:STEP, do=, where=: see framed_ends.py
 """
 

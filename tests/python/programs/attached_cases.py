@@ -4,7 +4,7 @@
 FOLDER/<rank>.pt is {"samples": numbers of each step, "models": {case: numbers},
 "world": mode and algorithm}.
 
-epochs=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 """
 
 import pathlib

@@ -3,7 +3,7 @@
 
 FOLDER/<rank>.pt has the losses that validation has logged, as "validated", too.
 
-epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 stop=N: rank 1 ends the training in step N    wrong=loader, strategy, state, stream: does this one thing wrong
 drop=1: with a dropout
 bf16=1: mixed precision, and plain gradient descent, which does not enlarge the rounding

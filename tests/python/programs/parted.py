@@ -4,7 +4,7 @@
 FOLDER/<rank>.pt is {"samples": numbers of each step, "models": {case: numbers}, "counts": samples of the parts of each
 step, "length": len(loader)}.
 
-epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 only=: one case  readers=: the loader's processes
 """
 

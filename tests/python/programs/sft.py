@@ -3,7 +3,7 @@
 
 FOLDER/<rank>.pt has Trainer's "log", too.
 
-epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 """
 
 import pathlib

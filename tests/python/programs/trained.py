@@ -6,7 +6,7 @@ FOLDER/<rank>.pt is {"samples": numbers of each step, "epochs": how many steps e
 
 epochs=  workers=A,B,C: loader processes of each rank  memory=RANK: it has none left, in the first generation
 break=K: after so many steps of each epoch  test=1: rank 0 alone tests the first case after each epoch
-pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 """
 
 import os

@@ -5,7 +5,7 @@ FOLDER/<rank>.pt has Trainer's "log", too, and its files are in FOLDER/out.
 
 KIND: own (a module with a mean loss), dropped (the same with a dropout), tokens (a causal language model) or classes (a
 classifier)
-epochs=  pieces=  rate=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  rate=  pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 resume=FOLDER: of a checkpoint    stop=N: rank 1 ends the training in step N
 state=1: with a State    at=RANK:STEP, do=, where=: see framed_ends.py
 strategy=: when Trainer saves; epoch by default

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """zero.py FOLDER stage=N [KEY=VALUE ...] - trains by DeepSpeed's ZeRO, with the plan's batches
 
-epochs=  pieces=  pace=A,B,C: milliseconds that each rank takes for a sample, of which the plan is not told
+epochs=  pieces=  pace=A,B,C: milliseconds of each rank for a sample, which the plan does not have
 state=1: with a State beside the engine's checkpoints; 0: whose checkpoints the script does not save into
 at=RANK:STEP, do=, where=: see framed_ends.py
 refused=1: prints what State says of the engine and its parts, and gives it the model
